@@ -1,0 +1,167 @@
+//! `sliding-counter`: two adjacent fixed windows, the older weighted by its overlap.
+//!
+//! With e microseconds of the current window elapsed, the trailing window is estimated as
+//! `previous x (W - e) / W + current`, as if the previous window's requests had been spread evenly.
+//!
+//! ```text
+//!        previous = 70          current = 40
+//!   |........................|.................|
+//!             <--- W - e ---> <------ e ------>
+//!             <------ the trailing window ---->      70 x 0.375 + 40 = 66.25
+//! ```
+//!
+//! A cost passes when the estimate plus the cost is at most the limit. All of it is multiplied by W
+//! and compared in whole numbers, so nothing is rounded.
+//!
+//! **Bound.** With p in the previous window the trailing window truly holds at most `L + p e / W`,
+//! hence up to 2L-1: L in the last instant of a window, then what the fading weight releases. Over any
+//! span d <= W at most `L (1 + d/W)`. It may refuse although the true window is empty: L at the start
+//! of a window still weighs nearly L a window later, so a client that bursts once per window gets
+//! between half and all of its limit, depending on the phase.
+//!
+//! **State.** A window number and two counts; 16 bytes when packed, whatever the limit.
+//!
+//! **Bad at** adversaries and at bursts. Good at costing next to nothing.
+
+use super::wide::{narrow, product, quotient, share_rounded_up};
+use super::window::{Ruling, Usage, Window};
+use crate::receipt::{Place, Position};
+use crate::rule::Limit;
+
+/// State of a `sliding-counter` limit.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SlidingCounter {
+    number: u64,
+    previous: u64,
+    current: u64,
+}
+
+impl SlidingCounter {
+    /// The state as of `now_us`, and how much of its previous window the trailing window overlaps.
+    fn rolled(&self, limit: &Limit, now_us: u64) -> (Self, u64) {
+        let window_us = limit.window_us();
+        let number = (now_us / window_us).max(self.number);
+        let rolled = match number - self.number {
+            0 => self.clone(),
+            1 => Self { number, previous: self.current, current: 0 },
+            _ => Self { number, previous: 0, current: 0 },
+        };
+        let elapsed_us = now_us.saturating_sub(number * window_us);
+        (rolled, window_us - elapsed_us)
+    }
+}
+
+impl Window for SlidingCounter {
+    fn decide(&self, limit: &Limit, now_us: u64, cost: u64) -> Ruling {
+        let (state, overlap_us) = self.rolled(limit, now_us);
+        let retry_after_us = state.passes_us(limit, overlap_us, cost).map_or(0, |instant| instant - now_us);
+        Ruling { usage: self.usage(limit, now_us), retry_after_us }
+    }
+
+    fn usage(&self, limit: &Limit, now_us: u64) -> Usage {
+        let (Self { number, previous, current }, overlap_us) = self.rolled(limit, now_us);
+        let window_us = limit.window_us();
+        let windows_left = if current > 0 { 2 } else { u64::from(previous > 0) };
+        Usage {
+            used: current + share_rounded_up(previous, overlap_us, window_us),
+            reset_after_us: if windows_left == 0 { 0 } else { (number + windows_left) * window_us - now_us },
+        }
+    }
+
+    fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position {
+        *self = self.rolled(limit, now_us).0;
+        self.current += cost;
+        Position { at: self.number, ..Position::default() }
+    }
+
+    fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
+        let position = place.position;
+        let (rolled, _) = self.rolled(limit, now_us);
+        // What was charged in a window stays there: only a charge moves the state on.
+        let count = match (rolled.number.checked_sub(position.at), self.number.checked_sub(position.at)) {
+            (Some(0 | 1), Some(0)) => &mut self.current,
+            (Some(0 | 1), Some(1)) => &mut self.previous,
+            _ => return 0,
+        };
+        let given = units.min(*count);
+        *count -= given;
+        given
+    }
+
+    fn credit(&mut self, limit: &Limit, now_us: u64, units: u64) -> u64 {
+        let used_before = self.usage(limit, now_us).used;
+        if used_before == 0 {
+            return 0;
+        }
+        let (rolled, overlap_us) = self.rolled(limit, now_us);
+        let window_us = limit.window_us();
+        // The previous window counts by its overlap only, so one unit of use is more than one of its units.
+        let from_previous = quotient(units.min(used_before), window_us, overlap_us).min(rolled.previous);
+        let rest = product(units, window_us) - product(from_previous, overlap_us);
+        let from_current = narrow(rest / u128::from(window_us)).min(rolled.current);
+        if rolled.number == self.number {
+            self.previous -= from_previous;
+            self.current -= from_current;
+        } else {
+            self.current -= from_previous;
+        }
+        used_before - self.usage(limit, now_us).used
+    }
+
+    fn expires_us(limit: &Limit, position: Position) -> u64 {
+        (position.at + 2) * limit.window_us()
+    }
+
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+}
+
+impl SlidingCounter {
+    /// The instant at which `cost` passes, `None` if it does now. Expects a rolled state.
+    fn passes_us(&self, limit: &Limit, overlap_us: u64, cost: u64) -> Option<u64> {
+        let window_us = limit.window_us();
+        let start_us = self.number * window_us;
+        if let Some(room) = limit.units().checked_sub(self.current + cost) {
+            if product(self.previous, overlap_us) <= product(room, window_us) {
+                return None;
+            }
+            // The largest overlap at which the previous window leaves enough room.
+            return Some(start_us + window_us - quotient(room, window_us, self.previous));
+        }
+        // This window alone is too full: it has to become the previous one and fade.
+        let room = limit.units() - cost;
+        Some(start_us + 2 * window_us - quotient(room, window_us, self.current))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::{Algorithm, Decimal};
+
+    fn limit(rate: &str) -> Limit {
+        Limit::new(rate.parse().unwrap(), Decimal::ZERO, Algorithm::SlidingCounter)
+    }
+
+    #[test]
+    fn the_older_window_fades() {
+        let limit = limit("100/1h");
+        let hour_us = limit.window_us();
+        let state = SlidingCounter { number: 1, previous: 70, current: 40 };
+        let now_us = hour_us + hour_us * 375 / 600;
+        assert_eq!(state.usage(&limit, now_us).used, 67, "40 + 70 x 0.375 = 66.25, rounded up");
+        assert!(state.decide(&limit, now_us, 33).allowed());
+        assert!(!state.decide(&limit, now_us, 34).allowed());
+    }
+
+    #[test]
+    fn a_wait_may_end_in_this_window_or_in_the_next() {
+        let limit = limit("10/10s");
+        let state = SlidingCounter { number: 1, previous: 10, current: 4 };
+        // Room for 2 beside 4 leaves 4 for the fading 10: 6 s into the window.
+        assert_eq!(state.decide(&limit, 10_000_000, 2).retry_after_us, 6_000_000);
+        // 7 beside 4 never fit: the 4 must become the previous window and fade to 3.
+        assert_eq!(state.decide(&limit, 10_000_000, 7).retry_after_us, 12_500_000);
+    }
+}

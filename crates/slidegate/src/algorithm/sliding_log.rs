@@ -1,0 +1,320 @@
+//! `sliding-log`: every admitted request's time and cost.
+//!
+//! A cost passes when it fits beside everything that was admitted in `(now - W, now]`.
+//!
+//! ```text
+//!     now - W                                        now
+//!   x  |  x      x x          x                x      |
+//!   gone  <------------ these count, to the microsecond
+//! ```
+//!
+//! **Bound.** Exact: L in any window, and a refusal means that the window is truly full. The wait is
+//! the time until enough of the *oldest* entries have left for the cost asked, no more.
+//!
+//! **State.** While every cost is 1, the stamps alone: 8 bytes per live request. With costs, a stamp
+//! and the running total: 16 bytes. The running total finds both the use and the entry whose leaving
+//! makes room by binary search, so a decision is O(log n) for any cost. Requests of one microsecond
+//! share an entry once there are costs. Rejected: one entry per unit of cost (a cost of 10,000 would
+//! write 10,000 times), and a plain cost per entry (the wait would need a scan).
+//!
+//! **Bad at** great limits: memory grows with what is admitted in a window. `compact-log` is the same
+//! promise in bounded memory.
+
+use std::collections::VecDeque;
+
+use super::window::{Ruling, Usage, Window};
+use crate::receipt::{Place, Position};
+use crate::rule::Limit;
+
+/// State of a `sliding-log` limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlidingLog {
+    entries: Entries,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Entries {
+    /// Stamps of requests of cost 1, oldest first; equal stamps stand side by side.
+    Units(VecDeque<u64>),
+    /// Stamps, each once, with the total admitted up to and including it; `base` is the total before
+    /// the first. Totals wrap: only their differences mean anything.
+    Totals { base: u64, entries: VecDeque<(u64, u64)> },
+}
+
+impl Default for SlidingLog {
+    fn default() -> Self {
+        Self { entries: Entries::Units(VecDeque::new()) }
+    }
+}
+
+impl Entries {
+    fn len(&self) -> usize {
+        match self {
+            Self::Units(stamps) => stamps.len(),
+            Self::Totals { entries, .. } => entries.len(),
+        }
+    }
+
+    fn stamp(&self, index: usize) -> u64 {
+        match self {
+            Self::Units(stamps) => stamps[index],
+            Self::Totals { entries, .. } => entries[index].0,
+        }
+    }
+
+    fn newest(&self) -> Option<u64> {
+        self.len().checked_sub(1).map(|last| self.stamp(last))
+    }
+
+    /// Index of the first entry later than `stamp`.
+    fn first_after(&self, stamp: u64) -> usize {
+        match self {
+            Self::Units(stamps) => stamps.partition_point(|&other| other <= stamp),
+            Self::Totals { entries, .. } => entries.partition_point(|&(other, _)| other <= stamp),
+        }
+    }
+
+    /// Total admitted before entry `index`.
+    fn total_before(&self, index: usize) -> u64 {
+        match (self, index) {
+            (Self::Units(_), index) => index as u64,
+            (Self::Totals { base, .. }, 0) => *base,
+            (Self::Totals { entries, .. }, index) => entries[index - 1].1,
+        }
+    }
+
+    /// Units in entries `from..to`.
+    fn units(&self, from: usize, to: usize) -> u64 {
+        self.total_before(to).wrapping_sub(self.total_before(from))
+    }
+
+    /// The first entry at or after `from` such that `from..=it` hold at least `units`.
+    fn entry_reaching(&self, from: usize, units: u64) -> usize {
+        match self {
+            Self::Units(_) => from + usize::try_from(units).expect("no more units than entries") - 1,
+            Self::Totals { entries, .. } => {
+                let before = self.total_before(from);
+                let (mut low, mut high) = (from, entries.len());
+                while low < high {
+                    let middle = low.midpoint(high);
+                    if entries[middle].1.wrapping_sub(before) < units {
+                        low = middle + 1;
+                    } else {
+                        high = middle;
+                    }
+                }
+                low
+            }
+        }
+    }
+
+    fn drop_front(&mut self, count: usize) {
+        match self {
+            Self::Units(stamps) => drop(stamps.drain(..count)),
+            Self::Totals { base, entries } => {
+                if let Some((_, total)) = entries.drain(..count).next_back() {
+                    *base = total;
+                }
+                if entries.is_empty() {
+                    *self = Self::Units(VecDeque::new());
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, stamp: u64, cost: u64) {
+        if cost > 1 {
+            self.keep_totals();
+        }
+        match self {
+            Self::Units(stamps) => {
+                make_room(stamps);
+                stamps.push_back(stamp);
+            }
+            Self::Totals { base, entries } => match entries.back_mut() {
+                Some((newest, total)) if *newest == stamp => *total = total.wrapping_add(cost),
+                newest => {
+                    let total = newest.map_or(*base, |(_, total)| *total).wrapping_add(cost);
+                    make_room(entries);
+                    entries.push_back((stamp, total));
+                }
+            },
+        }
+    }
+
+    fn keep_totals(&mut self) {
+        if let Self::Units(stamps) = self {
+            let mut entries: VecDeque<(u64, u64)> = VecDeque::new();
+            for (index, &stamp) in stamps.iter().enumerate() {
+                let total = index as u64 + 1;
+                match entries.back_mut() {
+                    Some((newest, newest_total)) if *newest == stamp => *newest_total = total,
+                    _ => entries.push_back((stamp, total)),
+                }
+            }
+            *self = Self::Totals { base: 0, entries };
+        }
+    }
+
+    /// Takes `units` away from the entries `index..` that hold them, oldest first.
+    fn lower(&mut self, index: usize, units: u64) {
+        match self {
+            Self::Units(stamps) => {
+                let count = usize::try_from(units).expect("no more units than entries");
+                drop(stamps.drain(index..index + count));
+            }
+            Self::Totals { base, entries } => {
+                let before = if index == 0 { *base } else { entries[index - 1].1 };
+                for (_, total) in entries.range_mut(index..) {
+                    let held = total.wrapping_sub(before);
+                    *total = before.wrapping_add(held.saturating_sub(units));
+                }
+                let emptied = entries.range(index..).take_while(|(_, total)| *total == before).count();
+                drop(entries.drain(index..index + emptied));
+            }
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Units(stamps) => stamps.capacity() * size_of::<u64>(),
+            Self::Totals { entries, .. } => entries.capacity() * size_of::<(u64, u64)>(),
+        }
+    }
+}
+
+impl SlidingLog {
+    /// The first live entry.
+    fn live_from(&self, limit: &Limit, now_us: u64) -> usize {
+        let now_us = self.entries.newest().map_or(now_us, |newest| newest.max(now_us));
+        now_us.checked_sub(limit.window_us()).map_or(0, |gone| self.entries.first_after(gone))
+    }
+}
+
+impl Window for SlidingLog {
+    fn decide(&self, limit: &Limit, now_us: u64, cost: u64) -> Ruling {
+        let live = self.live_from(limit, now_us);
+        let usage = self.usage_from(live, limit, now_us);
+        let room = limit.units() - cost;
+        let retry_after_us = match usage.used.checked_sub(room) {
+            None | Some(0) => 0,
+            Some(missing) => {
+                let leaves = self.entries.stamp(self.entries.entry_reaching(live, missing));
+                leaves + limit.window_us() - now_us
+            }
+        };
+        Ruling { usage, retry_after_us }
+    }
+
+    fn usage(&self, limit: &Limit, now_us: u64) -> Usage {
+        self.usage_from(self.live_from(limit, now_us), limit, now_us)
+    }
+
+    fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position {
+        let stamp = self.entries.newest().map_or(now_us, |newest| newest.max(now_us));
+        self.entries.drop_front(self.live_from(limit, now_us));
+        self.entries.push(stamp, cost);
+        Position { at: stamp, ..Position::default() }
+    }
+
+    fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
+        let position = place.position;
+        let after = self.entries.first_after(position.at);
+        let from = position.at.checked_sub(1).map_or(0, |earlier| self.entries.first_after(earlier));
+        if from < self.live_from(limit, now_us) {
+            return 0;
+        }
+        let given = self.entries.units(from, after).min(units);
+        if given > 0 {
+            self.entries.lower(from, given);
+        }
+        given
+    }
+
+    fn credit(&mut self, limit: &Limit, now_us: u64, units: u64) -> u64 {
+        let live = self.live_from(limit, now_us);
+        let given = self.entries.units(live, self.entries.len()).min(units);
+        if given > 0 {
+            self.entries.lower(live, given);
+        }
+        given
+    }
+
+    fn expires_us(limit: &Limit, position: Position) -> u64 {
+        position.at + limit.window_us()
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.entries.heap_bytes()
+    }
+}
+
+impl SlidingLog {
+    fn usage_from(&self, live: usize, limit: &Limit, now_us: u64) -> Usage {
+        let used = self.entries.units(live, self.entries.len());
+        let leaves_last = self.entries.newest().filter(|_| used > 0);
+        Usage { used, reset_after_us: leaves_last.map_or(0, |newest| newest + limit.window_us() - now_us) }
+    }
+}
+
+/// Grows by a quarter instead of doubling, and gives back what a past burst took: sizes are what users
+/// plan memory with.
+fn make_room<T>(entries: &mut VecDeque<T>) {
+    let len = entries.len();
+    if len == entries.capacity() {
+        entries.reserve_exact((len / 4).max(4));
+    } else if entries.capacity() > 16 && len < entries.capacity() / 4 {
+        entries.shrink_to(len + len / 4 + 4);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::{Algorithm, Decimal};
+
+    fn limit(rate: &str) -> Limit {
+        Limit::new(rate.parse().unwrap(), Decimal::ZERO, Algorithm::SlidingLog)
+    }
+
+    #[test]
+    fn an_entry_exactly_one_window_old_is_gone() {
+        let limit = limit("5/60s");
+        let mut state = SlidingLog::default();
+        for second in [3_650, 3_680, 3_695] {
+            state.charge(&limit, second * 1_000_000, 1);
+        }
+        assert_eq!(state.usage(&limit, 3_710_000_000 - 1).used, 3);
+        assert_eq!(state.usage(&limit, 3_710_000_000).used, 2);
+        state.charge(&limit, 3_710_000_000, 1);
+        state.charge(&limit, 3_720_000_000, 1);
+        let Entries::Units(stamps) = &state.entries else { panic!("all costs are 1") };
+        assert_eq!(stamps, &[3_680_000_000, 3_695_000_000, 3_710_000_000, 3_720_000_000]);
+    }
+
+    #[test]
+    fn the_wait_is_for_the_cost_and_from_the_oldest() {
+        let limit = limit("100/10s");
+        let mut state = SlidingLog::default();
+        for (now_us, cost) in [(1, 10), (2, 30), (3, 60)] {
+            state.charge(&limit, now_us, cost);
+        }
+        for (cost, leaves) in [(1, 1), (10, 1), (11, 2), (40, 2), (41, 3), (100, 3)] {
+            assert_eq!(state.decide(&limit, 5, cost).retry_after_us, leaves + 10_000_000 - 5, "{cost}");
+        }
+    }
+
+    #[test]
+    fn a_live_request_of_cost_1_takes_8_bytes_and_a_past_burst_is_given_back() {
+        let limit = limit("100000/10s");
+        let mut state = SlidingLog::default();
+        for now_us in 0..10_000 {
+            state.charge(&limit, now_us, 1);
+        }
+        assert!(state.heap_bytes() <= 10_000 * 8 * 5 / 4, "{}", state.heap_bytes());
+        for burst in 1..40 {
+            state.charge(&limit, burst * 20_000_000, 1);
+        }
+        assert!(state.heap_bytes() < 1_000, "{}", state.heap_bytes());
+    }
+}

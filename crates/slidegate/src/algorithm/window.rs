@@ -1,0 +1,66 @@
+//! What every algorithm must offer.
+
+use crate::receipt::{Place, Position};
+use crate::rule::Limit;
+
+/// Most units that a state counts as used: more than five hundred times the largest limit. Only
+/// repeated settlements far above the limit could reach it, and they saturate here, far above anything
+/// that could pass.
+pub const USED_MAX: u64 = (1 << 49) - 1;
+
+/// How much of a limit is in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Units in use, rounded up.
+    pub used: u64,
+    /// Microseconds until nothing is used.
+    pub reset_after_us: u64,
+}
+
+/// What a state says to a cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ruling {
+    /// What is in use now, this cost not included.
+    pub usage: Usage,
+    /// 0 if the cost passes now; otherwise microseconds until it does if nobody else spends. One
+    /// microsecond earlier it does not.
+    pub retry_after_us: u64,
+}
+
+impl Ruling {
+    /// Whether the cost passes now.
+    #[must_use]
+    pub fn allowed(&self) -> bool {
+        self.retry_after_us == 0
+    }
+}
+
+/// The state of one limit for one key, and the algorithm that keeps it. `Default` is the state of a
+/// key that was never seen.
+///
+/// Deciding borrows the state, charging changes it: a denial cannot leave a trace.
+pub trait Window: Clone + std::fmt::Debug + Default + Eq {
+    /// Decides whether `cost` units pass at `now_us`. `cost` is at least 1 and at most the limit.
+    fn decide(&self, limit: &Limit, now_us: u64, cost: u64) -> Ruling;
+
+    /// What is in use at `now_us`.
+    fn usage(&self, limit: &Limit, now_us: u64) -> Usage;
+
+    /// Charges `cost` units at `now_us`, whether or not they pass, and says where they stand. With
+    /// them, at most [`USED_MAX`] are used.
+    fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position;
+
+    /// Takes back up to `units` of the charge at `place`: at most what stands there and still counts.
+    /// Returns how many. `limit` is the present one, the place knows that of the charge.
+    fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64;
+
+    /// Takes back up to `units` from the oldest live charges first, at most what is used. Returns by
+    /// how much [`Usage::used`] fell.
+    fn credit(&mut self, limit: &Limit, now_us: u64, units: u64) -> u64;
+
+    /// The instant, in microseconds since 1970, from which a charge at `position` counts no more.
+    fn expires_us(limit: &Limit, position: Position) -> u64;
+
+    /// Bytes on the heap.
+    fn heap_bytes(&self) -> usize;
+}

@@ -1,0 +1,264 @@
+//! Decisions: allowed or denied, with the numbers that explain it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::rule::Limit;
+
+/// What one rule says to one charge.
+///
+/// A rule with several limits speaks through the one that binds: `limit`, `used` and `remaining`
+/// are that one's, `retry_after` and `reset_after` the latest of all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    pub(crate) rule: Arc<str>,
+    pub(crate) shadow: bool,
+    pub(crate) limit: u64,
+    pub(crate) window_us: u64,
+    pub(crate) used: u64,
+    pub(crate) allowed: bool,
+    pub(crate) retry_after_us: u64,
+    pub(crate) reset_after_us: u64,
+}
+
+impl Verdict {
+    /// The verdict of one limit.
+    #[must_use]
+    pub fn new(rule: Arc<str>, shadow: bool, limit: &Limit) -> Self {
+        Self {
+            rule,
+            shadow,
+            limit: limit.units(),
+            window_us: limit.window_us(),
+            used: 0,
+            allowed: true,
+            retry_after_us: 0,
+            reset_after_us: 0,
+        }
+    }
+
+    /// Whether this rule, asked alone, admits the charge.
+    #[must_use]
+    pub fn allowed(&self) -> bool {
+        self.allowed
+    }
+
+    /// Name of the rule.
+    #[must_use]
+    pub fn rule(&self) -> &str {
+        &self.rule
+    }
+
+    /// Whether the rule only counts: its refusal does not refuse the request.
+    #[must_use]
+    pub fn shadow(&self) -> bool {
+        self.shadow
+    }
+
+    /// Units that the limit enforces, after headroom.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Window of the limit.
+    #[must_use]
+    pub fn window(&self) -> Duration {
+        Duration::from_micros(self.window_us)
+    }
+
+    /// Units in use, rounded up: this request included if it was charged.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Units left: whoever asks for so many passes.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        self.limit.saturating_sub(self.used)
+    }
+
+    /// Time until this same cost passes if nobody else spends, to the microsecond. Zero when allowed,
+    /// and when a shadow rule is asked for more than its limit, which no waiting admits.
+    #[must_use]
+    pub fn retry_after(&self) -> Duration {
+        Duration::from_micros(self.retry_after_us)
+    }
+
+    /// Time until nothing is used.
+    #[must_use]
+    pub fn reset_after(&self) -> Duration {
+        Duration::from_micros(self.reset_after_us)
+    }
+
+    /// Joins verdicts that must all admit: the binding one's numbers, the latest of the waits.
+    ///
+    /// On a denial the latest `retry_after` binds, on an admission the smallest `remaining`; ties go
+    /// to the longest window, then to the first.
+    pub(crate) fn join(verdicts: impl Iterator<Item = Self>) -> Option<Self> {
+        verdicts.reduce(|first, second| {
+            let allowed = first.allowed && second.allowed;
+            let (retry_after_us, reset_after_us) = (
+                first.retry_after_us.max(second.retry_after_us),
+                first.reset_after_us.max(second.reset_after_us),
+            );
+            let rank = |verdict: &Self| {
+                // A never-passing shadow has no retry instant; a denial binds before any admission.
+                let urgency = if allowed { u64::MAX - verdict.remaining() } else { verdict.retry_after_us };
+                (!verdict.allowed, urgency, verdict.window_us)
+            };
+            let binding = if rank(&second) > rank(&first) { second } else { first };
+            Self { allowed, retry_after_us, reset_after_us, ..binding }
+        })
+    }
+}
+
+/// The answer to an admission.
+///
+/// All of it comes from the one step that decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    binding: Verdict,
+    degraded: bool,
+    verdicts: Vec<Verdict>,
+}
+
+impl Decision {
+    /// Joins the verdicts of every charge, in the order of the charges, of which there is at least one.
+    ///
+    /// Shadow rules take no part, unless there are no others: then their numbers are shown with an
+    /// admission.
+    pub(crate) fn new(verdicts: Vec<Verdict>) -> Self {
+        let enforced = Verdict::join(verdicts.iter().filter(|verdict| !verdict.shadow).cloned());
+        let binding = enforced.unwrap_or_else(|| {
+            let shadows = Verdict::join(verdicts.iter().cloned()).expect("an admission has a charge");
+            Verdict { allowed: true, retry_after_us: 0, ..shadows }
+        });
+        Self { binding, degraded: false, verdicts }
+    }
+
+    /// Whether the request may go ahead.
+    #[must_use]
+    pub fn allowed(&self) -> bool {
+        self.binding.allowed
+    }
+
+    /// Name of the rule that binds: on a denial the one with the latest `retry_after`, on an
+    /// admission the one with the least `remaining`.
+    #[must_use]
+    pub fn rule(&self) -> &str {
+        self.binding.rule()
+    }
+
+    /// Units that the binding limit enforces.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.binding.limit()
+    }
+
+    /// Window of the binding limit.
+    #[must_use]
+    pub fn window(&self) -> Duration {
+        self.binding.window()
+    }
+
+    /// Units of the binding limit in use: this request included if admitted, not if denied or peeked.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.binding.used()
+    }
+
+    /// Units of the binding limit left: whoever asks for so many passes.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        self.binding.remaining()
+    }
+
+    /// Time until this same request passes if nobody else spends, to the microsecond; zero when
+    /// allowed.
+    #[must_use]
+    pub fn retry_after(&self) -> Duration {
+        self.binding.retry_after()
+    }
+
+    /// Time until nothing is used of any charged limit.
+    #[must_use]
+    pub fn reset_after(&self) -> Duration {
+        self.binding.reset_after()
+    }
+
+    /// Whether this answer was given without the store, by the outage policy.
+    #[must_use]
+    pub fn degraded(&self) -> bool {
+        self.degraded
+    }
+
+    /// Every charge's own verdict, in the order of the charges.
+    #[must_use]
+    pub fn verdicts(&self) -> &[Verdict] {
+        &self.verdicts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::{Algorithm, Decimal};
+
+    fn verdict(rule: &str, rate: &str, used: u64, retry_after_us: u64) -> Verdict {
+        let limit = Limit::new(rate.parse().unwrap(), Decimal::ZERO, Algorithm::SlidingLog);
+        Verdict {
+            used,
+            retry_after_us,
+            allowed: retry_after_us == 0,
+            reset_after_us: used,
+            ..Verdict::new(rule.into(), false, &limit)
+        }
+    }
+
+    #[test]
+    fn an_admission_is_bound_by_the_least_remaining() {
+        let decision = Decision::new(vec![verdict("a", "10/1s", 3, 0), verdict("b", "10/1m", 8, 0)]);
+        assert!(decision.allowed());
+        assert_eq!((decision.rule(), decision.remaining()), ("b", 2));
+        assert_eq!(decision.reset_after(), Duration::from_micros(8));
+    }
+
+    #[test]
+    fn a_denial_is_bound_by_the_latest_retry() {
+        let decision = Decision::new(vec![
+            verdict("a", "10/1s", 10, 0),
+            verdict("b", "10/1m", 8, 500),
+            verdict("c", "10/1h", 2, 900),
+        ]);
+        assert!(!decision.allowed());
+        assert_eq!((decision.rule(), decision.used()), ("c", 2));
+        assert_eq!(decision.retry_after(), Duration::from_micros(900));
+        assert_eq!(decision.reset_after(), Duration::from_micros(10));
+    }
+
+    #[test]
+    fn ties_go_to_the_longest_window_then_the_first() {
+        let decision = Decision::new(vec![
+            verdict("a", "10/1s", 5, 0),
+            verdict("b", "10/1m", 5, 0),
+            verdict("c", "10/60s", 5, 0),
+        ]);
+        assert_eq!(decision.rule(), "b");
+        let decision = Decision::new(vec![verdict("a", "10/1s", 5, 7), verdict("b", "10/1m", 5, 7)]);
+        assert_eq!(decision.rule(), "b");
+    }
+
+    #[test]
+    fn a_shadow_takes_no_part_unless_alone() {
+        let shadow = Verdict { shadow: true, ..verdict("s", "10/1h", 10, 900) };
+        let decision = Decision::new(vec![verdict("a", "10/1s", 3, 0), shadow.clone()]);
+        assert!(decision.allowed());
+        assert_eq!((decision.rule(), decision.retry_after()), ("a", Duration::ZERO));
+        let alone = Decision::new(vec![shadow]);
+        assert!(alone.allowed());
+        assert_eq!((alone.rule(), alone.used(), alone.retry_after()), ("s", 10, Duration::ZERO));
+        assert!(!alone.verdicts()[0].allowed());
+    }
+}

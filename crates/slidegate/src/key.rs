@@ -1,0 +1,101 @@
+//! Keys: who is limited.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// Longest key, in bytes.
+pub const KEY_BYTES_MAX: usize = 512;
+
+/// Who is limited: a client address, a user, a credential. 1 to 512 bytes of text without control
+/// characters, borrowed from the caller.
+///
+/// ```
+/// use slidegate::Key;
+///
+/// let key = Key::new("yt:quota:key1")?;
+/// assert_eq!(key.as_str(), "yt:quota:key1");
+/// assert!(Key::new("").is_err());
+/// # Ok::<(), slidegate::KeyError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key<'a>(&'a str);
+
+impl<'a> Key<'a> {
+    /// Checks `text` and wraps it.
+    pub fn new(text: &'a str) -> Result<Self, KeyError> {
+        if text.is_empty() {
+            return Err(KeyError::Empty);
+        }
+        if text.len() > KEY_BYTES_MAX {
+            return Err(KeyError::TooLong { bytes: text.len() });
+        }
+        match text.char_indices().find(|(_, character)| character.is_control()) {
+            Some((offset, character)) => Err(KeyError::Control { character, offset }),
+            None => Ok(Self(text)),
+        }
+    }
+
+    /// The text of the key.
+    #[must_use]
+    pub fn as_str(self) -> &'a str {
+        self.0
+    }
+}
+
+impl fmt::Display for Key<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// Why a text is not a key.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// The text has no characters.
+    #[error("key: is empty; name who is limited, for example a user or a client address")]
+    Empty,
+    /// The text is longer than [`KEY_BYTES_MAX`].
+    #[error("key: has {bytes} bytes, at most {KEY_BYTES_MAX} are allowed; shorten it or use a hash of it")]
+    TooLong {
+        /// Length of the text.
+        bytes: usize,
+    },
+    /// The text holds a control character, which logs and wires could not carry faithfully.
+    #[error("key: has the control character {character:?} at byte {offset}; remove or percent-encode it")]
+    Control {
+        /// The character.
+        character: char,
+        /// Where it stands, in bytes from the start.
+        offset: usize,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepts_what_identifies_clients() {
+        for text in ["a", "203.0.113.45", "2001:db8::/64", "{braces}", "käse 🧀", &"k".repeat(512)] {
+            assert_eq!(Key::new(text).unwrap().as_str(), text);
+        }
+    }
+
+    #[test]
+    fn refuses_empty_overlong_and_control_characters() {
+        assert_eq!(Key::new(""), Err(KeyError::Empty));
+        assert_eq!(Key::new(&"k".repeat(513)), Err(KeyError::TooLong { bytes: 513 }));
+        assert_eq!(Key::new("a\0b"), Err(KeyError::Control { character: '\0', offset: 1 }));
+        assert_eq!(Key::new("line\n"), Err(KeyError::Control { character: '\n', offset: 4 }));
+    }
+
+    #[test]
+    fn errors_name_the_field_and_the_remedy() {
+        assert_eq!(
+            KeyError::TooLong { bytes: 513 }.to_string(),
+            "key: has 513 bytes, at most 512 are allowed; shorten it or use a hash of it"
+        );
+    }
+}

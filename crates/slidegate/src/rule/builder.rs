@@ -1,0 +1,325 @@
+//! The rule and the only ways to make one.
+
+use std::fmt;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::{Algorithm, Decimal, Limit, OnStoreError};
+use crate::rate::Rate;
+
+/// Longest rule name, in bytes.
+pub const NAME_BYTES_MAX: usize = 128;
+/// Most limits of one rule.
+pub const LIMITS_MAX: usize = 16;
+
+/// A named limit, or several that must all admit, with the policies that go with them.
+///
+/// ```
+/// use slidegate::{Algorithm, Rule};
+///
+/// let rule = Rule::builder("yt-quota").limit("10000/24h".parse()?).headroom("0.05".parse()?).build()?;
+/// assert_eq!(rule.limits()[0].units(), 9_500);
+/// assert_eq!(rule.limits()[0].algorithm(), Algorithm::SlidingLog);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    name: Arc<str>,
+    limits: Box<[Limit]>,
+    headroom: Decimal,
+    shadow: bool,
+    on_store_error: OnStoreError,
+}
+
+impl Rule {
+    /// Starts a rule of that name.
+    #[must_use]
+    pub fn builder(name: &str) -> RuleBuilder {
+        RuleBuilder {
+            name: name.to_owned(),
+            rates: Vec::new(),
+            algorithm: Algorithm::default(),
+            headroom: Decimal::ZERO,
+            shadow: false,
+            on_store_error: OnStoreError::default(),
+        }
+    }
+
+    /// A rule given with the request itself, named after what its state depends on: `sliding-log/60s`.
+    ///
+    /// Another limit therefore keeps the state; another window or algorithm is another state.
+    ///
+    /// ```
+    /// use slidegate::{Algorithm, Rule};
+    ///
+    /// let rule = Rule::inline("9500/24h".parse()?, Algorithm::SlidingLog);
+    /// assert_eq!(rule.name(), "sliding-log/86400s");
+    /// # Ok::<(), slidegate::RateError>(())
+    /// ```
+    #[must_use]
+    pub fn inline(rate: Rate, algorithm: Algorithm) -> Self {
+        let window_ms = rate.window_us() / 1_000;
+        let window =
+            if window_ms % 1_000 == 0 { format!("{}s", window_ms / 1_000) } else { format!("{window_ms}ms") };
+        let parameters = algorithm.to_string().split_off(algorithm.name().len());
+        Self {
+            name: format!("{}/{window}{parameters}", algorithm.name()).into(),
+            limits: [Limit::new(rate, Decimal::ZERO, algorithm)].into(),
+            headroom: Decimal::ZERO,
+            shadow: false,
+            on_store_error: OnStoreError::default(),
+        }
+    }
+
+    /// The same rule with other rates: what a live change of the limit installs.
+    ///
+    /// ```
+    /// use slidegate::Rule;
+    ///
+    /// let rule = Rule::builder("api").limit("5/1m".parse()?).build()?;
+    /// assert_eq!(rule.with_rates(&["7/1m".parse()?])?.limits()[0].units(), 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_rates(&self, rates: &[Rate]) -> Result<Self, RuleError> {
+        let limits = build_limits(&self.name, rates, self.headroom, self.algorithm())?;
+        Ok(Self { limits, ..self.clone() })
+    }
+
+    /// The name: with a key it identifies a state.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The name, to be kept beyond the rule.
+    #[must_use]
+    pub fn shared_name(&self) -> Arc<str> {
+        Arc::clone(&self.name)
+    }
+
+    /// The limits, at least one; all must admit. No two have the same window.
+    #[must_use]
+    pub fn limits(&self) -> &[Limit] {
+        &self.limits
+    }
+
+    /// How its windows are kept.
+    #[must_use]
+    pub fn algorithm(&self) -> Algorithm {
+        self.limits[0].algorithm()
+    }
+
+    /// The smallest number of units that any of its limits enforces: a larger cost never passes.
+    #[must_use]
+    pub fn cost_max(&self) -> u64 {
+        self.limits.iter().map(Limit::units).min().expect("a rule has at least one limit")
+    }
+
+    /// The share of each limit that is held back.
+    #[must_use]
+    pub fn headroom(&self) -> Decimal {
+        self.headroom
+    }
+
+    /// Whether it only counts and never refuses.
+    #[must_use]
+    pub fn shadow(&self) -> bool {
+        self.shadow
+    }
+
+    /// What answers when the store does not.
+    #[must_use]
+    pub fn on_store_error(&self) -> OnStoreError {
+        self.on_store_error
+    }
+}
+
+/// Collects what a rule is made of; [`RuleBuilder::build`] checks it as a whole.
+#[derive(Debug, Clone)]
+pub struct RuleBuilder {
+    name: String,
+    rates: Vec<Rate>,
+    algorithm: Algorithm,
+    headroom: Decimal,
+    shadow: bool,
+    on_store_error: OnStoreError,
+}
+
+impl RuleBuilder {
+    /// Adds a limit; with several, all must admit.
+    #[must_use]
+    pub fn limit(mut self, rate: Rate) -> Self {
+        self.rates.push(rate);
+        self
+    }
+
+    /// Chooses the algorithm; `sliding-log` by default.
+    #[must_use]
+    pub fn algorithm(mut self, algorithm: Algorithm) -> Self {
+        self.algorithm = algorithm;
+        self
+    }
+
+    /// Holds back a share of each limit, so that our refusal comes before the upstream's; 0 by default.
+    #[must_use]
+    pub fn headroom(mut self, headroom: Decimal) -> Self {
+        self.headroom = headroom;
+        self
+    }
+
+    /// Decides and counts, but takes no part in the verdict.
+    #[must_use]
+    pub fn shadow(mut self, shadow: bool) -> Self {
+        self.shadow = shadow;
+        self
+    }
+
+    /// What answers when the store does not; [`OnStoreError::Deny`] by default.
+    #[must_use]
+    pub fn on_store_error(mut self, policy: OnStoreError) -> Self {
+        self.on_store_error = policy;
+        self
+    }
+
+    /// Checks everything and makes the rule.
+    pub fn build(self) -> Result<Rule, RuleError> {
+        let Self { name, rates, algorithm, headroom, shadow, on_store_error } = self;
+        if name.is_empty() || name.len() > NAME_BYTES_MAX {
+            return Err(RuleError::NameLength { bytes: name.len() });
+        }
+        if let Some(character) = name.chars().find(|&c| !c.is_ascii_graphic() || "/\"\\{}".contains(c)) {
+            return Err(RuleError::NameCharacter { name, character });
+        }
+        let limits = build_limits(&name, &rates, headroom, algorithm)?;
+        Ok(Rule { name: name.into(), limits, headroom, shadow, on_store_error })
+    }
+}
+
+fn build_limits(
+    rule: &str,
+    rates: &[Rate],
+    headroom: Decimal,
+    algorithm: Algorithm,
+) -> Result<Box<[Limit]>, RuleError> {
+    let rule = || rule.to_owned();
+    if rates.is_empty() || rates.len() > LIMITS_MAX {
+        return Err(RuleError::LimitCount { rule: rule(), count: rates.len() });
+    }
+    if headroom == Decimal::ONE {
+        return Err(RuleError::Headroom { rule: rule() });
+    }
+    for (index, rate) in rates.iter().enumerate() {
+        if let Some(twin) = rates[..index].iter().find(|other| other.window_us() == rate.window_us()) {
+            return Err(RuleError::DuplicateWindow { rule: rule(), first: *twin, second: *rate });
+        }
+    }
+    Ok(rates.iter().map(|&rate| Limit::new(rate, headroom, algorithm)).collect())
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// Why a rule cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RuleError {
+    /// The name is empty or longer than [`NAME_BYTES_MAX`].
+    #[error("rule: a name of {bytes} bytes; use 1 to {NAME_BYTES_MAX}")]
+    NameLength {
+        /// Length of the name.
+        bytes: usize,
+    },
+    /// The name has a character that keys of stores, headers or inline rules could not carry.
+    #[error(
+        "rule `{name}`: the name has {character:?}; use letters, digits and punctuation other than / \" \\ {{ }}"
+    )]
+    NameCharacter {
+        /// The name.
+        name: String,
+        /// The first such character.
+        character: char,
+    },
+    /// No limit, or more than [`LIMITS_MAX`].
+    #[error("rule `{rule}`: limits: {count} given; give 1 to {LIMITS_MAX}, for example 60/1m")]
+    LimitCount {
+        /// The rule.
+        rule: String,
+        /// How many were given.
+        count: usize,
+    },
+    /// Two limits have the same window; the larger could never bind.
+    #[error("rule `{rule}`: limits: {first} and {second} have the same window; keep the smaller")]
+    DuplicateWindow {
+        /// The rule.
+        rule: String,
+        /// The first of the two.
+        first: Rate,
+        /// The second of the two.
+        second: Rate,
+    },
+    /// Headroom of 1 would leave nothing.
+    #[error("rule `{rule}`: headroom: 1 leaves no units; give a decimal below 1, for example 0.05")]
+    Headroom {
+        /// The rule.
+        rule: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(text: &str) -> Rate {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn headroom_is_exact_and_leaves_one_unit() {
+        let enforced = |limit: &str, headroom: &str| {
+            let rule = Rule::builder("r").limit(rate(limit)).headroom(headroom.parse().unwrap());
+            rule.build().unwrap().limits()[0].units()
+        };
+        assert_eq!(enforced("10000/24h", "0.05"), 9_500);
+        assert_eq!(enforced("10/1s", "0.01"), 9, "the part held back is rounded up");
+        assert_eq!(enforced("1/1s", "0.999999"), 1);
+        assert_eq!(enforced("1000000000000/1s", "0.000001"), 999_999_000_000);
+        assert_eq!(enforced("7/1s", "0"), 7);
+    }
+
+    #[test]
+    fn what_cannot_be_valid_cannot_be_built() {
+        let error = |builder: RuleBuilder| builder.build().unwrap_err().to_string();
+        let named = |name: &str| Rule::builder(name).limit(rate("5/1m"));
+        assert!(error(named("")).contains("0 bytes"));
+        assert!(error(named(&"n".repeat(129))).contains("129 bytes"));
+        assert!(error(named("a b")).contains("' '"));
+        assert!(error(named("sliding-log/60s")).contains("'/'"), "that space belongs to inline rules");
+        assert!(error(named("käse")).contains("'ä'"));
+        assert!(error(Rule::builder("r")).contains("limits: 0 given"));
+        assert!(error(named("r").limit(rate("6/60s"))).contains("5/1m and 6/1m have the same window"));
+        assert!(error(named("r").headroom(Decimal::ONE)).contains("headroom: 1"));
+        let many = (1..=17).fold(Rule::builder("r"), |b, i| b.limit(rate(&format!("5/{i}s"))));
+        assert!(error(many).contains("17 given"));
+    }
+
+    #[test]
+    fn inline_names_hold_what_the_state_depends_on() {
+        let name = |text, algorithm| Rule::inline(rate(text), algorithm).name().to_owned();
+        assert_eq!(name("5/60s", Algorithm::SlidingLog), "sliding-log/60s");
+        assert_eq!(name("500/1m", Algorithm::SlidingLog), "sliding-log/60s");
+        assert_eq!(name("5/1500ms", Algorithm::Gcra), "gcra/1500ms");
+        let thirty =
+            Algorithm::SlidingBuckets(super::super::Buckets::new(30).unwrap(), super::super::Edge::Full);
+        assert_eq!(name("5/60s", thirty), "sliding-buckets/60s;buckets=30");
+    }
+
+    #[test]
+    fn the_dearest_cost_is_the_smallest_limit() {
+        let rule = Rule::builder("r").limit(rate("100/5m")).limit(rate("5/1s")).build().unwrap();
+        assert_eq!(rule.cost_max(), 5);
+    }
+}

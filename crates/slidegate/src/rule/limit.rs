@@ -1,0 +1,66 @@
+//! One limit of a rule, with everything an algorithm needs to know of it.
+
+use super::{Algorithm, Decimal};
+use crate::rate::Rate;
+
+/// One limit of a rule: its rate, the units that are enforced after headroom, and its algorithm.
+///
+/// This is the `rule` that the algorithms see. It is copied into receipts, so that a refund knows
+/// under which geometry its charge was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Limit {
+    rate: Rate,
+    units: u64,
+    algorithm: Algorithm,
+}
+
+impl Limit {
+    /// A limit that enforces `rate` less `headroom`, and always at least one unit.
+    #[must_use]
+    pub fn new(rate: Rate, headroom: Decimal, algorithm: Algorithm) -> Self {
+        let units = (rate.limit() - headroom.of_rounded_up(rate.limit())).max(1);
+        Self { rate, units, algorithm }
+    }
+
+    /// The rate as configured, before headroom.
+    #[must_use]
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Units that are enforced: the rate's limit less headroom.
+    #[must_use]
+    pub fn units(&self) -> u64 {
+        self.units
+    }
+
+    /// Length of the window in microseconds.
+    #[must_use]
+    pub fn window_us(&self) -> u64 {
+        self.rate.window_us()
+    }
+
+    /// How the window is kept.
+    #[must_use]
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// Width of a sub-bucket in microseconds, rounded up; the whole window where there are none.
+    #[must_use]
+    pub fn bucket_us(&self) -> u64 {
+        match self.algorithm {
+            Algorithm::SlidingBuckets(buckets, _) => self.window_us().div_ceil(u64::from(buckets.get())),
+            _ => self.window_us(),
+        }
+    }
+
+    /// Whether a state kept under `older` goes on under this limit: same algorithm, window and
+    /// bucket count. The limit itself, an edge or a number of entries may differ.
+    #[must_use]
+    pub fn keeps_state_of(&self, older: &Self) -> bool {
+        self.algorithm.name() == older.algorithm.name()
+            && self.window_us() == older.window_us()
+            && self.bucket_us() == older.bucket_us()
+    }
+}

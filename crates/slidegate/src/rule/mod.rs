@@ -1,0 +1,19 @@
+//! Rules: what is limited, how, and by how much.
+//!
+//! A [`Rule`] is a name, an [`Algorithm`] and one or several [`Limit`]s; all of them must admit.
+//! Rules are made by [`Rule::builder`] or, for a rate given with the request itself,
+//! [`Rule::inline`]. A rule that exists is valid: every number was checked when it was built.
+
+mod algorithm;
+mod builder;
+mod decimal;
+mod limit;
+mod policy;
+
+pub use algorithm::{
+    Algorithm, AlgorithmError, BUCKETS_MAX, Buckets, ENTRIES_MAX, ENTRIES_MIN, Edge, Entries,
+};
+pub use builder::{LIMITS_MAX, NAME_BYTES_MAX, Rule, RuleBuilder, RuleError};
+pub use decimal::{Decimal, DecimalError};
+pub use limit::Limit;
+pub use policy::OnStoreError;

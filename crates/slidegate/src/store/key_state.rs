@@ -1,0 +1,129 @@
+//! What one rule keeps of one key: a state per limit.
+
+use std::borrow::Cow;
+
+use crate::algorithm::{State, Usage};
+use crate::decision::Verdict;
+use crate::receipt::Place;
+use crate::rule::{Limit, Rule};
+
+/// The states of all limits of one rule for one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyState {
+    states: Vec<State>,
+}
+
+impl KeyState {
+    /// A key that was never seen.
+    #[must_use]
+    pub fn new(limits: impl IntoIterator<Item = Limit>) -> Self {
+        Self { states: limits.into_iter().map(State::new).collect() }
+    }
+
+    /// The states as `rule` needs them. After a live change each limit goes on with the state of the
+    /// same geometry; a limit without one begins with the most that was used, as one charge at `now_us`.
+    #[must_use]
+    pub fn aligned(&self, rule: &Rule, now_us: u64) -> Cow<'_, Self> {
+        let same = self.states.len() == rule.limits().len()
+            && self
+                .states
+                .iter()
+                .zip(rule.limits())
+                .all(|(state, limit)| limit.keeps_state_of(state.limit()));
+        if same {
+            return Cow::Borrowed(self);
+        }
+        let used_max = self.usages(now_us).map(|(_, usage)| usage.used).max().unwrap_or(0);
+        let continued = |limit: &Limit| {
+            let kept = self.states.iter().find(|state| limit.keeps_state_of(state.limit()));
+            kept.cloned().unwrap_or_else(|| State::seeded(*limit, now_us, used_max))
+        };
+        Cow::Owned(Self { states: rule.limits().iter().map(continued).collect() })
+    }
+
+    /// The states after `rule` was changed at `now_us`: aligned, and kept under its limits from now on.
+    #[must_use]
+    pub fn changed(&self, rule: &Rule, now_us: u64) -> Self {
+        let states = self.aligned(rule, now_us).into_owned().states;
+        Self {
+            states: states
+                .into_iter()
+                .zip(rule.limits())
+                .map(|(state, limit)| state.changed(limit, now_us))
+                .collect(),
+        }
+    }
+
+    /// What an aligned state says to `cost`, without charging it.
+    #[must_use]
+    pub fn verdict(&self, rule: &Rule, now_us: u64, cost: u64) -> Verdict {
+        let verdicts = self.states.iter().zip(rule.limits()).map(|(state, limit)| {
+            let verdict = Verdict::new(rule.shared_name(), rule.shadow(), limit);
+            if cost > limit.units() {
+                // Only a shadow rule gets here: what it can never admit, it would deny.
+                let Usage { used, reset_after_us } = state.usage(limit, now_us);
+                return Verdict { allowed: false, used, reset_after_us, ..verdict };
+            }
+            let ruling = state.decide(limit, now_us, cost);
+            Verdict {
+                allowed: ruling.allowed(),
+                used: ruling.usage.used,
+                retry_after_us: ruling.retry_after_us,
+                reset_after_us: ruling.usage.reset_after_us,
+                ..verdict
+            }
+        });
+        Verdict::join(verdicts).expect("a rule has at least one limit")
+    }
+
+    /// Charges an aligned state and says what is used then, and where the charge stands.
+    pub fn charge(&mut self, rule: &Rule, now_us: u64, cost: u64) -> (Verdict, Box<[Place]>) {
+        let places =
+            self.states.iter_mut().zip(rule.limits()).map(|(state, limit)| state.charge(limit, now_us, cost));
+        let places = places.collect();
+        let verdicts = self.states.iter().zip(rule.limits()).map(|(state, limit)| {
+            let Usage { used, reset_after_us } = state.usage(limit, now_us);
+            Verdict { used, reset_after_us, ..Verdict::new(rule.shared_name(), rule.shadow(), limit) }
+        });
+        (Verdict::join(verdicts).expect("a rule has at least one limit"), places)
+    }
+
+    /// Charges `units` that were spent above an admission's cost.
+    pub fn charge_excess(&mut self, now_us: u64, units: u64) {
+        for state in &mut self.states {
+            let limit = *state.limit();
+            state.charge_excess(&limit, now_us, units);
+        }
+    }
+
+    /// Takes back up to `units` of the charge that stands at `places`; says how many at most, as short
+    /// windows may have forgotten what long ones remember.
+    pub fn refund(&mut self, now_us: u64, places: &[Place], units: u64) -> u64 {
+        let given = self.states.iter_mut().map(|state| {
+            let place = places.iter().find(|place| state.limit().keeps_state_of(&place.limit));
+            place.map_or(0, |place| state.refund(now_us, place, units))
+        });
+        given.max().unwrap_or(0)
+    }
+
+    /// Takes back up to `units` from the oldest charges of every limit; says how many at most.
+    pub fn credit(&mut self, rule: &Rule, now_us: u64, units: u64) -> u64 {
+        let given = self
+            .states
+            .iter_mut()
+            .zip(rule.limits())
+            .map(|(state, limit)| state.credit(limit, now_us, units));
+        given.max().unwrap_or(0)
+    }
+
+    /// Every limit with what is used of it.
+    pub fn usages(&self, now_us: u64) -> impl Iterator<Item = (Limit, Usage)> {
+        self.states.iter().map(move |state| (*state.limit(), state.usage(state.limit(), now_us)))
+    }
+
+    /// Bytes that it takes, on the heap included.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.states.iter().map(State::memory_bytes).sum::<usize>()
+    }
+}
