@@ -9,6 +9,7 @@ pub mod rate;
 pub mod receipt;
 pub mod rule;
 pub mod store;
+pub mod testing;
 pub mod time;
 
 pub use charge::{Admission, Charge, ChargeError};

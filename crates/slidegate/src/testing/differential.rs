@@ -1,0 +1,231 @@
+//! The differential: the same trace through the store and through the model must give the same answers,
+//! field by field.
+
+use super::coverage::{Coverage, Event};
+use super::model::{ModelDecision, ModelReceipt, ModelStore};
+use super::trace::{Ask, KEYS, Operation, Step, Trace};
+use crate::algorithm::Usage;
+use crate::charge::{Admission, Charge};
+use crate::key::Key;
+use crate::receipt::Receipt;
+use crate::rule::{Algorithm, Rule};
+use crate::store::{KeyState, MapStore};
+
+/// Runs a trace of `steps` and counts what it met. The error names the seed, the step and the two
+/// answers.
+pub fn run(seed: u64, algorithm: Algorithm, steps: usize, coverage: &mut Coverage) -> Result<(), String> {
+    let mut run = Run {
+        trace: Trace::new(seed, algorithm),
+        store: MapStore::new(),
+        model: ModelStore::new(),
+        receipts: Vec::new(),
+        resets_us: Vec::new(),
+        coverage,
+        before_us: 0,
+    };
+    for index in 0..steps {
+        let costs: Vec<u64> = run.receipts.iter().map(|(receipt, _)| receipt.charges()[0].cost()).collect();
+        let rules_before = run.trace.rules().to_vec();
+        let step = run.trace.step(&run.model, &costs);
+        run.step(&step, &rules_before).map_err(|wrong| {
+            format!("seed {seed}, {algorithm}, step {index} at {}: {wrong}\n{step:?}", step.at_us)
+        })?;
+    }
+    Ok(())
+}
+
+struct Run<'a> {
+    trace: Trace,
+    store: MapStore,
+    model: ModelStore,
+    receipts: Vec<(Receipt, ModelReceipt)>,
+    resets_us: Vec<(String, String, u64)>,
+    coverage: &'a mut Coverage,
+    before_us: u64,
+}
+
+impl Run<'_> {
+    fn step(&mut self, step: &Step, rules_before: &[Rule]) -> Result<(), String> {
+        let now_us = step.at_us;
+        match &step.operation {
+            Operation::Check(asks) => self.check(now_us, asks, rules_before)?,
+            Operation::Peek(asks) => self.peek(now_us, asks, rules_before)?,
+            Operation::Refund { receipt } => self.refund(now_us, *receipt, rules_before)?,
+            Operation::Settle { receipt, actual } => self.settle(now_us, *receipt, *actual, rules_before)?,
+            Operation::Credit(ask) => {
+                let rule = &rules_before[ask.rule];
+                let real = self
+                    .store
+                    .credit(now_us, &charge(rules_before, *ask))
+                    .map_err(|error| error.to_string())?;
+                same(&real, &self.model.credit(now_us, rule, KEYS[ask.key], ask.cost))?;
+                if real.applied {
+                    self.coverage.count(rule.algorithm(), Event::Credited);
+                }
+            }
+            Operation::Reset { rule, key } => {
+                let (rule, key) = (&rules_before[*rule], KEYS[*key]);
+                let real = self.store.reset(now_us, rule, key_of(key)).map_err(|error| error.to_string())?;
+                same(&real, &self.model.reset(now_us, rule, key))?;
+                self.resets_us.push((rule.name().to_owned(), key.to_owned(), now_us));
+                self.coverage.count(rule.algorithm(), Event::Reset);
+            }
+            Operation::Inspect { rule, key } => {
+                self.inspect(now_us, &rules_before[*rule], KEYS[*key])?;
+                self.coverage.count(rules_before[*rule].algorithm(), Event::Inspected);
+            }
+            Operation::Change { rule, changed } => {
+                self.store.change(now_us, changed);
+                self.model.change(now_us, changed);
+                let old = &rules_before[*rule];
+                let kept =
+                    changed.limits().iter().zip(old.limits()).all(|(new, old)| new.keeps_state_of(old));
+                let event = if kept { Event::LimitChanged } else { Event::GeometryChanged };
+                self.coverage.count(old.algorithm(), event);
+                self.coverage.count(changed.algorithm(), event);
+            }
+        }
+        self.count_time(now_us);
+        for rule in &self.trace.rules().to_vec() {
+            for key in KEYS {
+                self.inspect(now_us, rule, key)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&mut self, now_us: u64, asks: &[Ask], rules: &[Rule]) -> Result<(), String> {
+        let Some(admission) = admission(rules, asks) else { return Ok(()) };
+        let states = |store: &MapStore| -> Vec<Option<KeyState>> {
+            asks.iter().map(|ask| store.state(&rules[ask.rule], key_of(KEYS[ask.key])).cloned()).collect()
+        };
+        let before = states(&self.store);
+        let outcome = self.store.check(now_us, &admission);
+        let (decision, receipt) = self.model.check(now_us, &admission);
+        same(&ModelDecision::of(&outcome.decision), &decision)?;
+        same(&outcome.receipt.is_some(), &receipt.is_some())?;
+        if !decision.allowed && states(&self.store) != before {
+            return Err("a denial changed a state".to_owned());
+        }
+        self.trace.saw_wait(decision.retry_after_us);
+        for (ask, verdict) in asks.iter().zip(&decision.verdicts) {
+            let rule = &rules[ask.rule];
+            let event = if decision.allowed && verdict.allowed { Event::Admitted } else { Event::Denied };
+            self.count(rule, event);
+            if asks.len() > 1 {
+                self.count(rule, Event::Together);
+            }
+            if admission.asks().len() < asks.len() {
+                self.count(rule, Event::Summed);
+            }
+        }
+        self.receipts.extend(outcome.receipt.zip(receipt));
+        Ok(())
+    }
+
+    fn peek(&mut self, now_us: u64, asks: &[Ask], rules: &[Rule]) -> Result<(), String> {
+        let Some(admission) = admission(rules, asks) else { return Ok(()) };
+        let real = self.store.peek(now_us, &admission);
+        same(&ModelDecision::of(&real), &self.model.peek(now_us, &admission))?;
+        for ask in asks {
+            self.count(&rules[ask.rule], Event::Peeked);
+        }
+        Ok(())
+    }
+
+    fn refund(&mut self, now_us: u64, index: usize, rules: &[Rule]) -> Result<(), String> {
+        let (receipt, model_receipt) = self.receipts[index].clone();
+        let real = self.store.refund(now_us, &receipt).map_err(|error| error.to_string())?;
+        same(&real, &self.model.refund(now_us, &model_receipt))?;
+        let event = if real.applied { Event::Refunded } else { Event::RefundedInVain };
+        self.count_receipt(&receipt, rules, event);
+        for charge in receipt.charges() {
+            let reset = |(rule, key, at_us): &(String, String, u64)| {
+                rule == charge.rule() && key == charge.key() && *at_us >= receipt.at_us
+            };
+            if self.resets_us.iter().any(reset) {
+                self.count_receipt(&receipt, rules, Event::RefundedAfterReset);
+            }
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, now_us: u64, index: usize, actual: u64, rules: &[Rule]) -> Result<(), String> {
+        let (receipt, model_receipt) = self.receipts[index].clone();
+        // Refused settlements change nothing; which they are has tests of its own.
+        let Ok(real) = self.store.settle(now_us, &receipt, actual) else { return Ok(()) };
+        same(&real, &self.model.settle(now_us, &model_receipt, actual))?;
+        let event = match actual.cmp(&receipt.charges()[0].cost()) {
+            _ if !real.applied => Event::RefundedInVain,
+            std::cmp::Ordering::Less => Event::SettledForLess,
+            std::cmp::Ordering::Equal => Event::SettledAsCharged,
+            std::cmp::Ordering::Greater => Event::SettledForMore,
+        };
+        self.count_receipt(&receipt, rules, event);
+        Ok(())
+    }
+
+    fn inspect(&self, now_us: u64, rule: &Rule, key: &str) -> Result<(), String> {
+        let real: Vec<_> = self
+            .store
+            .inspect(now_us, rule, key_of(key))
+            .into_iter()
+            .map(|limit| {
+                let reset_after_us = u64::try_from(limit.reset_after.as_micros()).expect("windows fit u64");
+                (limit.limit, Usage { used: limit.used, reset_after_us })
+            })
+            .collect();
+        same(&real, &self.model.inspect(now_us, rule, key))
+            .map_err(|wrong| format!("inspect {} {key}: {wrong}", rule.name()))
+    }
+
+    fn count(&mut self, rule: &Rule, event: Event) {
+        self.coverage.count(rule.algorithm(), event);
+        let limit = rule.limits()[0];
+        if u128::from(limit.units()) * u128::from(limit.window_us()) > u128::from(u64::MAX) {
+            self.coverage.count(rule.algorithm(), Event::Wide);
+        }
+    }
+
+    fn count_receipt(&mut self, receipt: &Receipt, rules: &[Rule], event: Event) {
+        for charge in receipt.charges() {
+            if let Some(rule) = rules.iter().find(|rule| rule.name() == charge.rule()) {
+                self.coverage.count(rule.algorithm(), event);
+            }
+        }
+    }
+
+    fn count_time(&mut self, now_us: u64) {
+        let limit = self.trace.rules()[0].limits()[0];
+        let (now, before) = (now_us / limit.window_us(), self.before_us / limit.window_us());
+        let event = match now_us.cmp(&self.before_us) {
+            std::cmp::Ordering::Less => Some(Event::SetBack),
+            std::cmp::Ordering::Equal => Some(Event::SameInstant),
+            std::cmp::Ordering::Greater if now > before + 2 => Some(Event::Idle),
+            std::cmp::Ordering::Greater if now > before => Some(Event::Rolled),
+            std::cmp::Ordering::Greater => None,
+        };
+        if let Some(event) = event {
+            self.coverage.count(limit.algorithm(), event);
+        }
+        self.before_us = now_us;
+    }
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(real: &T, model: &T) -> Result<(), String> {
+    if real == model { Ok(()) } else { Err(format!("\n  store {real:?}\n  model {model:?}")) }
+}
+
+/// `None` for what can never pass, which no store is asked.
+fn admission<'a>(rules: &'a [Rule], asks: &[Ask]) -> Option<Admission<'a>> {
+    let charges: Vec<_> = asks.iter().map(|&ask| charge(rules, ask)).collect();
+    Admission::new(&charges).ok()
+}
+
+fn charge(rules: &[Rule], ask: Ask) -> Charge<'_> {
+    Charge { rule: &rules[ask.rule], key: key_of(KEYS[ask.key]), cost: ask.cost }
+}
+
+fn key_of(text: &str) -> Key<'_> {
+    Key::new(text).expect("the keys of traces are valid")
+}

@@ -1,0 +1,23 @@
+//! The judge: what slidegate's promises are tested with, for users' tests too.
+//!
+//! * [`Auditor`] sees only (time, cost, allowed) and knows the true trailing window.
+//! * [`attack`] holds the traffic that hurts each algorithm most.
+//! * [`traffic`] drives a state with seeded random requests under the auditor's eyes.
+//! * [`probe`] puts a `retry_after` to the test.
+//! * [`model`] is a slow and obvious store in wide integers; [`differential`] runs a seeded [`trace`] over
+//!   all verbs through it and through the real one, compares every field, and counts its [`Coverage`].
+//! * [`Rng`] makes all of it repeatable.
+
+pub mod attack;
+mod auditor;
+mod coverage;
+pub mod differential;
+pub mod model;
+pub mod probe;
+mod rng;
+pub mod trace;
+pub mod traffic;
+
+pub use auditor::{Auditor, Findings};
+pub use coverage::{Coverage, Event};
+pub use rng::Rng;

@@ -1,0 +1,175 @@
+//! Model of `gcra`: a backlog that drains by the limit per window.
+
+use super::amount::Amount;
+use super::book::Book;
+use super::single::ModelPlace;
+use crate::rule::Limit;
+
+/// The backlog as the instant at which it is gone, in exact fractions of a microsecond.
+///
+/// One unit is W parts, one microsecond drains `drain` parts, so the end is a whole number of `1/drain`
+/// microseconds. It is a fixed point of time: a clock that is set back finds a larger backlog.
+#[derive(Debug, Clone)]
+pub(super) struct Gcra {
+    /// The end of the occupied stretch, times `drain`.
+    end: u128,
+    /// Parts that drain in a microsecond: the limit at the last charge, credit or change.
+    drain: u128,
+    /// Units taken out of the line so far; a charge's stretch is taken to have moved by all that was taken
+    /// out after it.
+    given_back: u128,
+}
+
+impl Default for Gcra {
+    /// Nothing to drain: any speed will do.
+    fn default() -> Self {
+        Self { end: 0, drain: 1, given_back: 0 }
+    }
+}
+
+impl Gcra {
+    /// The backlog at `at_us`, in parts of which W make a unit.
+    fn backlog(&self, at_us: u128) -> u128 {
+        // Saturates only for instants past the end of any backlog that u64 can name.
+        self.end.saturating_sub(at_us.saturating_mul(self.drain))
+    }
+
+    /// Makes the backlog at `at_us` so many parts, draining by `limit` from there on.
+    fn set(&mut self, limit: &Limit, at_us: u128, backlog: u128) {
+        if self.drain != u128::from(limit.units()) {
+            // Stretches that drained at another speed are not refunded: all of them count as moved out.
+            self.given_back += self.backlog(at_us).div_ceil(limit.window_us().into());
+        }
+        self.drain = limit.units().into();
+        // What is empty occupies nothing, however far the clock is set back; no line outlasts the clock.
+        let end_max = u128::from(u64::MAX) * self.drain;
+        self.end = if backlog == 0 { 0 } else { end_max.min(at_us * self.drain + backlog) };
+    }
+}
+
+impl Book for Gcra {
+    fn duplicate(&self) -> Box<dyn Book> {
+        Box::new(self.clone())
+    }
+
+    fn remembers_us(&self, _limit: &Limit) -> u128 {
+        0
+    }
+
+    fn in_use(&self, limit: &Limit, at_us: u128) -> Amount {
+        Amount::of_parts(self.backlog(at_us), limit.window_us().into())
+    }
+
+    fn charge(&mut self, limit: &Limit, at_us: u128, cost: u128) -> u128 {
+        let backlog = self.backlog(at_us) + cost * u128::from(limit.window_us());
+        self.set(limit, at_us, backlog);
+        self.end
+    }
+
+    fn refund(&mut self, limit: &Limit, at_us: u128, place: &ModelPlace, units: u128) -> u128 {
+        if u128::from(place.limit.units()) != self.drain {
+            return 0;
+        }
+        let moved = (self.given_back - place.given_back) * u128::from(limit.window_us());
+        let of_charge_on = place.at.saturating_sub(at_us * self.drain).saturating_sub(moved);
+        let whole_units = of_charge_on.min(self.backlog(at_us)) / u128::from(limit.window_us());
+        let given = units.min(whole_units);
+        if given > 0 {
+            self.set(&place.limit, at_us, self.backlog(at_us) - given * u128::from(limit.window_us()));
+            self.given_back += given;
+        }
+        given
+    }
+
+    fn credit(&mut self, limit: &Limit, at_us: u128, units: u128) {
+        let given = self.backlog(at_us).min(units * u128::from(limit.window_us()));
+        if given > 0 {
+            self.set(limit, at_us, self.backlog(at_us) - given);
+            self.given_back += given.div_ceil(limit.window_us().into());
+        }
+    }
+
+    fn given_back(&self) -> u128 {
+        self.given_back
+    }
+
+    fn change(&mut self, limit: &Limit, at_us: u128) {
+        self.set(limit, at_us, self.backlog(at_us));
+    }
+}
+
+/// The instant from which the charge at `place` counts no more: the end of its stretch, rounded up.
+pub(super) fn expires_us(place: &ModelPlace) -> u128 {
+    place.at.div_ceil(place.limit.units().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{SECOND_US, limit};
+    use super::super::single::Model;
+    use crate::algorithm::Usage;
+    use crate::rule::Algorithm;
+
+    #[test]
+    fn the_backlog_drains_by_the_limit_per_window() {
+        let limit = limit("3/1s", Algorithm::Gcra);
+        let mut model = Model::new(limit);
+        let place = model.charge(&limit, 100, 3);
+        assert_eq!(Model::expires_us(&place), 100 + SECOND_US);
+        // One unit drains in 333,333 1/3 us.
+        for (cost, retry_after_us) in [(1, 333_334), (2, 666_667), (3, 1_000_000)] {
+            assert_eq!(model.decide(&limit, 100, cost).retry_after_us, retry_after_us);
+        }
+        assert_eq!(model.usage(&limit, 100 + 333_333).used, 3, "2 and a millionth, rounded up");
+        let next = model.charge(&limit, 100 + 333_334, 1);
+        assert_eq!(Model::expires_us(&next), 100 + 1_333_334, "1,333,333 1/3, rounded up");
+    }
+
+    #[test]
+    fn a_refund_gives_back_what_has_not_drained() {
+        let limit = limit("10/10s", Algorithm::Gcra);
+        let mut model = Model::new(limit);
+        let first = model.charge(&limit, 0, 4);
+        let second = model.charge(&limit, 0, 4);
+        // At 2.5 s the first stretch goes on for 1.5 s, the second ends at 8 s.
+        assert_eq!(model.clone().refund(2_500_000, &first, 4), 1);
+        assert_eq!(model.refund(2_500_000, &second, 4), 4);
+        assert_eq!(model.usage(&limit, 2_500_000), Usage { used: 2, reset_after_us: 1_500_000 });
+        assert_eq!(model.refund(4 * SECOND_US, &first, 4), 0);
+    }
+
+    #[test]
+    fn a_credit_shortens_the_stretch() {
+        let limit = limit("10/10s", Algorithm::Gcra);
+        let mut model = Model::new(limit);
+        model.charge(&limit, 0, 4);
+        assert_eq!(model.credit(&limit, 1_500_000, 1), 1);
+        assert_eq!(model.usage(&limit, 1_500_000), Usage { used: 2, reset_after_us: 1_500_000 });
+        assert_eq!(model.credit(&limit, 1_500_000, 9), 2);
+        assert_eq!(model.credit(&limit, 1_500_000, 9), 0);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_move_the_end() {
+        let limit = limit("10/10s", Algorithm::Gcra);
+        let mut model = Model::new(limit);
+        model.charge(&limit, 20 * SECOND_US, 4);
+        assert_eq!(model.usage(&limit, 19 * SECOND_US), Usage { used: 5, reset_after_us: 5 * SECOND_US });
+        assert_eq!(model.decide(&limit, 19 * SECOND_US, 6).retry_after_us, SECOND_US);
+    }
+
+    #[test]
+    fn another_limit_keeps_the_units_and_drains_anew() {
+        let (slow, fast) = (limit("10/10s", Algorithm::Gcra), limit("20/10s", Algorithm::Gcra));
+        let mut model = Model::new(slow);
+        let place = model.charge(&slow, 0, 6);
+        let ruling = model.decide(&fast, 2 * SECOND_US, 20);
+        assert_eq!(ruling.retry_after_us, 4 * SECOND_US, "until it is changed it drains as it did");
+        let mut model = model.changed(&fast, 2 * SECOND_US);
+        assert_eq!(model.usage(&fast, 2 * SECOND_US), Usage { used: 4, reset_after_us: 2 * SECOND_US });
+        assert_eq!(model.refund(2 * SECOND_US, &place, 6), 0, "the place was measured at another speed");
+        let strict = limit("2/10s", Algorithm::Gcra);
+        let model = model.changed(&strict, 2 * SECOND_US);
+        assert_eq!(model.decide(&strict, 2 * SECOND_US, 1).retry_after_us, 15 * SECOND_US);
+    }
+}

@@ -1,0 +1,139 @@
+//! The models of one (rule, key): one per limit of the rule.
+
+use super::answer::ModelVerdict;
+use super::single::{Model, ModelPlace};
+use crate::charge::Charge;
+use crate::rule::{Limit, Rule};
+
+/// One model per limit, in the order of the rule.
+#[derive(Debug, Clone)]
+pub(super) struct Keyed {
+    models: Vec<Model>,
+}
+
+impl Keyed {
+    /// The state of a key that was never seen.
+    pub(super) fn new(limits: &[Limit]) -> Self {
+        Self { models: limits.iter().copied().map(Model::new).collect() }
+    }
+
+    /// What becomes of it when the limits become `limits` at `now_us`: each goes on with the state of its
+    /// own geometry; one that has none starts with the largest use of all, stamped now.
+    pub(super) fn changed(&self, limits: &[Limit], now_us: u64) -> Self {
+        let used = self.used_max(now_us);
+        let follow = |limit: &Limit| {
+            let older = self.models.iter().find(|model| limit.keeps_state_of(model.limit()));
+            older.map_or_else(
+                || {
+                    let mut fresh = Model::new(*limit);
+                    fresh.charge_excess(limit, now_us, used);
+                    fresh
+                },
+                |model| model.clone().changed(limit, now_us),
+            )
+        };
+        Self { models: limits.iter().map(follow).collect() }
+    }
+
+    /// Itself if every limit finds its own geometry in its place, otherwise as [`Keyed::changed`].
+    pub(super) fn aligned(&self, limits: &[Limit], now_us: u64) -> Self {
+        let fits = limits.len() == self.models.len()
+            && limits.iter().zip(&self.models).all(|(limit, model)| limit.keeps_state_of(model.limit()));
+        if fits { self.clone() } else { self.changed(limits, now_us) }
+    }
+
+    /// What the rule of `ask` says to its cost; its limits fit.
+    pub(super) fn decide(&self, now_us: u64, ask: &Charge<'_>) -> ModelVerdict {
+        self.verdict(ask.rule, |limit, model| {
+            let passes_some_day = ask.cost <= limit.units();
+            let wait = passes_some_day.then(|| model.decide(limit, now_us, ask.cost).retry_after_us);
+            ModelVerdict::of_limit(
+                ask.rule.name(),
+                ask.rule.shadow(),
+                limit,
+                model.usage(limit, now_us),
+                wait,
+            )
+        })
+    }
+
+    /// What `rule` says after it has admitted; its limits fit.
+    pub(super) fn admitted(&self, now_us: u64, rule: &Rule) -> ModelVerdict {
+        self.verdict(rule, |limit, model| {
+            let usage = model.usage(limit, now_us);
+            ModelVerdict::of_limit(rule.name(), rule.shadow(), limit, usage, Some(0))
+        })
+    }
+
+    fn verdict(&self, rule: &Rule, of_limit: impl Fn(&Limit, &Model) -> ModelVerdict) -> ModelVerdict {
+        let verdicts: Vec<_> =
+            rule.limits().iter().zip(&self.models).map(|(limit, model)| of_limit(limit, model)).collect();
+        ModelVerdict::joined(&verdicts)
+    }
+
+    /// Charges every limit; they fit.
+    pub(super) fn charge(&mut self, limits: &[Limit], now_us: u64, cost: u64) -> Vec<ModelPlace> {
+        limits.iter().zip(&mut self.models).map(|(limit, model)| model.charge(limit, now_us, cost)).collect()
+    }
+
+    /// Charges what a settlement found too little, under the limits it has.
+    pub(super) fn charge_excess(&mut self, now_us: u64, units: u64) {
+        for model in &mut self.models {
+            let limit = *model.limit();
+            model.charge_excess(&limit, now_us, units);
+        }
+    }
+
+    /// Refunds every limit at the place of its geometry; returns the most that any gave back.
+    pub(super) fn refund(&mut self, now_us: u64, places: &[ModelPlace], units: u64) -> u64 {
+        let refund = |model: &mut Model| {
+            let place = places.iter().find(|place| model.limit().keeps_state_of(&place.limit));
+            place.map_or(0, |place| model.refund(now_us, place, units))
+        };
+        self.models.iter_mut().map(refund).max().unwrap_or(0)
+    }
+
+    /// Credits every limit; they fit. Returns by how much the use of any fell at most.
+    pub(super) fn credit(&mut self, limits: &[Limit], now_us: u64, units: u64) -> u64 {
+        let falls =
+            limits.iter().zip(&mut self.models).map(|(limit, model)| model.credit(limit, now_us, units));
+        falls.max().unwrap_or(0)
+    }
+
+    /// The most that is used of any limit, under the limits it has.
+    pub(super) fn used_max(&self, now_us: u64) -> u64 {
+        self.models.iter().map(|model| model.usage(model.limit(), now_us).used).max().unwrap_or(0)
+    }
+
+    /// The models, in the order of the limits.
+    pub(super) fn models(&self) -> &[Model] {
+        &self.models
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{SECOND_US, limit};
+    use super::*;
+    use crate::algorithm::Usage;
+    use crate::rule::Algorithm;
+
+    #[test]
+    fn each_limit_goes_on_with_its_own_geometry() {
+        let of = |rate: &str| limit(rate, Algorithm::SlidingLog);
+        let mut keyed = Keyed::new(&[of("5/1s"), of("60/30s")]);
+        keyed.charge(&[of("5/1s"), of("60/30s")], 0, 4);
+        keyed.charge(&[of("5/1s"), of("60/30s")], 2 * SECOND_US, 3);
+        let limits = [of("90/30s"), of("100/5m")];
+        let changed = keyed.changed(&limits, 10 * SECOND_US);
+        let usages: Vec<Usage> = limits
+            .iter()
+            .zip(changed.models())
+            .map(|(limit, model)| model.usage(limit, 10 * SECOND_US))
+            .collect();
+        let expected = [22, 300].map(|after_s| Usage { used: 7, reset_after_us: after_s * SECOND_US });
+        assert_eq!(usages, expected);
+        let other_limits = keyed.aligned(&[of("1/1s"), of("2/30s")], 10 * SECOND_US);
+        assert_eq!(other_limits.used_max(10 * SECOND_US), 7, "another limit is the same geometry");
+    }
+}

@@ -1,0 +1,46 @@
+//! A slow and obvious model of the six algorithms and of a store, written from the contract alone, to
+//! judge the real ones.
+//!
+//! A [`Model`] is one limit for one key; a [`ModelStore`] keeps one per limit of every (rule, key). They
+//! keep what was charged as plain lists and recompute every answer from them, in exact arithmetic that is
+//! far wider than any real state. No wait is calculated: [`Ruling`](crate::algorithm::Ruling)s and
+//! [`Usage`](crate::algorithm::Usage)s find their instants by asking again and again, which is sound
+//! because use never grows while nobody spends.
+//!
+//! Rejected: sharing helpers with the real algorithms. A mistake in a shared helper would be judged by
+//! itself.
+
+mod amount;
+mod answer;
+mod book;
+mod compact_log;
+mod fixed_window;
+mod gcra;
+mod heaps;
+mod keyed;
+mod receipt;
+mod single;
+mod sliding_buckets;
+mod sliding_counter;
+mod sliding_log;
+mod store;
+
+pub use answer::{ModelDecision, ModelVerdict};
+pub use receipt::ModelReceipt;
+pub use single::{Model, ModelPlace};
+pub use store::ModelStore;
+
+#[cfg(test)]
+mod samples {
+    //! What the tests of the models share.
+
+    use crate::rule::{Algorithm, Decimal, Limit};
+
+    /// Microseconds of a second.
+    pub(super) const SECOND_US: u64 = 1_000_000;
+
+    /// A limit such as `5/1m`, without headroom.
+    pub(super) fn limit(rate: &str, algorithm: Algorithm) -> Limit {
+        Limit::new(rate.parse().unwrap(), Decimal::ZERO, algorithm)
+    }
+}

@@ -1,0 +1,430 @@
+//! Bugs that other limiters shipped, each a test of ours. The names begin with the row of the table
+//! that we keep of them.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+mod common;
+
+use common::*;
+use slidegate::rule::{Buckets, Edge};
+use slidegate::store::MapStore;
+use slidegate::testing::Rng;
+use slidegate::{Admission, Algorithm, Charge, ChargeError, ReceiptError, Rule};
+
+/// Increment first, compare after: a client that keeps knocking never gets in.
+#[test]
+fn row_01_a_refused_request_costs_nothing() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &["5/10s"], algorithm);
+        let mut store = MapStore::new();
+        assert!(check(&mut store, BOUNDARY_US, &rule, 5).decision.allowed());
+        let stored = store.state(&rule, key("alice")).unwrap();
+        let (before, bytes_before) = (stored.clone(), stored.memory_bytes());
+        let passes_us = BOUNDARY_US + retry_us(&peek(&store, BOUNDARY_US, &rule, 1));
+        for knock in 0..10_000 {
+            let now_us = BOUNDARY_US + knock * (passes_us - BOUNDARY_US) / 10_000;
+            let outcome = check(&mut store, now_us, &rule, 1);
+            assert!(!outcome.decision.allowed() && outcome.receipt.is_none(), "{algorithm}");
+            assert_eq!(
+                now_us + retry_us(&outcome.decision),
+                passes_us,
+                "{algorithm}: knocking postpones nothing"
+            );
+        }
+        let after = store.state(&rule, key("alice")).unwrap();
+        assert_eq!(
+            (after, after.memory_bytes()),
+            (&before, bytes_before),
+            "{algorithm}: the state is untouched"
+        );
+        assert!(check(&mut store, passes_us, &rule, 1).decision.allowed(), "{algorithm}");
+    }
+}
+
+/// Cost ignored, or not bounded by the check.
+#[test]
+fn row_02_cost_counts_and_is_bounded() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &["100/10s"], algorithm);
+        let mut store = MapStore::new();
+        let first = check(&mut store, BOUNDARY_US, &rule, 60).decision;
+        assert_eq!((first.used(), first.remaining()), (60, 40), "{algorithm}");
+        assert!(!check(&mut store, BOUNDARY_US, &rule, 41).decision.allowed(), "{algorithm}");
+        assert!(
+            check(&mut store, BOUNDARY_US, &rule, 40).decision.allowed(),
+            "{algorithm}: remaining passes"
+        );
+        let full = Charge { rule: &rule, key: key("bob"), cost: 100 };
+        assert!(
+            store.check(BOUNDARY_US, &Admission::new(&[full]).unwrap()).decision.allowed(),
+            "cost = limit"
+        );
+        for cost in [101, u64::MAX] {
+            let error = Admission::new(&[Charge { cost, ..full }]).unwrap_err();
+            assert_eq!(error, ChargeError::Never { rule: "api".into(), cost, limit: 100 });
+        }
+        assert!(matches!(Admission::new(&[Charge { cost: 0, ..full }]), Err(ChargeError::Zero { .. })));
+    }
+}
+
+/// Retry-After that is the window's end, counts from the newest entry, or ignores the cost.
+#[test]
+fn row_03_the_wait_is_exact_for_the_asked_cost() {
+    let log = rule("log", &["10/10s"], Algorithm::SlidingLog);
+    let mut store = MapStore::new();
+    for second in 0..10 {
+        assert!(check(&mut store, BOUNDARY_US + second * SECOND_US, &log, 1).decision.allowed());
+    }
+    let now_us = BOUNDARY_US + 9 * SECOND_US;
+    for cost in 1..=10 {
+        let wait_us = retry_us(&peek(&store, now_us, &log, cost));
+        assert_eq!(wait_us, cost * SECOND_US, "{cost} units wait for the {cost} oldest");
+    }
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &["10/10s"], algorithm);
+        let mut rng = Rng::new(3);
+        for round in 0..50 {
+            let mut store = MapStore::new();
+            let mut now_us = BOUNDARY_US + round * 700_001;
+            loop {
+                let cost = rng.between(1, 10);
+                let decision = check(&mut store, now_us, &rule, cost).decision;
+                if !decision.allowed() {
+                    let passes_us = now_us + retry_us(&decision);
+                    assert!(
+                        !peek(&store, passes_us - 1, &rule, cost).allowed(),
+                        "{algorithm}: not a microsecond early"
+                    );
+                    assert!(
+                        peek(&store, passes_us, &rule, cost).allowed(),
+                        "{algorithm}: at the very instant"
+                    );
+                    break;
+                }
+                now_us += rng.below(900_000);
+            }
+        }
+    }
+}
+
+/// Off by one at the boundary; limits of 1 that never admit.
+#[test]
+fn row_05_boundaries_to_the_microsecond() {
+    for rate in ["1/1ms", "1/10s", "2/10s", "1/400d"] {
+        let log = rule("log", &[rate], Algorithm::SlidingLog);
+        let window_us = log.limits()[0].window_us();
+        for algorithm in [Algorithm::SlidingLog, Algorithm::ALL[1]] {
+            let rule = rule("log", &[rate], algorithm);
+            let mut store = MapStore::new();
+            let limit = rule.cost_max();
+            for _ in 0..limit {
+                assert!(
+                    check(&mut store, BOUNDARY_US, &rule, 1).decision.allowed(),
+                    "{rate}: limit {limit} admits"
+                );
+            }
+            for (age_us, allowed) in
+                [(0, false), (window_us - 1, false), (window_us, true), (window_us + 1, true)]
+            {
+                let decision = peek(&store, BOUNDARY_US + age_us, &rule, 1);
+                assert_eq!(decision.allowed(), allowed, "{rate}: an entry {age_us} us old");
+            }
+        }
+    }
+    for algorithm in every_algorithm() {
+        for rate in ["1/10s", "2/10s"] {
+            let rule = rule("api", &[rate], algorithm);
+            let mut store = MapStore::new();
+            let mut now_us = BOUNDARY_US - 1;
+            for _ in 0..20 {
+                let decision = check(&mut store, now_us, &rule, 1).decision;
+                now_us += retry_us(&decision);
+                assert!(decision.allowed() || peek(&store, now_us, &rule, 1).allowed(), "{algorithm} {rate}");
+            }
+        }
+    }
+}
+
+/// Rounding in the weighted counter.
+#[test]
+fn row_06_the_weighted_counter_rounds_nothing() {
+    let rule = rule("api", &["5/60s"], Algorithm::SlidingCounter);
+    for (previous, current, allowed, used) in [(8, 3, false, 5), (4, 3, true, 5), (6, 3, false, 5)] {
+        let loose =
+            Rule::builder("api").limit("20/60s".parse().unwrap()).algorithm(Algorithm::SlidingCounter);
+        let loose = loose.build().unwrap();
+        let mut store = MapStore::new();
+        check(&mut store, BOUNDARY_US - 30 * SECOND_US, &loose, previous);
+        check(&mut store, BOUNDARY_US + 45 * SECOND_US, &loose, current);
+        store.change(BOUNDARY_US + 45 * SECOND_US, &rule);
+        let decision = check(&mut store, BOUNDARY_US + 45 * SECOND_US, &rule, 1).decision;
+        assert_eq!((decision.allowed(), decision.used()), (allowed, used), "{previous} and {current}");
+    }
+    // One microsecond of overlap is one part in sixty million, and it counts.
+    let mut store = MapStore::new();
+    check(&mut store, BOUNDARY_US - 1, &rule, 5);
+    let last_us = BOUNDARY_US + 60 * SECOND_US - 1;
+    assert!(check(&mut store, last_us, &rule, 4).decision.allowed());
+    let decision = peek(&store, last_us, &rule, 1);
+    assert_eq!((decision.allowed(), decision.used(), retry_us(&decision)), (false, 5, 1));
+}
+
+/// Products that overflow 64 bits or lose precision above 2^53.
+#[test]
+fn row_07_great_limits_and_windows_are_exact() {
+    for algorithm in every_algorithm() {
+        for rate in [
+            "1/1ms",
+            "2147483647/1ms",
+            "2147483648/400d",
+            "2147483649/1s",
+            "1000000000000/1ms",
+            "1000000000000/400d",
+        ] {
+            let rule = rule("api", &[rate], algorithm);
+            let limit = rule.cost_max();
+            let mut store = MapStore::new();
+            let start_us = BOUNDARY_US - 7;
+            assert!(check(&mut store, start_us, &rule, limit).decision.allowed(), "{algorithm} {rate}");
+            let denied = check(&mut store, start_us, &rule, 1).decision;
+            assert_eq!(
+                (denied.allowed(), denied.used(), denied.remaining()),
+                (false, limit, 0),
+                "{algorithm} {rate}"
+            );
+            for cost in [1, limit / 3 + 1, limit] {
+                let passes_us = start_us + retry_us(&peek(&store, start_us, &rule, cost));
+                assert!(!peek(&store, passes_us - 1, &rule, cost).allowed(), "{algorithm} {rate} {cost}");
+                assert!(peek(&store, passes_us, &rule, cost).allowed(), "{algorithm} {rate} {cost}");
+            }
+        }
+    }
+    // 3 per second for a million seconds: a rounded emission interval would drift by a third of a second.
+    let rule = rule("api", &["3/1s"], Algorithm::Gcra);
+    let mut store = MapStore::new();
+    check(&mut store, BOUNDARY_US, &rule, 3);
+    let mut now_us = BOUNDARY_US;
+    for unit in 1..=3_000_u64 {
+        now_us += retry_us(&peek(&store, now_us, &rule, 1));
+        assert!(check(&mut store, now_us, &rule, 1).decision.allowed());
+        assert_eq!(now_us, BOUNDARY_US + (unit * SECOND_US).div_ceil(3));
+    }
+}
+
+/// Refunds into the wrong window, twice, of more than was charged, after a reset; negative counters.
+#[test]
+fn row_12_refunds_are_one_sided() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &["10/10s"], algorithm);
+        let mut store = MapStore::new();
+        let receipt = check(&mut store, BOUNDARY_US, &rule, 4).receipt.unwrap();
+        check(&mut store, BOUNDARY_US, &rule, 3);
+        let applied = store.refund(BOUNDARY_US, &receipt).unwrap();
+        assert_eq!((applied.applied, applied.units), (true, 4), "{algorithm}");
+        assert_eq!(used(&store, BOUNDARY_US, &rule), 3, "{algorithm}");
+        let again = store.refund(BOUNDARY_US, &receipt).unwrap();
+        assert_eq!((again.applied, again.units), (false, 0), "{algorithm}: a receipt works once");
+        assert!(!store.settle(BOUNDARY_US, &receipt, 2).unwrap().applied, "{algorithm}: in either way");
+        assert_eq!(used(&store, BOUNDARY_US, &rule), 3, "{algorithm}");
+
+        let late = check(&mut store, BOUNDARY_US, &rule, 2).receipt.unwrap();
+        let long_after_us = BOUNDARY_US + 25 * SECOND_US;
+        check(&mut store, long_after_us, &rule, 5);
+        assert!(!store.refund(long_after_us, &late).unwrap().applied, "{algorithm}: its window is gone");
+        assert_eq!(used(&store, long_after_us, &rule), 5, "{algorithm}");
+
+        let before_reset = check(&mut store, long_after_us, &rule, 5).receipt.unwrap();
+        store.reset(long_after_us, &rule, key("alice")).unwrap();
+        assert!(check(&mut store, long_after_us + 1, &rule, 10).decision.allowed(), "{algorithm}");
+        assert!(
+            !store.refund(long_after_us + 1, &before_reset).unwrap().applied,
+            "{algorithm}: a reset voids it"
+        );
+        assert!(!peek(&store, long_after_us + 1, &rule, 1).allowed(), "{algorithm}: nothing was given twice");
+
+        let foreign = check(&mut MapStore::new(), long_after_us, &rule, 1).receipt.unwrap();
+        assert_eq!(store.refund(long_after_us + 1, &foreign), Err(ReceiptError::Foreign));
+    }
+}
+
+/// A refund after the window has rolled must not fall into the new one.
+#[test]
+fn row_12_a_refund_after_the_roll_stays_in_its_window() {
+    let fixed = rule("fixed", &["10/10s"], Algorithm::FixedWindow);
+    let counter = rule("counter", &["10/10s"], Algorithm::SlidingCounter);
+    let mut store = MapStore::new();
+    let (before_us, after_us) = (BOUNDARY_US - SECOND_US, BOUNDARY_US + 5 * SECOND_US);
+    let fixed_receipt = check(&mut store, before_us, &fixed, 6).receipt.unwrap();
+    let counter_receipt = check(&mut store, before_us, &counter, 6).receipt.unwrap();
+    check(&mut store, after_us, &fixed, 2);
+    check(&mut store, after_us, &counter, 2);
+    assert!(!store.refund(after_us, &fixed_receipt).unwrap().applied);
+    assert_eq!(used(&store, after_us, &fixed), 2);
+    assert_eq!(used(&store, after_us, &counter), 5, "6 x 0.5 + 2");
+    assert_eq!(store.refund(after_us, &counter_receipt).unwrap().units, 6);
+    assert_eq!(used(&store, after_us, &counter), 2);
+}
+
+/// Ring cells that are not cleared for some strides; one loop turn per idle window.
+#[test]
+fn row_13_every_stride_over_the_ring_clears_what_it_passes() {
+    for cells in 1..=12 {
+        for edge in Edge::ALL {
+            let algorithm = Algorithm::SlidingBuckets(Buckets::new(cells).unwrap(), edge);
+            let rule = rule("api", &["1000000/60ms"], algorithm);
+            let bucket_us = rule.limits()[0].bucket_us();
+            for stride in 1..=30 {
+                let mut store = MapStore::new();
+                let mut charged = Vec::new();
+                for step in 0..40 {
+                    let now_us =
+                        BOUNDARY_US / bucket_us * bucket_us + step * stride * bucket_us + step % bucket_us;
+                    let decision = check(&mut store, now_us, &rule, step + 1).decision;
+                    charged.push((now_us / bucket_us, step + 1));
+                    assert_eq!(
+                        decision.used(),
+                        ring_truth(&charged, now_us, &rule, edge),
+                        "{algorithm} by {stride}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Units in buckets that count at `now_us`, straight from the definition, rounded up.
+fn ring_truth(charged: &[(u64, u64)], now_us: u64, rule: &Rule, edge: Edge) -> u64 {
+    let (window_us, width_us) = (rule.limits()[0].window_us(), rule.limits()[0].bucket_us());
+    let gone_us = now_us - window_us;
+    let weighted = charged.iter().map(|&(bucket, units)| {
+        let (first_us, last_us) = (bucket * width_us, (bucket + 1) * width_us - 1);
+        let weight_us = match edge {
+            _ if first_us > gone_us => width_us,
+            _ if last_us <= gone_us => 0,
+            Edge::Full => width_us,
+            Edge::Interpolated => last_us + 1 - gone_us,
+            Edge::Dropped => 0,
+        };
+        units * weight_us
+    });
+    weighted.sum::<u64>().div_ceil(width_us)
+}
+
+/// A year idle costs the same as a second: the ring is walked at most once.
+#[test]
+fn row_13_a_year_idle_is_one_step() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &["5/1ms"], algorithm);
+        let mut store = MapStore::new();
+        check(&mut store, BOUNDARY_US, &rule, 5);
+        // A loop per idle window would turn 3 x 10^10 times for every year, 2,000 years in all.
+        for year in 1..=2_000 {
+            let now_us = BOUNDARY_US + year * 365 * DAY_US;
+            let decision = check(&mut store, now_us, &rule, 5).decision;
+            assert_eq!((decision.allowed(), decision.used()), (true, 5), "{algorithm} after year {year}");
+        }
+    }
+}
+
+/// A reset that misses parts of the state.
+#[test]
+fn row_18_after_a_reset_the_key_is_as_new() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &["3/1s", "10/10s"], algorithm);
+        let mut store = MapStore::new();
+        for second in 0..9 {
+            check(&mut store, BOUNDARY_US + second * SECOND_US, &rule, 1);
+        }
+        let now_us = BOUNDARY_US + 9 * SECOND_US;
+        check(&mut store, now_us, &rule, 2);
+        let fresh = check(&mut MapStore::new(), now_us, &rule, 3).decision;
+        assert!(store.reset(now_us, &rule, key("alice")).unwrap().applied);
+        assert!(store.state(&rule, key("alice")).is_none(), "{algorithm}");
+        assert!(
+            store.inspect(now_us, &rule, key("alice")).iter().all(|limit| limit.used == 0),
+            "{algorithm}"
+        );
+        assert_eq!(check(&mut store, now_us, &rule, 3).decision, fresh, "{algorithm}");
+        assert!(!store.reset(now_us, &rule, key("bob")).unwrap().applied, "nothing to reset");
+    }
+}
+
+/// Several limits: the first is charged although the second denies; the wait is one limit's only.
+#[test]
+fn row_19_a_denial_charges_nowhere_and_names_the_latest() {
+    for algorithm in every_algorithm() {
+        let quota = rule("quota", &["100/1h"], algorithm);
+        let dear = rule("dear", &["1/1s", "3/1m"], algorithm);
+        let mut store = MapStore::new();
+        let both = admission(&[(&quota, "alice", 10), (&dear, "alice", 1)]);
+        let first = store.check(BOUNDARY_US, &both).decision;
+        assert!(first.allowed());
+        assert_eq!((first.rule(), first.remaining()), ("dear", 0), "{algorithm}: the tightest binds");
+        let denied = store.check(BOUNDARY_US + 1, &both);
+        assert!(!denied.decision.allowed() && denied.receipt.is_none());
+        assert_eq!(denied.decision.rule(), "dear");
+        let verdicts = denied.decision.verdicts();
+        assert!(verdicts[0].allowed() && !verdicts[1].allowed(), "{algorithm}: each charge's own verdict");
+        assert_eq!(used(&store, BOUNDARY_US + 1, &quota), 10, "{algorithm}: charged once, not twice");
+
+        // Fill both and let the longer wait bind.
+        let mut store = MapStore::new();
+        store.check(BOUNDARY_US, &admission(&[(&quota, "alice", 100)]));
+        store.check(BOUNDARY_US, &admission(&[(&dear, "alice", 1)]));
+        let denied = store.check(BOUNDARY_US + 1, &both).decision;
+        let waits = [&quota, &dear].map(|rule| {
+            let cost = if rule.name() == "quota" { 10 } else { 1 };
+            retry_us(&peek(&store, BOUNDARY_US + 1, rule, cost))
+        });
+        assert_eq!(retry_us(&denied), waits[0].max(waits[1]), "{algorithm}");
+        assert_eq!(denied.rule(), "quota", "{algorithm}");
+    }
+}
+
+/// Editing a rule loses counters or panics.
+#[test]
+fn row_22_a_live_change_keeps_what_is_used() {
+    let everything = every_algorithm();
+    for &algorithm in &everything {
+        let old = rule("api", &["10/10s"], algorithm);
+        let changes = everything.iter().flat_map(|&other| {
+            [
+                &["7/10s"][..],
+                &["20/10s"],
+                &["7/20s"],
+                &["3/1s"],
+                &["7/10s", "100/1h"],
+                &["1000000000000/400d"],
+            ]
+            .map(|rates| rule("api", rates, other))
+        });
+        for new in changes {
+            let mut store = MapStore::new();
+            let now_us = BOUNDARY_US + SECOND_US;
+            check(&mut store, now_us, &old, 6);
+            store.change(now_us, &new);
+            for limit in store.inspect(now_us, &new, key("alice")) {
+                assert_eq!(limit.used, 6, "{algorithm} to {new:?}");
+            }
+            let remaining = new.cost_max().saturating_sub(6);
+            assert_eq!(peek(&store, now_us, &new, 1).remaining(), remaining, "{algorithm} to {new:?}");
+            if remaining > 0 {
+                assert!(check(&mut store, now_us, &new, remaining).decision.allowed());
+            }
+            let denied = check(&mut store, now_us, &new, 1).decision;
+            assert!(!denied.allowed(), "{algorithm} to {new:?}: never over");
+            let passes_us = now_us + retry_us(&denied);
+            assert!(!peek(&store, passes_us - 1, &new, 1).allowed(), "{algorithm} to {new:?}");
+            assert!(peek(&store, passes_us, &new, 1).allowed(), "{algorithm} to {new:?}");
+        }
+    }
+}
+
+/// A change of an invalid kind cannot be made, so it cannot disable anything.
+#[test]
+fn row_22_a_bad_change_is_refused_and_the_old_rule_stands() {
+    let api = rule("api", &["10/10s"], Algorithm::SlidingLog);
+    assert!(api.with_rates(&[]).is_err());
+    let twice = ["5/1m".parse().unwrap(), "6/60s".parse().unwrap()];
+    assert!(api.with_rates(&twice).unwrap_err().to_string().contains("same window"));
+    assert_eq!(api.cost_max(), 10);
+}

@@ -1,0 +1,62 @@
+//! Clocks that are set back or leap ahead: a limit may bind for longer, never for shorter, than it should.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::*;
+use slidegate::store::MapStore;
+use slidegate::time::{Clock, JumpingClock, ManualClock};
+
+const HOUR_US: i64 = 3_600 * 1_000_000;
+
+#[test]
+fn a_clock_set_back_admits_no_more() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &["5/10s"], algorithm);
+        let clock = JumpingClock::new(ManualClock::at_us(BOUNDARY_US + 3 * SECOND_US));
+        let mut store = MapStore::new();
+        assert!(check(&mut store, clock.now_us(), &rule, 3).decision.allowed());
+        clock.jump_us(-HOUR_US);
+        assert!(
+            check(&mut store, clock.now_us(), &rule, 3).decision.retry_after() > Duration::ZERO,
+            "{algorithm}"
+        );
+        let mut admitted = 3;
+        // For the hour that the clock repeats, what was charged keeps counting.
+        for _ in 0..360 {
+            admitted += u64::from(check(&mut store, clock.now_us(), &rule, 1).decision.allowed());
+            clock.inner().advance(Duration::from_secs(9));
+        }
+        assert!(admitted <= 5, "{algorithm}: {admitted}");
+    }
+}
+
+/// The wait counts on the clock that was set back: it is exact there too.
+#[test]
+fn waits_are_exact_on_a_clock_set_back() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &["5/10s"], algorithm);
+        let mut store = MapStore::new();
+        check(&mut store, BOUNDARY_US, &rule, 5);
+        let now_us = BOUNDARY_US - 100 * SECOND_US;
+        let passes_us = now_us + retry_us(&peek(&store, now_us, &rule, 2));
+        assert!(!peek(&store, passes_us - 1, &rule, 2).allowed(), "{algorithm}");
+        assert!(peek(&store, passes_us, &rule, 2).allowed(), "{algorithm}");
+    }
+}
+
+#[test]
+fn a_clock_that_leaps_ahead_and_back_forgets_only_what_a_charge_has_dropped() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &["5/10s"], algorithm);
+        let clock = JumpingClock::new(ManualClock::at_us(BOUNDARY_US));
+        let mut store = MapStore::new();
+        check(&mut store, clock.now_us(), &rule, 5);
+        clock.jump_us(HOUR_US);
+        assert!(peek(&store, clock.now_us(), &rule, 5).allowed(), "{algorithm}: entries leave early");
+        clock.jump_us(-HOUR_US);
+        assert!(!peek(&store, clock.now_us(), &rule, 1).allowed(), "{algorithm}: looking dropped nothing");
+    }
+}

@@ -1,0 +1,170 @@
+//! Refunds, settlements and credits: never more is given back than still counts.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+mod common;
+
+use common::*;
+use slidegate::rule::Entries;
+use slidegate::store::{MapStore, Outcome};
+use slidegate::testing::Auditor;
+use slidegate::{Algorithm, Charge, ReceiptError};
+
+#[test]
+fn settling_for_less_refunds_the_difference() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &["100/10s"], algorithm);
+        let mut store = MapStore::new();
+        let receipt = check(&mut store, BOUNDARY_US, &rule, 40).receipt.unwrap();
+        let settled = store.settle(BOUNDARY_US, &receipt, 15).unwrap();
+        assert_eq!((settled.applied, settled.units), (true, 25), "{algorithm}");
+        assert_eq!(used(&store, BOUNDARY_US, &rule), 15, "{algorithm}");
+    }
+}
+
+#[test]
+fn settling_for_more_charges_the_excess_unconditionally() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &["100/10s"], algorithm);
+        let mut store = MapStore::new();
+        let receipt = check(&mut store, BOUNDARY_US, &rule, 40).receipt.unwrap();
+        let settled = store.settle(BOUNDARY_US, &receipt, 340).unwrap();
+        assert_eq!((settled.applied, settled.units), (true, 300), "{algorithm}");
+        let denied = check(&mut store, BOUNDARY_US, &rule, 1).decision;
+        assert_eq!((denied.allowed(), denied.used(), denied.remaining()), (false, 340, 0), "{algorithm}");
+        let passes_us = BOUNDARY_US + retry_us(&denied);
+        assert!(!peek(&store, passes_us - 1, &rule, 1).allowed(), "{algorithm}");
+        assert!(peek(&store, passes_us, &rule, 1).allowed(), "{algorithm}");
+    }
+}
+
+#[test]
+fn settling_as_charged_spends_the_receipt() {
+    let rule = rule("api", &["100/10s"], Algorithm::SlidingLog);
+    let mut store = MapStore::new();
+    let receipt = check(&mut store, BOUNDARY_US, &rule, 40).receipt.unwrap();
+    assert_eq!(store.settle(BOUNDARY_US, &receipt, 40).unwrap().units, 0);
+    assert!(!store.refund(BOUNDARY_US, &receipt).unwrap().applied);
+    assert_eq!(used(&store, BOUNDARY_US, &rule), 40);
+}
+
+#[test]
+fn bad_settlements_name_the_field_and_change_nothing() {
+    let quota = rule("quota", &["100/10s"], Algorithm::SlidingLog);
+    let dear = rule("dear", &["5/10s"], Algorithm::SlidingLog);
+    let mut store = MapStore::new();
+    let both = store.check(BOUNDARY_US, &admission(&[(&quota, "alice", 50), (&dear, "alice", 1)]));
+    let unequal = store.settle(BOUNDARY_US, &both.receipt.unwrap(), 20).unwrap_err();
+    assert_eq!(unequal, ReceiptError::UnequalCosts { first: 50, second: 1 });
+    let receipt = check(&mut store, BOUNDARY_US, &dear, 1).receipt.unwrap();
+    let excess = store.settle(BOUNDARY_US, &receipt, 1 + 16 * 5 + 1).unwrap_err();
+    assert_eq!(excess, ReceiptError::Excess { rule: "dear".into(), excess: 81, excess_max: 80 });
+    assert!(excess.to_string().starts_with("actual: 81 units above"));
+    assert_eq!(used(&store, BOUNDARY_US, &dear), 2);
+    assert!(store.refund(BOUNDARY_US, &receipt).unwrap().applied, "a refused settlement does not spend");
+    let other = receipt.expect_rule("quota").unwrap_err().to_string();
+    assert!(other.contains("not of rule `quota` but of dear"), "{other}");
+    assert_eq!(receipt.expect_rule("dear"), Ok(()));
+}
+
+#[test]
+fn a_credit_takes_the_oldest_first_and_at_most_what_is_used() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &["100/10s"], algorithm);
+        let mut store = MapStore::new();
+        let ask = |cost| Charge { rule: &rule, key: key("alice"), cost };
+        assert!(!store.credit(BOUNDARY_US, &ask(5)).unwrap().applied, "{algorithm}: nobody there");
+        check(&mut store, BOUNDARY_US, &rule, 30);
+        assert_eq!(store.credit(BOUNDARY_US, &ask(10)).unwrap().units, 10, "{algorithm}");
+        assert_eq!(store.credit(BOUNDARY_US, &ask(u64::MAX)).unwrap().units, 20, "{algorithm}");
+        assert_eq!(used(&store, BOUNDARY_US, &rule), 0, "{algorithm}");
+        assert!(store.credit(BOUNDARY_US, &ask(0)).is_err(), "{algorithm}");
+    }
+    let rule = rule("api", &["100/10s"], Algorithm::SlidingLog);
+    let mut store = MapStore::new();
+    check(&mut store, BOUNDARY_US, &rule, 30);
+    check(&mut store, BOUNDARY_US + SECOND_US, &rule, 30);
+    store.credit(BOUNDARY_US + SECOND_US, &Charge { rule: &rule, key: key("alice"), cost: 30 }).unwrap();
+    assert_eq!(
+        used(&store, BOUNDARY_US + 10 * SECOND_US, &rule),
+        30,
+        "the newer ones stay for their whole window"
+    );
+}
+
+/// Small credits of a fading window add up, although each alone is less than a unit of use.
+#[test]
+fn small_credits_are_not_lost() {
+    let rule = rule("api", &["10/10s"], Algorithm::SlidingCounter);
+    let mut store = MapStore::new();
+    check(&mut store, BOUNDARY_US - 1, &rule, 3);
+    let now_us = BOUNDARY_US + 4 * SECOND_US;
+    assert_eq!(used(&store, now_us, &rule), 2, "3 x 0.6, rounded up");
+    let credit = Charge { rule: &rule, key: key("alice"), cost: 1 };
+    store.credit(now_us, &credit).unwrap();
+    store.credit(now_us, &credit).unwrap();
+    assert_eq!(used(&store, now_us, &rule), 1);
+}
+
+/// Taking one charge out of the line moves the later ones forward; a receipt must not give back what
+/// has drained since.
+#[test]
+fn gcra_refunds_only_what_has_not_drained() {
+    let rule = rule("api", &["10/10s"], Algorithm::Gcra);
+    let mut store = MapStore::new();
+    let mut auditor = Auditor::new(10, 10 * SECOND_US);
+    let mut admitted = |now_us: u64, outcome: &Outcome, cost: u64| {
+        auditor.saw(now_us, cost, outcome.decision.allowed());
+        auditor.findings().most_in_window
+    };
+    let first = check(&mut store, BOUNDARY_US, &rule, 5).receipt.unwrap();
+    let second = check(&mut store, BOUNDARY_US, &rule, 5).receipt.unwrap();
+    assert_eq!(store.refund(BOUNDARY_US, &first).unwrap().units, 5);
+    let later_us = BOUNDARY_US + 4 * SECOND_US;
+    let third = check(&mut store, later_us, &rule, 5);
+    admitted(later_us, &third, 5);
+    assert_eq!(store.refund(later_us, &second).unwrap().units, 1, "4 of its 5 units have drained");
+    for step in 0..1_000 {
+        let now_us = later_us + step * 10 * MILLISECOND_US;
+        let outcome = check(&mut store, now_us, &rule, 1);
+        assert!(admitted(now_us, &outcome, 1) <= 19, "2L-1, although charges were refunded");
+    }
+
+    // Undisturbed, a charge at the end of the line has not begun to drain.
+    let mut store = MapStore::new();
+    check(&mut store, BOUNDARY_US, &rule, 4);
+    let last = check(&mut store, BOUNDARY_US, &rule, 4).receipt.unwrap();
+    assert_eq!(store.refund(BOUNDARY_US + 4 * SECOND_US, &last).unwrap().units, 4);
+}
+
+/// Of merged charges it is not known whose units a credit took: a refund must not take them again.
+#[test]
+fn a_compact_log_does_not_refund_what_was_credited() {
+    let rule = rule("api", &["20/10s"], Algorithm::CompactLog(Entries::new(4).unwrap()));
+    let mut store = MapStore::new();
+    let first = check(&mut store, BOUNDARY_US, &rule, 5).receipt.unwrap();
+    store.credit(BOUNDARY_US, &Charge { rule: &rule, key: key("alice"), cost: 5 }).unwrap();
+    for step in 1..=6 {
+        check(&mut store, BOUNDARY_US + step, &rule, 1);
+    }
+    assert!(!store.refund(BOUNDARY_US + 7, &first).unwrap().applied);
+    assert_eq!(used(&store, BOUNDARY_US + 7, &rule), 6);
+}
+
+#[test]
+fn a_receipt_of_several_charges_gives_back_all_of_them() {
+    for algorithm in every_algorithm() {
+        let (quota, dear) =
+            (rule("quota", &["100/1h"], algorithm), rule("dear", &["5/10s", "9/1m"], algorithm));
+        let mut store = MapStore::new();
+        let charges = [(&quota, "alice", 10), (&dear, "alice", 2), (&dear, "alice", 1), (&quota, "bob", 7)];
+        let receipt = store.check(BOUNDARY_US, &admission(&charges)).receipt.unwrap();
+        assert_eq!(receipt.charges().len(), 3, "one entry per state");
+        assert_eq!(store.refund(BOUNDARY_US, &receipt).unwrap().units, 20, "{algorithm}");
+        for (rule, name) in [(&quota, "alice"), (&dear, "alice"), (&quota, "bob")] {
+            assert!(
+                store.inspect(BOUNDARY_US, rule, key(name)).iter().all(|limit| limit.used == 0),
+                "{algorithm}"
+            );
+        }
+    }
+}
