@@ -1,0 +1,90 @@
+//! `slidegate demo`: two bursts around a window boundary, judged by all six algorithms.
+
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use slidegate::store::MapStore;
+use slidegate::{Admission, Algorithm, Charge, Key, Rule};
+
+use super::colour::Colours;
+
+/// Show how each algorithm treats two bursts around a window boundary
+///
+/// A limit of 50 per 10 s is asked for 50 units one second before a window boundary and for 50 more one
+/// second after it. The decisions are made by the same code that serves requests, at the times of the
+/// picture, so the answer is there at once and always the same.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(super) struct Args {}
+
+const EXAMPLE: &str = "Example:
+  slidegate demo | grep OVER    the algorithms that let more than 50 through";
+
+const LIMIT: u64 = 50;
+const RATE: &str = "50/10s";
+/// A boundary of 10 s windows, which are cut from 1970 on.
+const BOUNDARY_US: u64 = 1_745_000_140_000_000;
+const SECOND_US: u64 = 1_000_000;
+
+const PICTURE: &str = "\
+A limit of 50 per 10 s. 50 requests arrive one second before a window boundary,
+50 one second after it:
+
+    0 s                 10 s                20 s
+    |-----------------x-|-x-----------------|     x  50 requests at once
+      <------------------->                       these 10 s see both: 50 may pass
+";
+
+const MEANING: &str = "\
+OVER: more than the limit L passed within 10 s, and up to the bound can; holds: never, wherever they start.
+Next, ask about traffic of your own, request by request: slidegate replay --help
+";
+
+/// Writes the picture and a line per algorithm.
+pub(super) fn run(_: &Args, out: &mut impl Write) -> Result<ExitCode> {
+    let report = report(Colours::of_stdout())?;
+    match out.write_all(report.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to stdout"),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn report(colours: Colours) -> Result<String> {
+    let mut report = Vec::new();
+    writeln!(report, "{PICTURE}")?;
+    for algorithm in in_order() {
+        write_line(&mut report, colours, algorithm, accepted(algorithm)?)?;
+    }
+    write!(report, "\n{MEANING}")?;
+    Ok(String::from_utf8(report)?)
+}
+
+/// The fixed window first, because it is what the others are compared with.
+fn in_order() -> impl Iterator<Item = Algorithm> {
+    let others = Algorithm::ALL.into_iter().filter(|&algorithm| algorithm != Algorithm::FixedWindow);
+    std::iter::once(Algorithm::FixedWindow).chain(others)
+}
+
+/// How many of the two bursts' requests pass.
+fn accepted(algorithm: Algorithm) -> Result<u64> {
+    let rule = Rule::inline(RATE.parse()?, algorithm);
+    let request = Admission::new(&[Charge { rule: &rule, key: Key::new("demo")?, cost: 1 }])?;
+    let mut store = MapStore::new();
+    let bursts = [BOUNDARY_US - SECOND_US, BOUNDARY_US + SECOND_US];
+    let arrivals = bursts.into_iter().flat_map(|at_us| (0..LIMIT).map(move |_| at_us));
+    let admitted = arrivals.map(|at_us| u64::from(store.check(at_us, &request).decision.allowed()));
+    Ok(admitted.sum())
+}
+
+fn write_line(out: &mut impl Write, colours: Colours, algorithm: Algorithm, accepted: u64) -> io::Result<()> {
+    let count = format!("{}  accepted {accepted} of {}", algorithm.name(), 2 * LIMIT);
+    let mark = if accepted > LIMIT { colours.alarm("OVER ") } else { colours.calm("holds") };
+    let bound = algorithm.admitted_max(LIMIT);
+    let formula = match 2 * LIMIT - bound {
+        LIMIT => "L".to_owned(),
+        0 => "2L".to_owned(),
+        less => format!("2L-{less}"),
+    };
+    writeln!(out, "{count:<38}{mark}  bound {formula} = {bound}")
+}

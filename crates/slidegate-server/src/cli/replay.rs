@@ -1,0 +1,99 @@
+//! `slidegate replay`: executes a trace, each line at exactly its time.
+
+use std::fs::File;
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+
+use crate::config::Config;
+use crate::replay::{self, ReplayError, Session, Summary};
+use crate::service::{Rules, StoreUrl};
+
+/// Execute a trace, each line at exactly its time, and print every answer
+///
+/// A trace is JSON Lines: an operation with its time in microseconds since 1970, in order of time. Every
+/// line is answered by one JSON line with all its numbers. Nothing waits and nothing depends on the
+/// clock of this machine, so a trace gives the same answers everywhere: it is the way to try a rule, and
+/// to write down a surprising decision.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(super) struct Args {
+    /// The trace; `-` or nothing reads stdin
+    #[arg(value_name = "TRACE", default_value = "-", hide_default_value = true)]
+    trace: PathBuf,
+
+    /// Rules by name (YAML); without it, charges carry inline rules
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Where states live [default: what the configuration says, else memory] [supported: memory]
+    #[arg(long, value_name = "URL")]
+    store: Option<StoreUrl>,
+}
+
+const HELP: &str = r##"Example, 2 per 10 s; paste it:
+
+slidegate replay <<'EOF'
+{"at_us":1000000,"op":"check","charges":[{"rule":{"limit":2,"window":"10s"},"key":"alice","cost":2}]}
+{"at_us":4000000,"op":"check","charges":[{"rule":{"limit":2,"window":"10s"},"key":"alice"}]}
+{"at_us":5000000,"op":"refund","receipt":"#1"}
+EOF
+
+It prints:
+
+{"line":1,"allowed":true,"rule":"sliding-log/10s","limit":2,"used":2,"remaining":0,"retry_after_us":0,"reset_after_us":10000000,"checks":[{"rule":"sliding-log/10s","key":"alice","allowed":true,"used":2,"remaining":0,"retry_after_us":0}]}
+{"line":2,"allowed":false,"rule":"sliding-log/10s","limit":2,"used":2,"remaining":0,"retry_after_us":7000000,"reset_after_us":7000000,"checks":[{"rule":"sliding-log/10s","key":"alice","allowed":false,"used":2,"remaining":0,"retry_after_us":7000000}]}
+{"line":3,"applied":true,"units":2}
+
+Operations, each with "at_us":
+  check, peek  "charges":[{"rule":..,"key":..,"cost":1},..]   all or none
+  refund       "receipt":"#3"              takes back what line 3 was charged
+  settle       "receipt":"#3","actual":7   replaces its cost by what was spent
+  credit       "rule":..,"key":..,"units":2   gives back the oldest units
+  reset        "rule":..,"key":..             forgets the key
+  inspect      "rule":..,"key":..             shows what is used of every limit
+  limit        "rule":"api","limit":"7/1m"    changes a rule; or "limits":[..]
+
+peek decides without charging. A rule is a name from the configuration, or
+inline: {"limit":5,"window":"60s","algorithm":"sliding-log"}. Algorithms are
+sliding-log, compact-log ("entries"), sliding-buckets ("buckets", "edge"),
+sliding-counter, fixed-window and gcra.
+
+A line that cannot be executed changes nothing and is answered
+{"line":3,"error":KIND,"message":..}. Exit status: 0 if every line was executed
+(a denial is an answer, and so is the error "never"), 2 if one was not."##;
+
+/// Replays the trace and says whether every line was executed.
+pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Result<ExitCode> {
+    let config = args.config.as_deref().map(Config::load).transpose()?;
+    let StoreUrl::Memory = match (args.store, &config) {
+        (Some(store), _) => store,
+        (None, Some(config)) => config.store()?,
+        (None, None) => StoreUrl::default(),
+    };
+    let rules = config.map_or_else(Rules::default, Config::into_rules);
+    let trace = open(&args.trace, err)?;
+    let replayed = replay::run(&mut Session::new(rules), trace, &mut BufWriter::new(out));
+    let Summary { lines, failed } = match replayed {
+        // Whoever took the answers has seen enough, as `head` does.
+        Err(ReplayError::Write { source, summary }) if source.kind() == ErrorKind::BrokenPipe => summary,
+        ended => ended?,
+    };
+    if failed > 0 {
+        bail!("{failed} of {lines} lines could not be executed; their answers say why");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn open(path: &Path, err: &mut impl Write) -> Result<Box<dyn Read>> {
+    if path.as_os_str() != "-" {
+        let file = File::open(path).with_context(|| format!("cannot open the trace {}", path.display()))?;
+        return Ok(Box::new(file));
+    }
+    if io::stdin().is_terminal() {
+        writeln!(err, "reading a trace from the terminal, one operation per line; Ctrl-D ends it").ok();
+    }
+    Ok(Box::new(io::stdin().lock()))
+}

@@ -1,0 +1,74 @@
+//! Shares of a limit, and what a rule does when its store does not answer.
+
+use slidegate::rule::{Decimal, OnStoreError};
+
+use super::node::{Node, Value};
+
+/// Reads a decimal, from a number or a text.
+pub(super) fn decimal(node: &Node) -> Result<Decimal, String> {
+    match &node.value {
+        // The shortest text of a number is exact for every decimal that the rule grammar can hold.
+        Value::Whole(number) => number.to_string().parse(),
+        Value::Number(text) | Value::Text(text) => text.parse(),
+        other => {
+            return Err(format!(
+                "expected a decimal from 0 to 1, found {}; write for example 0.05",
+                other.kind()
+            ));
+        }
+    }
+    .map_err(|error: slidegate::rule::DecimalError| error.to_string())
+}
+
+/// Reads `deny`, `allow` or `{ local: 0.25 }`.
+pub(super) fn on_store_error(node: &Node) -> Result<OnStoreError, String> {
+    let unknown =
+        || Err(format!("{} is unknown; choose deny, allow or {{ local: 0.25 }}", node.value.kind()));
+    match &node.value {
+        Value::Text(text) if text == "deny" => Ok(OnStoreError::Deny),
+        Value::Text(text) if text == "allow" => Ok(OnStoreError::Allow),
+        Value::Map(fields) => match fields.as_slice() {
+            [(name, share)] if name.value == "local" => {
+                let share = decimal(share).map_err(|error| format!("local: {error}"))?;
+                if share == Decimal::ZERO {
+                    return Err("local: 0 would admit nothing; write deny, or a share above 0".to_owned());
+                }
+                Ok(OnStoreError::Local(share))
+            }
+            _ => unknown(),
+        },
+        _ => unknown(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::node::parse;
+    use super::*;
+
+    #[test]
+    fn decimals_are_exact_whether_number_or_text() {
+        for text in ["0.05", "\"0.05\"", "5e-2", "0.050"] {
+            assert_eq!(decimal(&parse(text).unwrap()), Ok("0.05".parse().unwrap()), "{text}");
+        }
+        assert_eq!(decimal(&parse("0.000001").unwrap()), Ok("0.000001".parse().unwrap()));
+        assert_eq!(decimal(&parse("0").unwrap()), Ok(Decimal::ZERO));
+        assert_eq!(decimal(&parse("1").unwrap()), Ok(Decimal::ONE));
+        for text in ["1.5", "-0.1", "0.0000001", ".nan", "5 %", "true", "[0.1]"] {
+            assert!(decimal(&parse(text).unwrap()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn policies_are_three() {
+        let read = |text: &str| on_store_error(&parse(text).unwrap());
+        assert_eq!(read("deny"), Ok(OnStoreError::Deny));
+        assert_eq!(read("allow"), Ok(OnStoreError::Allow));
+        assert_eq!(read("{ local: 0.25 }"), Ok(OnStoreError::Local("0.25".parse().unwrap())));
+        assert!(read("{ local: 0 }").unwrap_err().starts_with("local: 0 would admit nothing"));
+        assert!(read("{ local: 2 }").unwrap_err().starts_with("local: `2` is not a decimal"));
+        for text in ["open", "true", "[deny]", "{}", "{ local: 0.1, remote: 0.2 }"] {
+            assert!(read(text).unwrap_err().contains("choose deny, allow or"), "{text}");
+        }
+    }
+}

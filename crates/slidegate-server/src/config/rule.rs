@@ -1,0 +1,186 @@
+//! What one rule of a configuration file means.
+
+use serde_saphyr::{Location, Spanned};
+use slidegate::rule::{Decimal, OnStoreError};
+use slidegate::{Algorithm, Rate, Rule};
+
+use super::mistake::Mistake;
+use super::node::{Node, Value};
+use super::policy;
+use crate::service::{AlgorithmText, did_you_mean};
+
+/// What the fields of a rule are called.
+const FIELDS: [&str; 9] =
+    ["limit", "limits", "algorithm", "buckets", "edge", "entries", "headroom", "shadow", "on_store_error"];
+/// Fields that are promised, but that this version cannot keep.
+const FIELDS_LATER: [&str; 3] = ["overrides", "match", "at_budget"];
+
+/// Reads a rule, or says everything that is wrong with it.
+pub(super) fn read(name: &Spanned<String>, node: &Node, mistakes: &mut Vec<Mistake>) -> Option<Rule> {
+    let Value::Map(fields) = &node.value else {
+        let found = node.value.kind();
+        let text = format!("rule `{}`: expected fields, found {found}; write {{ limit: 60/1m }}", name.value);
+        mistakes.push(Mistake::at(node.referenced, text));
+        return None;
+    };
+    let mut reader = Reader { name: &name.value, fields, found: Vec::new() };
+    reader.check_names();
+    let rates = reader.rates(name.referenced);
+    let algorithm = reader.algorithm();
+    let headroom = reader.field("headroom", policy::decimal);
+    let shadow = reader.field("shadow", boolean);
+    let on_store_error = reader.field("on_store_error", policy::on_store_error);
+    if reader.found.is_empty() {
+        let parts = Parts { rates, algorithm, headroom, shadow, on_store_error };
+        match parts.build(&name.value) {
+            Ok(rule) => return Some(rule),
+            Err(text) => reader.found.push(Mistake::at(name.referenced, text)),
+        }
+    }
+    mistakes.append(&mut reader.found);
+    None
+}
+
+/// The parts of a rule, each good in itself.
+struct Parts {
+    rates: Vec<Rate>,
+    algorithm: Algorithm,
+    headroom: Option<Decimal>,
+    shadow: Option<bool>,
+    on_store_error: Option<OnStoreError>,
+}
+
+impl Parts {
+    fn build(self, name: &str) -> Result<Rule, String> {
+        let mut builder = Rule::builder(name)
+            .algorithm(self.algorithm)
+            .headroom(self.headroom.unwrap_or_default())
+            .shadow(self.shadow.unwrap_or_default())
+            .on_store_error(self.on_store_error.unwrap_or_default());
+        for rate in self.rates {
+            builder = builder.limit(rate);
+        }
+        builder.build().map_err(|error| error.to_string())
+    }
+}
+
+/// Takes fields out of a rule and collects what is wrong with them.
+struct Reader<'a> {
+    name: &'a str,
+    fields: &'a [(Spanned<String>, Node)],
+    found: Vec<Mistake>,
+}
+
+impl<'a> Reader<'a> {
+    fn mistake(&mut self, at: Location, text: &str) {
+        self.found.push(Mistake::at(at, format!("rule `{}`: {text}", self.name)));
+    }
+
+    fn node(&self, field: &str) -> Option<&'a Node> {
+        self.fields.iter().find(|(name, _)| name.value == field).map(|(_, node)| node)
+    }
+
+    /// Reads a field if it is there.
+    fn field<T>(&mut self, field: &str, read: impl Fn(&'a Node) -> Result<T, String>) -> Option<T> {
+        let node = self.node(field)?;
+        read(node).map_err(|text| self.mistake(node.referenced, &format!("{field}: {text}"))).ok()
+    }
+
+    fn check_names(&mut self) {
+        for (name, _) in self.fields {
+            let field = name.value.as_str();
+            if FIELDS_LATER.contains(&field) {
+                let text = format!("{field}: is not supported by this version; remove it");
+                self.mistake(name.referenced, &text);
+            } else if !FIELDS.contains(&field) {
+                let text = format!("{field}: is not a field of a rule; {}", did_you_mean(field, FIELDS));
+                self.mistake(name.referenced, &text);
+            }
+        }
+    }
+
+    /// Exactly one of `limit` and `limits`.
+    fn rates(&mut self, rule_at: Location) -> Vec<Rate> {
+        match (self.node("limit"), self.node("limits")) {
+            (Some(_), None) => self.field("limit", rate).into_iter().collect(),
+            (None, Some(node)) => {
+                let Value::List(items) = &node.value else {
+                    let found = node.value.kind();
+                    let text = format!("limits: expected a list, found {found}; write [5/1s, 100/5m]");
+                    self.mistake(node.referenced, &text);
+                    return Vec::new();
+                };
+                let mut rates = Vec::new();
+                for (index, item) in items.iter().enumerate() {
+                    match rate(item) {
+                        Ok(rate) => rates.push(rate),
+                        Err(text) => self.mistake(item.referenced, &format!("limits[{index}]: {text}")),
+                    }
+                }
+                rates
+            }
+            (Some(_), Some(limits)) => {
+                self.mistake(limits.referenced, "limits: is given beside limit; keep one of them");
+                Vec::new()
+            }
+            (None, None) => {
+                self.mistake(rule_at, "limit: is missing; write for example limit: 60/1m");
+                Vec::new()
+            }
+        }
+    }
+
+    fn algorithm(&mut self) -> Algorithm {
+        let text = AlgorithmText {
+            algorithm: self.field("algorithm", word),
+            buckets: self.field("buckets", whole),
+            edge: self.field("edge", word),
+            entries: self.field("entries", whole),
+        };
+        if text.algorithm.is_none() && self.node("algorithm").is_some() {
+            return Algorithm::default(); // A mistake already; which parameters belong is not known.
+        }
+        text.parse().unwrap_or_else(|errors| {
+            for error in errors {
+                let at = self.node(error.field).map_or(Location::UNKNOWN, |node| node.referenced);
+                self.mistake(at, &error.to_string());
+            }
+            Algorithm::default()
+        })
+    }
+}
+
+fn rate(node: &Node) -> Result<Rate, String> {
+    let Value::Text(text) = &node.value else {
+        return Err(format!("expected LIMIT/WINDOW, found {}; write for example 60/1m", node.value.kind()));
+    };
+    // The field is named by the caller, who knows whether it is `limit` or one of `limits`.
+    text.parse().map_err(|error: slidegate::RateError| {
+        let text = error.to_string();
+        text.strip_prefix("limit: ").unwrap_or(&text).to_owned()
+    })
+}
+
+fn word(node: &Node) -> Result<&str, String> {
+    match &node.value {
+        Value::Text(text) => Ok(text),
+        other => Err(format!(
+            "expected a name, found {}; write the name without brackets or as text",
+            other.kind()
+        )),
+    }
+}
+
+fn whole(node: &Node) -> Result<u64, String> {
+    match node.value {
+        Value::Whole(number) => Ok(number),
+        ref other => Err(format!("expected a whole number, found {}; write digits only", other.kind())),
+    }
+}
+
+fn boolean(node: &Node) -> Result<bool, String> {
+    match node.value {
+        Value::Bool(value) => Ok(value),
+        ref other => Err(format!("expected true or false, found {}; write one of them", other.kind())),
+    }
+}

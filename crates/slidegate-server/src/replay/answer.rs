@@ -1,0 +1,145 @@
+//! What is written for a line. The order of the fields is part of the format.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use slidegate::store::LimitUsage;
+use slidegate::{Applied, Decision, Rule};
+
+use super::failure::Failure;
+
+/// The answer to one line.
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
+    line: u64,
+    #[serde(flatten)]
+    body: Body,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Body {
+    Decided(Decided),
+    Applied {
+        applied: bool,
+        units: u64,
+    },
+    Inspected {
+        rule: String,
+        key: String,
+        limits: Vec<LimitUse>,
+    },
+    Changed {
+        applied: bool,
+        rule: String,
+        limits: Vec<String>,
+    },
+    Failed {
+        error: &'static str,
+        message: String,
+        #[serde(skip)]
+        is_failure: bool,
+    },
+}
+
+impl Answer {
+    pub(super) fn new(line: u64, body: Body) -> Self {
+        Self { line, body }
+    }
+
+    /// Whether the line could not be executed.
+    pub(crate) fn is_failure(&self) -> bool {
+        matches!(self.body, Body::Failed { is_failure: true, .. })
+    }
+}
+
+/// A decision, and every charge's own verdict.
+#[derive(Debug, Serialize)]
+pub(super) struct Decided {
+    allowed: bool,
+    rule: String,
+    limit: u64,
+    used: u64,
+    remaining: u64,
+    retry_after_us: u64,
+    reset_after_us: u64,
+    checks: Vec<Checked>,
+}
+
+#[derive(Debug, Serialize)]
+struct Checked {
+    rule: String,
+    key: String,
+    allowed: bool,
+    used: u64,
+    remaining: u64,
+    retry_after_us: u64,
+}
+
+/// A limit and what is used of it.
+#[derive(Debug, Serialize)]
+pub(super) struct LimitUse {
+    limit: u64,
+    window_us: u64,
+    used: u64,
+    remaining: u64,
+    reset_after_us: u64,
+}
+
+impl Body {
+    /// The answer to a check or a peek; `keys` are those of the charges, in order.
+    pub(super) fn decided<'a>(decision: &Decision, keys: impl Iterator<Item = &'a str>) -> Self {
+        let checks = decision.verdicts().iter().zip(keys).map(|(verdict, key)| Checked {
+            rule: verdict.rule().to_owned(),
+            key: key.to_owned(),
+            allowed: verdict.allowed(),
+            used: verdict.used(),
+            remaining: verdict.remaining(),
+            retry_after_us: whole_us(verdict.retry_after()),
+        });
+        Self::Decided(Decided {
+            allowed: decision.allowed(),
+            rule: decision.rule().to_owned(),
+            limit: decision.limit(),
+            used: decision.used(),
+            remaining: decision.remaining(),
+            retry_after_us: whole_us(decision.retry_after()),
+            reset_after_us: whole_us(decision.reset_after()),
+            checks: checks.collect(),
+        })
+    }
+
+    pub(super) fn inspected(rule: &Rule, key: &str, usages: &[LimitUsage]) -> Self {
+        let limits = usages.iter().map(|usage| LimitUse {
+            limit: usage.limit.units(),
+            window_us: usage.limit.window_us(),
+            used: usage.used,
+            remaining: usage.limit.units().saturating_sub(usage.used),
+            reset_after_us: whole_us(usage.reset_after),
+        });
+        Self::Inspected { rule: rule.name().to_owned(), key: key.to_owned(), limits: limits.collect() }
+    }
+
+    pub(super) fn changed(rule: &Rule) -> Self {
+        let limits = rule.limits().iter().map(|limit| limit.rate().to_string()).collect();
+        Self::Changed { applied: true, rule: rule.name().to_owned(), limits }
+    }
+}
+
+impl From<Applied> for Body {
+    fn from(Applied { applied, units }: Applied) -> Self {
+        Self::Applied { applied, units }
+    }
+}
+
+impl From<Failure> for Body {
+    fn from(failure: Failure) -> Self {
+        let is_failure = !failure.is_answer();
+        Self::Failed { error: failure.kind(), message: failure.to_string(), is_failure }
+    }
+}
+
+/// Microseconds of a duration that a decision holds.
+pub(super) fn whole_us(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).expect("made from microseconds in u64")
+}

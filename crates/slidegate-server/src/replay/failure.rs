@@ -1,0 +1,75 @@
+//! What can be wrong with a line of a trace.
+
+use slidegate::{ChargeError, ReceiptError};
+use thiserror::Error;
+
+use super::receipts::NoReceipt;
+use crate::service::UnknownRule;
+
+/// Why a line was not executed. The text names the field and the remedy.
+#[derive(Debug, Error)]
+pub(super) enum Failure {
+    /// Not an operation: bad JSON, a wrong type, an unknown or a missing field.
+    #[error("{0}")]
+    Malformed(String),
+    /// Its time is out of range or earlier than the line before.
+    #[error("{0}")]
+    Time(String),
+    /// No rule has that name.
+    #[error(transparent)]
+    UnknownRule(#[from] UnknownRule),
+    /// An inline rule that cannot be.
+    #[error("{0}")]
+    InlineRule(String),
+    /// A key that cannot be.
+    #[error("{0}")]
+    Key(String),
+    /// A live change to limits that cannot be.
+    #[error("{0}")]
+    Limit(String),
+    /// A credit of nothing.
+    #[error("units: 0 would give nothing back; credit at least 1 unit")]
+    Units,
+    /// Charges that cannot be an admission.
+    #[error(transparent)]
+    Charge(#[from] ChargeError),
+    /// The line that was named has no receipt.
+    #[error(transparent)]
+    NoReceipt(#[from] NoReceipt),
+    /// The store does not accept the receipt.
+    #[error(transparent)]
+    Receipt(#[from] ReceiptError),
+}
+
+impl Failure {
+    /// The word by which programs tell failures apart.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Malformed(_) => "malformed",
+            Self::Time(_) => "time",
+            Self::UnknownRule(_) => "unknown-rule",
+            Self::InlineRule(_) => "inline-rule",
+            Self::Key(_) => "key",
+            Self::Limit(_) => "limit",
+            Self::Units => "units",
+            Self::Charge(ChargeError::Never { .. }) => "never",
+            Self::Charge(ChargeError::Zero { .. }) => "cost",
+            Self::Charge(_) => "charges",
+            Self::Receipt(ReceiptError::UnequalCosts { .. } | ReceiptError::Excess { .. }) => "actual",
+            Self::Receipt(ReceiptError::RecordsFull { .. }) => "full",
+            Self::NoReceipt(_) | Self::Receipt(_) => "receipt",
+        }
+    }
+
+    /// Whether it is an answer all the same: *never* is what a cost above the limit is told.
+    pub(super) fn is_answer(&self) -> bool {
+        matches!(self, Self::Charge(ChargeError::Never { .. }))
+    }
+}
+
+/// What [`super::fields`] reports is a line that is no operation.
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Self::Malformed(text)
+    }
+}

@@ -1,0 +1,44 @@
+//! Rules given with the charge itself.
+
+use slidegate::rate::parse_window;
+use slidegate::{Rate, Rule};
+
+use super::failure::Failure;
+use super::fields::Fields;
+use crate::service::{AlgorithmText, shown};
+
+/// Fields that only rules of a configuration file have.
+const CONFIGURED_ONLY: [&str; 4] = ["headroom", "limits", "on_store_error", "shadow"];
+
+/// Reads `{"limit":5,"window":"60s","algorithm":"sliding-log"}`.
+pub(super) fn read(mut fields: Fields) -> Result<Rule, Failure> {
+    for name in CONFIGURED_ONLY {
+        if fields.take(name).is_some() {
+            let path = fields.path(name);
+            return Err(Failure::InlineRule(format!(
+                "{path}: is not for inline rules; put the rule into a configuration file"
+            )));
+        }
+    }
+    let limit = fields.required_whole("limit")?;
+    let window_text = fields.required_text("window")?;
+    let (algorithm, edge) = (fields.text("algorithm")?, fields.text("edge")?);
+    let text = AlgorithmText {
+        algorithm: algorithm.as_deref(),
+        buckets: fields.whole("buckets")?,
+        edge: edge.as_deref(),
+        entries: fields.whole("entries")?,
+    };
+    let prefix = fields.path("");
+    fields.finish()?;
+    let bad = |text: String| Failure::InlineRule(format!("{prefix}{text}"));
+    let window = parse_window(&window_text).ok_or_else(|| {
+        let shown = shown(&window_text);
+        bad(format!(
+            "window: `{shown}` is not a window; write a number and ms, s, m, h or d, for example 60s"
+        ))
+    })?;
+    let rate = Rate::new(limit, window).map_err(|error| bad(error.to_string()))?;
+    let algorithm = text.parse().map_err(|errors| bad(errors[0].to_string()))?;
+    Ok(Rule::inline(rate, algorithm))
+}

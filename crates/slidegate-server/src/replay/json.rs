@@ -1,0 +1,150 @@
+//! JSON as traces write it: whole numbers, and no field twice.
+//!
+//! serde's derived readers would do for good input; for bad input they cannot name the field whose type
+//! is wrong, and a general JSON value lets the last of two equal fields win.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+
+use crate::service::shown;
+
+/// A JSON value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Json {
+    Null,
+    Bool(bool),
+    /// A whole number that is not negative.
+    Whole(u64),
+    /// Any other number: negative, with a fraction or an exponent, or too large. Kept as text, since it
+    /// is only ever shown.
+    Number(String),
+    Text(String),
+    List(Vec<Json>),
+    Object(BTreeMap<String, Json>),
+}
+
+impl Json {
+    /// Reads one value; the error says what is wrong and in which column.
+    pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(text)
+            .map_err(|error| format!("is not UTF-8 at byte {}; write UTF-8", error.valid_up_to()))?;
+        serde_json::from_str(text).map_err(|error| {
+            // The line is always 1, which would be mistaken for a line of the trace.
+            let message = error.to_string();
+            let place = format!(" at line {} column {}", error.line(), error.column());
+            let message = message.strip_suffix(&place).unwrap_or(&message);
+            let column = error.column();
+            format!(
+                "is not JSON: {message} at column {column}; write one object per line, numbers in digits only"
+            )
+        })
+    }
+
+    /// How an error speaks of it.
+    pub(super) fn kind(&self) -> String {
+        match self {
+            Self::Null => "null".to_owned(),
+            Self::Bool(value) => value.to_string(),
+            Self::Whole(value) => value.to_string(),
+            Self::Number(text) => text.clone(),
+            Self::Text(text) => format!("\"{}\"", shown(text)),
+            Self::List(_) => "a list".to_owned(),
+            Self::Object(_) => "an object".to_owned(),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(JsonVisitor)
+    }
+}
+
+struct JsonVisitor;
+
+impl<'de> Visitor<'de> for JsonVisitor {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
+        Ok(Json::Bool(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
+        Ok(Json::Whole(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
+        Ok(Json::Number(value.to_string()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
+        // Debug keeps `1.0` a fraction and great numbers short.
+        Ok(Json::Number(format!("{value:?}")))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Json, E> {
+        Ok(Json::Text(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Json::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json, A::Error> {
+        let mut object = BTreeMap::new();
+        while let Some((name, value)) = entries.next_entry::<String, Json>()? {
+            if object.contains_key(&name) {
+                return Err(A::Error::custom(format!("field `{}` is given twice", shown(&name))));
+            }
+            object.insert(name, value);
+        }
+        Ok(Json::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_whole_or_shown() {
+        let parse = |text: &str| Json::parse(text.as_bytes()).unwrap();
+        assert_eq!(parse("18446744073709551615"), Json::Whole(u64::MAX));
+        for (text, shown) in [
+            ("-1", "-1"),
+            ("1.0", "1.0"),
+            ("1.5", "1.5"),
+            ("1e3", "1000.0"),
+            ("18446744073709551616", "1.8446744073709552e19"),
+        ] {
+            assert_eq!(parse(text), Json::Number(shown.into()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_json_is_placed() {
+        let error = |text: &[u8]| Json::parse(text).unwrap_err();
+        for text in ["{", "{\"a\":NaN}", "{\"a\":1e400}", "{\"a\":1} x", "", "{\"a\":1,}", "'a'"] {
+            let error = error(text.as_bytes());
+            assert!(error.starts_with("is not JSON: ") && error.contains(" at column "), "{text}: {error}");
+            assert!(!error.contains("line 1"), "{error}");
+        }
+        assert!(error(b"{\"a\":1,\"b\":{\"c\":1,\"c\":2}}").contains("field `c` is given twice"));
+        assert!(error(b"{\"a\":\"\xff\"}").starts_with("is not UTF-8 at byte 6"));
+        assert!(error("[".repeat(1_000).as_bytes()).contains("recursion limit"));
+    }
+}

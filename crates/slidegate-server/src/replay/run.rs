@@ -1,0 +1,71 @@
+//! From a trace to its answers.
+
+use std::io::{self, BufReader, Read, Write};
+
+use thiserror::Error;
+
+use super::Session;
+use super::lines::Lines;
+
+/// How a replay went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Summary {
+    /// Lines read, blank ones included.
+    pub(crate) lines: u64,
+    /// Lines that could not be executed.
+    pub(crate) failed: u64,
+}
+
+/// Executes every line of `trace` and writes its answers.
+///
+/// When no more input is at hand, the answers so far are flushed: whoever writes a line and waits for
+/// its answer gets it.
+pub(crate) fn run(
+    session: &mut Session,
+    trace: impl Read,
+    out: &mut impl Write,
+) -> Result<Summary, ReplayError> {
+    let mut lines = Lines::new(BufReader::with_capacity(1 << 16, trace));
+    let mut summary = Summary::default();
+    loop {
+        if lines.would_wait() {
+            out.flush().map_err(|source| ReplayError::Write { source, summary })?;
+        }
+        let Some(line) =
+            lines.next().map_err(|source| ReplayError::Read { source, line: summary.lines + 1 })?
+        else {
+            break;
+        };
+        summary.lines += 1;
+        let Some(answer) = session.execute(line) else {
+            continue;
+        };
+        summary.failed += u64::from(answer.is_failure());
+        let written = serde_json::to_writer(&mut *out, &answer).map_err(io::Error::from);
+        let written = written.and_then(|()| out.write_all(b"\n"));
+        written.map_err(|source| ReplayError::Write { source, summary })?;
+    }
+    out.flush().map_err(|source| ReplayError::Write { source, summary })?;
+    Ok(summary)
+}
+
+/// Why a replay ended before its trace did.
+#[derive(Debug, Error)]
+pub(crate) enum ReplayError {
+    /// The trace could not be read further.
+    #[error("cannot read line {line} of the trace")]
+    Read {
+        /// What the system said.
+        source: io::Error,
+        /// The line that was being read.
+        line: u64,
+    },
+    /// Nobody takes the answers.
+    #[error("cannot write the answers")]
+    Write {
+        /// What the system said.
+        source: io::Error,
+        /// How far it went.
+        summary: Summary,
+    },
+}

@@ -1,0 +1,198 @@
+//! Executes lines, one after the other, each at its own time.
+
+use slidegate::store::{MapStore, Outcome};
+use slidegate::time::TIME_MAX_US;
+use slidegate::{Admission, Applied, Charge, Rate, Receipt};
+
+use super::answer::{Answer, Body, whole_us};
+use super::failure::Failure;
+use super::lines::{LINE_BYTES_MAX, Line};
+use super::receipts::{Fate, Receipts};
+use super::request::{Asked, Operation, Request, Returned};
+use crate::service::Rules;
+
+/// The rules and the store of a replay, and how far it has come.
+#[derive(Debug)]
+pub(crate) struct Session {
+    rules: Rules,
+    store: MapStore,
+    receipts: Receipts,
+    line: u64,
+    now_us: u64,
+}
+
+/// The answer to a line, and what it means for receipts.
+struct Done {
+    body: Body,
+    fate: Fate,
+    /// The receipt it earned, and when that expires.
+    earned: Option<(Receipt, u64)>,
+}
+
+impl Done {
+    fn no_check(body: impl Into<Body>) -> Self {
+        Self { body: body.into(), fate: Fate::NoCheck, earned: None }
+    }
+}
+
+impl Session {
+    /// A session on an empty store.
+    pub(crate) fn new(rules: Rules) -> Self {
+        Self { rules, store: MapStore::new(), receipts: Receipts::default(), line: 0, now_us: 0 }
+    }
+
+    /// Executes the next line. A blank one is counted but has no answer. A line that fails changes
+    /// nothing, not even the time.
+    pub(crate) fn execute(&mut self, line: Line<'_>) -> Option<Answer> {
+        self.line += 1;
+        if matches!(line, Line::Whole(text) if text.trim_ascii().is_empty()) {
+            self.receipts.record(Fate::Blank);
+            return None;
+        }
+        let done = self.parse(line).and_then(|request| self.run(&request));
+        let Done { body, fate, earned } = done.unwrap_or_else(|failure| {
+            let fate = if failure.is_answer() { Fate::Never } else { Fate::Failed };
+            Done { body: failure.into(), fate, earned: None }
+        });
+        match earned {
+            Some((receipt, expires_us)) => self.receipts.record_charged(self.now_us, expires_us, receipt),
+            None => self.receipts.record(fate),
+        }
+        Some(Answer::new(self.line, body))
+    }
+
+    fn parse(&self, line: Line<'_>) -> Result<Request, Failure> {
+        let Line::Whole(text) = line else {
+            let text = format!("line: has more than {LINE_BYTES_MAX} bytes; split it or shorten its keys");
+            return Err(Failure::Malformed(text));
+        };
+        let request = Request::parse(text)?;
+        let at_us = request.at_us;
+        if at_us > TIME_MAX_US {
+            let text = format!("at_us: {at_us} lies after the year 9999; write microseconds since 1970");
+            return Err(Failure::Time(text));
+        }
+        if at_us < self.now_us {
+            let now_us = self.now_us;
+            let text =
+                format!("at_us: {at_us} is earlier than {now_us} of a line before; sort the trace by time");
+            return Err(Failure::Time(text));
+        }
+        Ok(request)
+    }
+
+    fn run(&mut self, request: &Request) -> Result<Done, Failure> {
+        let at_us = request.at_us;
+        let done = match &request.operation {
+            Operation::Check(charges) => self.check(at_us, charges),
+            Operation::Peek(charges) => self.peek(at_us, charges),
+            Operation::Refund(returned) => self.refund(at_us, returned),
+            Operation::Settle(returned, actual) => self.settle(at_us, returned, *actual),
+            Operation::Credit(asked) => self.credit(at_us, asked),
+            Operation::Reset(asked) => self.reset(at_us, asked),
+            Operation::Inspect(asked) => self.inspect(at_us, asked),
+            Operation::Limit(rule, limits) => self.change(at_us, rule, limits),
+        };
+        let answered = match &done {
+            Ok(_) => true,
+            Err(failure) => failure.is_answer(),
+        };
+        if answered {
+            self.now_us = at_us;
+        }
+        done
+    }
+
+    fn check(&mut self, at_us: u64, charges: &[Asked]) -> Result<Done, Failure> {
+        let admission = admission(&self.rules, charges)?;
+        let Outcome { decision, receipt } = self.store.check(at_us, &admission);
+        // Nothing is used when the last charge has expired.
+        let expires_after_us =
+            decision.verdicts().iter().map(|verdict| whole_us(verdict.reset_after())).max();
+        let expires_us = at_us + expires_after_us.unwrap_or(0);
+        Ok(Done {
+            body: Body::decided(&decision, charges.iter().map(Asked::key_text)),
+            fate: if decision.allowed() { Fate::Uncharged } else { Fate::Denied },
+            earned: receipt.map(|receipt| (receipt, expires_us)),
+        })
+    }
+
+    fn peek(&self, at_us: u64, charges: &[Asked]) -> Result<Done, Failure> {
+        let decision = self.store.peek(at_us, &admission(&self.rules, charges)?);
+        Ok(Done::no_check(Body::decided(&decision, charges.iter().map(Asked::key_text))))
+    }
+
+    fn refund(&mut self, at_us: u64, returned: &Returned) -> Result<Done, Failure> {
+        let applied = match presented(&self.receipts, at_us, returned)? {
+            Some(receipt) => self.store.refund(at_us, receipt)?,
+            None => Applied::default(),
+        };
+        Ok(Done::no_check(applied))
+    }
+
+    fn settle(&mut self, at_us: u64, returned: &Returned, actual: u64) -> Result<Done, Failure> {
+        let applied = match presented(&self.receipts, at_us, returned)? {
+            Some(receipt) => self.store.settle(at_us, receipt, actual)?,
+            None => Applied::default(),
+        };
+        Ok(Done::no_check(applied))
+    }
+
+    fn credit(&mut self, at_us: u64, asked: &Asked) -> Result<Done, Failure> {
+        if asked.units == 0 {
+            return Err(Failure::Units);
+        }
+        let charge = charge(&self.rules, asked)?;
+        Ok(Done::no_check(self.store.credit(at_us, &charge)?))
+    }
+
+    fn reset(&mut self, at_us: u64, asked: &Asked) -> Result<Done, Failure> {
+        let Charge { rule, key, .. } = charge(&self.rules, asked)?;
+        Ok(Done::no_check(self.store.reset(at_us, rule, key)?))
+    }
+
+    fn inspect(&self, at_us: u64, asked: &Asked) -> Result<Done, Failure> {
+        let Charge { rule, key, .. } = charge(&self.rules, asked)?;
+        let usages = self.store.inspect(at_us, rule, key);
+        Ok(Done::no_check(Body::inspected(rule, key.as_str(), &usages)))
+    }
+
+    fn change(&mut self, at_us: u64, rule: &str, limits: &[(String, String)]) -> Result<Done, Failure> {
+        let rule = self.rules.get(rule)?;
+        let rates = limits.iter().map(|(field, text)| rate(field, text)).collect::<Result<Vec<_>, _>>()?;
+        let changed = rule.with_rates(&rates).map_err(|error| Failure::Limit(error.to_string()))?;
+        self.store.change(at_us, &changed);
+        let body = Body::changed(&changed);
+        self.rules.replace(changed);
+        Ok(Done::no_check(body))
+    }
+}
+
+fn charge<'a>(rules: &'a Rules, asked: &'a Asked) -> Result<Charge<'a>, Failure> {
+    Ok(Charge { rule: asked.rule(rules)?, key: asked.key()?, cost: asked.units })
+}
+
+fn admission<'a>(rules: &'a Rules, charges: &'a [Asked]) -> Result<Admission<'a>, Failure> {
+    let charges = charges.iter().map(|asked| charge(rules, asked)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Admission::new(&charges)?)
+}
+
+/// The receipt that is presented, if it is still worth something.
+fn presented<'a>(
+    receipts: &'a Receipts,
+    at_us: u64,
+    returned: &Returned,
+) -> Result<Option<&'a Receipt>, Failure> {
+    let receipt = receipts.get(returned.line, at_us)?;
+    if let (Some(receipt), Some(rule)) = (receipt, &returned.rule) {
+        receipt.expect_rule(rule)?;
+    }
+    Ok(receipt)
+}
+
+fn rate(field: &str, text: &str) -> Result<Rate, Failure> {
+    text.parse().map_err(|error: slidegate::RateError| {
+        let error = error.to_string();
+        Failure::Limit(format!("{field}: {}", error.strip_prefix("limit: ").unwrap_or(&error)))
+    })
+}

@@ -1,0 +1,129 @@
+//! An algorithm and its parameters as configuration files and inline rules write them.
+
+use slidegate::Algorithm;
+use slidegate::rule::{AlgorithmError, Buckets, Edge, Entries};
+use thiserror::Error;
+
+/// The four fields that together choose an algorithm; what is left out takes its default.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct AlgorithmText<'a> {
+    pub(crate) algorithm: Option<&'a str>,
+    pub(crate) buckets: Option<u64>,
+    pub(crate) edge: Option<&'a str>,
+    pub(crate) entries: Option<u64>,
+}
+
+impl AlgorithmText<'_> {
+    /// The algorithm, or everything that is wrong.
+    pub(crate) fn parse(self) -> Result<Algorithm, Vec<ParameterError>> {
+        let mut errors = Vec::new();
+        let named = good("algorithm", self.algorithm.map(str::parse), &mut errors);
+        let buckets = good("buckets", self.buckets.map(Buckets::new), &mut errors);
+        let edge = good("edge", self.edge.map(str::parse::<Edge>), &mut errors);
+        let entries = good("entries", self.entries.map(Entries::new), &mut errors);
+        let named = match named {
+            Some(named) => named,
+            None if self.algorithm.is_none() => Algorithm::default(),
+            // Without the algorithm nobody knows which parameters belong.
+            None => return Err(errors),
+        };
+        self.misplaced(named, &mut errors);
+        match named {
+            _ if !errors.is_empty() => Err(errors),
+            Algorithm::SlidingBuckets(..) => {
+                Ok(Algorithm::SlidingBuckets(buckets.unwrap_or(Buckets::DEFAULT), edge.unwrap_or_default()))
+            }
+            Algorithm::CompactLog(_) => Ok(Algorithm::CompactLog(entries.unwrap_or(Entries::DEFAULT))),
+            other => Ok(other),
+        }
+    }
+
+    /// Parameters of another algorithm are mistakes: silently ignored, they would look effective.
+    fn misplaced(self, named: Algorithm, errors: &mut Vec<ParameterError>) {
+        let given = [
+            ("buckets", self.buckets.is_some(), "sliding-buckets"),
+            ("edge", self.edge.is_some(), "sliding-buckets"),
+            ("entries", self.entries.is_some(), "compact-log"),
+        ];
+        for (field, _, owner) in
+            given.into_iter().filter(|(_, given, owner)| *given && *owner != named.name())
+        {
+            let text =
+                format!("{field}: is only for {owner}, not for {named}; remove it or change the algorithm");
+            // One mistake per field: what its value should be is of no use here.
+            errors.retain(|error| error.field != field);
+            errors.push(ParameterError { field, text });
+        }
+    }
+}
+
+/// The value if there is one and it is good; what is wrong with it goes to `errors`.
+fn good<T>(
+    field: &'static str,
+    value: Option<Result<T, AlgorithmError>>,
+    errors: &mut Vec<ParameterError>,
+) -> Option<T> {
+    match value? {
+        Ok(value) => Some(value),
+        Err(error) => {
+            let text = error.to_string();
+            errors.push(ParameterError { field, text });
+            None
+        }
+    }
+}
+
+/// A field of an algorithm that cannot be. The text begins with the field.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{text}")]
+pub(crate) struct ParameterError {
+    /// The field that is wrong.
+    pub(crate) field: &'static str,
+    text: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: AlgorithmText) -> Vec<String> {
+        text.parse().unwrap_err().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn fields_choose_an_algorithm() {
+        assert_eq!(AlgorithmText::default().parse(), Ok(Algorithm::SlidingLog));
+        let named = |algorithm| AlgorithmText { algorithm: Some(algorithm), ..AlgorithmText::default() };
+        for algorithm in Algorithm::ALL {
+            assert_eq!(named(algorithm.name()).parse(), Ok(algorithm));
+        }
+        let ring = AlgorithmText { buckets: Some(30), edge: Some("dropped"), ..named("sliding-buckets") };
+        let expected = Algorithm::SlidingBuckets(Buckets::new(30).unwrap(), Edge::Dropped);
+        assert_eq!(ring.parse(), Ok(expected));
+        let log = AlgorithmText { entries: Some(16), ..named("compact-log") };
+        assert_eq!(log.parse(), Ok(Algorithm::CompactLog(Entries::new(16).unwrap())));
+    }
+
+    #[test]
+    fn all_mistakes_are_found_and_begin_with_their_field() {
+        let text = AlgorithmText {
+            algorithm: Some("sliding-buckets"),
+            buckets: Some(0),
+            edge: Some("half"),
+            entries: Some(0),
+        };
+        let found = texts(text);
+        assert!(found[0].starts_with("buckets: 0 is outside"), "{found:?}");
+        assert!(found[1].starts_with("edge: `half` is unknown"), "{found:?}");
+        let remedy = "not for sliding-buckets; remove it or change the algorithm";
+        assert_eq!(found[2], format!("entries: is only for compact-log, {remedy}"));
+        assert_eq!(found.len(), 3);
+    }
+
+    #[test]
+    fn an_unknown_algorithm_hides_which_parameters_belong() {
+        let text = AlgorithmText { algorithm: Some("leaky"), buckets: Some(60), ..AlgorithmText::default() };
+        assert_eq!(texts(text).len(), 1);
+        assert!(texts(text)[0].starts_with("algorithm: `leaky` is unknown"));
+    }
+}

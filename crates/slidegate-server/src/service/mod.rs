@@ -1,0 +1,13 @@
+//! What every way in shares: the rules by name, and how parts of them are written.
+
+mod algorithm;
+mod nearest;
+mod rules;
+mod shown;
+mod store_url;
+
+pub(crate) use algorithm::AlgorithmText;
+pub(crate) use nearest::did_you_mean;
+pub(crate) use rules::{Rules, UnknownRule};
+pub(crate) use shown::shown;
+pub(crate) use store_url::StoreUrl;

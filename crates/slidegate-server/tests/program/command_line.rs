@@ -1,0 +1,104 @@
+//! Arguments, help, pipes and exit statuses.
+
+use std::io::{BufRead, BufReader, Write};
+
+use crate::program::{command, file_of, run};
+
+#[test]
+fn help_shows_an_example() {
+    for args in [&["--help"][..], &["-h"], &["demo", "--help"], &["replay", "--help"], &["replay", "-h"]] {
+        let help = run(args, "");
+        assert_eq!((help.code, help.err.as_str()), (0, ""), "{args:?}");
+        assert!(help.out.contains("slidegate demo") || help.out.contains("slidegate replay"), "{args:?}");
+    }
+    assert!(run(&["demo", "--help"], "").out.contains("Example"));
+    assert!(run(&["replay", "--help"], "").out.contains("Example"));
+}
+
+#[test]
+fn the_example_in_the_help_is_true() {
+    let help = run(&["replay", "--help"], "").out;
+    let (_, example) = help.split_once("slidegate replay <<'EOF'\n").unwrap();
+    let (trace, rest) = example.split_once("EOF\n").unwrap();
+    let (_, printed) = rest.split_once("It prints:\n\n").unwrap();
+    let (printed, _) = printed.split_once("\n\n").unwrap();
+    let replayed = run(&["replay"], trace);
+    assert_eq!((replayed.code, replayed.out.trim_end()), (0, printed));
+}
+
+#[test]
+fn what_is_not_understood_exits_with_2() {
+    for args in [&["dmeo"][..], &[], &["demo", "extra"], &["replay", "--confg", "x"], &["replay", "--config"]]
+    {
+        let run = run(args, "");
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{args:?}");
+        assert!(!run.err.is_empty(), "{args:?}");
+    }
+    assert!(run(&["dmeo"], "").err.contains("demo"), "the command that was probably meant");
+}
+
+#[test]
+fn only_memory_is_a_store() {
+    assert_eq!(run(&["replay", "--store", "memory"], "").code, 0);
+    for store in ["redis://localhost", "sqlite:x.db", "Memory", ""] {
+        let run = run(&["replay", "--store", store], "");
+        assert_eq!(run.code, 2, "{store}");
+        assert!(run.err.contains("supports `memory` only"), "{}", run.err);
+    }
+}
+
+#[test]
+fn a_trace_comes_from_a_file_or_from_stdin() {
+    let line = r#"{"at_us":1,"op":"inspect","rule":{"limit":5,"window":"1m"},"key":"a"}"#;
+    let file = file_of("trace.jsonl", line);
+    let from_file = run(&["replay", &file], "");
+    assert_eq!(from_file.code, 0);
+    assert_eq!(from_file.out, run(&["replay"], line).out, "a last line needs no line break");
+    assert_eq!(from_file.out, run(&["replay", "-"], format!("{line}\r\n")).out);
+    assert_eq!(from_file.out.lines().count(), 1);
+    let missing = run(&["replay", "no-such-trace.jsonl"], "");
+    assert_eq!((missing.code, missing.out.as_str()), (2, ""));
+    assert!(missing.err.starts_with("error: cannot open the trace no-such-trace.jsonl: "), "{}", missing.err);
+    let directory = run(&["replay", env!("CARGO_MANIFEST_DIR")], "");
+    assert_eq!(directory.code, 2);
+    assert!(directory.err.starts_with("error: cannot read line 1 of the trace: "), "{}", directory.err);
+    assert_eq!(directory.err.matches("directory").count(), 1, "said once: {}", directory.err);
+}
+
+#[test]
+fn blank_lines_are_counted_and_not_answered() {
+    let line = r#"{"at_us":1,"op":"inspect","rule":{"limit":5,"window":"1m"},"key":"a"}"#;
+    let replayed = run(&["replay"], format!("\n{line}\n  \t\r\n{line}\n\n"));
+    let lines: Vec<_> = replayed.answers().iter().map(|answer| answer["line"].as_u64().unwrap()).collect();
+    assert_eq!(lines, [2, 4]);
+    let nothing = run(&["replay"], "");
+    assert_eq!((nothing.code, nothing.out.as_str(), nothing.err.as_str()), (0, "", ""));
+}
+
+#[test]
+fn a_closed_pipe_is_no_crash() {
+    let line = r#"{"at_us":1,"op":"inspect","rule":{"limit":5,"window":"1m"},"key":"a"}"#;
+    for (args, input) in [(&["demo"][..], String::new()), (&["replay"], format!("{line}\n").repeat(20_000))] {
+        let mut child = command(args).spawn().unwrap();
+        drop(child.stdout.take());
+        // The program may have ended before it has read everything.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()), "{args:?}");
+    }
+}
+
+#[test]
+fn whoever_waits_for_an_answer_gets_it() {
+    let mut child = command(&["replay"]).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
+    for number in 1..=3 {
+        writeln!(stdin, r#"{{"at_us":1,"op":"inspect","rule":{{"limit":5,"window":"1m"}},"key":"a"}}"#)
+            .unwrap();
+        let answer = answers.next().unwrap().unwrap();
+        assert!(answer.starts_with(&format!(r#"{{"line":{number},"#)), "{answer}");
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+}

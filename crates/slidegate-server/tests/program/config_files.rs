@@ -1,0 +1,214 @@
+//! Configuration files: what loads, and what every mistake is told.
+
+use crate::program::{file_of, run};
+
+const SECOND_US: u64 = 1_000_000;
+/// A trace that touches nothing.
+const NOTHING: &str = "\n";
+
+#[test]
+fn the_documented_example_loads_and_means_what_it_says() {
+    let config = "\
+rules:
+  api:        { limit: 60/1m, algorithm: sliding-log }
+  yt-quota:   { limit: 10000/24h, headroom: 0.05, on_store_error: allow }
+  yt-search:  { limits: [500/10m, 2000/24h], on_store_error: deny }
+  waf:        { limit: 2000/5m, algorithm: sliding-buckets, buckets: 60, shadow: true }
+store: memory            # memory | sqlite:PATH | redis://... | redis+cluster://... | redis+sentinel://...
+";
+    let file = file_of("example.yaml", config);
+    let inspect = |rule: &str| format!(r#"{{"at_us":1,"op":"inspect","rule":"{rule}","key":"a"}}"#);
+    let lines = ["api", "yt-quota", "yt-search", "waf"].map(inspect).join("\n");
+    let replayed = run(&["replay", "--config", &file], lines);
+    assert_eq!((replayed.code, replayed.err.as_str()), (0, ""));
+    let limits = |answer: &serde_json::Value| {
+        let limits = answer["limits"].as_array().unwrap().iter();
+        limits
+            .map(|limit| (limit["limit"].as_u64().unwrap(), limit["window_us"].as_u64().unwrap()))
+            .collect::<Vec<_>>()
+    };
+    let found: Vec<_> = replayed.answers().iter().map(limits).collect();
+    assert_eq!(
+        found,
+        [
+            vec![(60, 60 * SECOND_US)],
+            vec![(9_500, 86_400 * SECOND_US)],
+            vec![(500, 600 * SECOND_US), (2_000, 86_400 * SECOND_US)],
+            vec![(2_000, 300 * SECOND_US)],
+        ]
+    );
+}
+
+#[test]
+fn every_way_to_write_a_rule_loads() {
+    let config = r#"
+rules:
+  compact: { limit: 5/m, algorithm: compact-log, entries: 16, headroom: "0.1" }
+  ring:
+    limit: "5/250ms"
+    algorithm: sliding-buckets
+    edge: dropped
+  local: &local { limit: 5/1m, on_store_error: { local: 0.25 } }
+  same: *local
+  merged: { <<: *local, headroom: 0 }
+  many: { limits: [5/1s, 60/30s, 100/5m], shadow: false, algorithm: gcra }
+  "on": { limit: 1000000000000/400d, algorithm: fixed-window }
+"#;
+    let file = file_of("all.yaml", config);
+    let replayed = run(&["replay", "--config", &file], NOTHING);
+    assert_eq!((replayed.code, replayed.err.as_str()), (0, ""));
+}
+
+#[test]
+fn every_mistake_has_its_place_and_remedy() {
+    for (config, place, words) in [
+        ("", "", "is empty; write for example `rules: { api: { limit: 60/1m } }`"),
+        ("# rules\n", "", "is empty"),
+        ("---\n", "", "is empty"),
+        ("rules:\n", "1:6", "rules: expected rules by name, found nothing"),
+        ("rules: {}\n", "1:8", "rules: expected rules by name, found none"),
+        ("rules: [api]\n", "1:8", "rules: expected rules by name, found a list"),
+        ("store: memory\n", "", "rules: is missing"),
+        ("- a\n", "1:1", "expected a mapping with `rules`, found a list"),
+        ("rules: { a: { limit: 5/1m }\n", "1:8", "is not YAML: "),
+        ("rules:\n\ta: 1\n", "2:2", "is not YAML: tabs disallowed"),
+        ("rules: { a: { limit: 5/1m } }\nruels: {}\n", "2:1", "ruels: is not a field; did you mean `rules`?"),
+        (
+            "rules: { a: { limit: 5/1m } }\ninline_rules: true\n",
+            "2:1",
+            "inline_rules: is not supported by this version",
+        ),
+        ("rules: { a: { limit: 5/1m } }\n---\nrules: {}\n", "3:1", "a second document begins"),
+        ("rules:\n  a: { limit: 5/1m }\n  a: { limit: 6/1m }\n", "3:3", "a: is given twice"),
+        ("rules: { a: { limit: 5/1m } }\nstore: [memory]\n", "2:8", "store: expected a text, found a list"),
+        (
+            "rules: { a: { limit: 5/1m } }\nstore: redis://x\n",
+            "2:8",
+            "`redis://x` is not available; this version supports `memory` only",
+        ),
+        ("rules: { ~: { limit: 5/1m } }\n", "1:10", "a name is missing"),
+    ] {
+        assert_mistake(config, place, words);
+    }
+}
+
+#[test]
+fn every_mistake_of_a_rule_names_rule_and_field() {
+    for (rule, column, words) in [
+        ("5/1m", 8, "expected fields, found `5/1m`; write { limit: 60/1m }"),
+        ("", 6, "expected fields, found nothing"),
+        ("{}", 3, "limit: is missing"),
+        ("{ limit: 60 }", 17, "limit: expected LIMIT/WINDOW, found `60`"),
+        ("{ limit: banana }", 17, "limit: `banana` is not a rate; write LIMIT/WINDOW"),
+        ("{ limit: 0/1m }", 17, "limit: 0 units are outside 1 to 1000000000000"),
+        ("{ limit: 5/401d }", 17, "limit: window: "),
+        ("{ limit: 5/1m, limits: [5/1m] }", 31, "limits: is given beside limit; keep one of them"),
+        ("{ limits: 5/1m }", 18, "limits: expected a list, found `5/1m`"),
+        ("{ limits: [] }", 3, "limits: 0 given; give 1 to 16"),
+        ("{ limits: [5/1m, 6] }", 25, "limits[1]: expected LIMIT/WINDOW, found `6`"),
+        ("{ limits: [5/1m, 6/60s] }", 3, "limits: 5/1m and 6/1m have the same window"),
+        ("{ limit: 5/1m, limt: 5/1m }", 23, "limt: is not a field of a rule; did you mean `limit`?"),
+        ("{ limit: 5/1m, on-store-error: deny }", 23, "did you mean `on_store_error`?"),
+        ("{ limit: 5/1m, colour: red }", 23, "colour: is not a field of a rule; choose from: limit, limits,"),
+        ("{ limit: 5/1m, overrides: { a: blocked } }", 23, "overrides: is not supported by this version"),
+        ("{ limit: 5/1m, match: {} }", 23, "match: is not supported by this version"),
+        ("{ limit: 5/1m, at_budget: evict-oldest }", 23, "at_budget: is not supported by this version"),
+        ("{ limit: 5/1m, algorithm: leaky }", 34, "algorithm: `leaky` is unknown; choose sliding-log,"),
+        ("{ limit: 5/1m, algorithm: [gcra], buckets: 5 }", 34, "algorithm: expected a name, found a list"),
+        ("{ limit: 5/1m, buckets: 60 }", 32, "buckets: is only for sliding-buckets, not for sliding-log"),
+        (
+            "{ limit: 5/1m, algorithm: gcra, edge: full }",
+            46,
+            "edge: is only for sliding-buckets, not for gcra",
+        ),
+        ("{ limit: 5/1m, entries: 64 }", 32, "entries: is only for compact-log, not for sliding-log"),
+        (
+            "{ limit: 5/1m, algorithm: sliding-buckets, buckets: 4097 }",
+            60,
+            "buckets: 4097 is outside 1 to 4096",
+        ),
+        (
+            "{ limit: 5/1m, algorithm: sliding-buckets, buckets: 6.5 }",
+            60,
+            "buckets: expected a whole number, found `6.5`",
+        ),
+        ("{ limit: 5/1m, algorithm: sliding-buckets, edge: half }", 57, "edge: `half` is unknown"),
+        ("{ limit: 5/1m, headroom: 1.5 }", 33, "headroom: `1.5` is not a decimal from 0 to 1"),
+        ("{ limit: 5/1m, headroom: 0.0000001 }", 33, "headroom: `0.0000001` is not a decimal"),
+        ("{ limit: 5/1m, headroom: .nan }", 33, "headroom: `.nan` is not a decimal"),
+        ("{ limit: 5/1m, headroom: 1 }", 3, "headroom: 1 leaves no units"),
+        ("{ limit: 5/1m, shadow: yes }", 31, "shadow: expected true or false, found `yes`"),
+        (
+            "{ limit: 5/1m, on_store_error: open }",
+            39,
+            "on_store_error: `open` is unknown; choose deny, allow or",
+        ),
+        ("{ limit: 5/1m, on_store_error: { local: 7 } }", 39, "on_store_error: local: `7` is not a decimal"),
+    ] {
+        let place = format!("2:{column}");
+        let found = assert_mistake(&format!("rules:\n  api: {rule}\n"), &place, words);
+        assert!(found.contains("rule `api`: "), "{rule}: {found}");
+    }
+    assert_mistake("rules:\n  a b: { limit: 5/1m }\n", "2:3", "rule `a b`: the name has ' '");
+}
+
+/// Loads a configuration with one mistake.
+fn assert_mistake(config: &str, place: &str, words: &str) -> String {
+    let file = file_of("mistake.yaml", config);
+    let replayed = run(&["replay", "--config", &file], NOTHING);
+    assert_eq!((replayed.code, replayed.out.as_str()), (2, ""), "{config}");
+    let separator = if place.is_empty() { "" } else { ":" };
+    let start = format!("error: {file}{separator}{place}: ");
+    assert!(replayed.err.starts_with(&start), "{config}\n{}\n{start}", replayed.err);
+    assert!(replayed.err.contains(words), "{config}\n{}\n{words}", replayed.err);
+    assert_eq!(replayed.err.lines().count(), 1, "{config}\n{}", replayed.err);
+    replayed.err
+}
+
+#[test]
+fn all_mistakes_of_a_file_are_reported_in_its_order() {
+    let config = "\
+stoer: memory
+rules:
+  api: { limt: 5/1m, headroom: 7 }
+  good: { limit: 5/1m }
+  ring:
+    limits: [5/1m, x, y]
+    buckets: 60
+    edge: half
+";
+    let file = file_of("mistakes.yaml", config);
+    let replayed = run(&["replay", "--config", &file], NOTHING);
+    let found: Vec<String> = replayed.err.lines().map(|line| line.replace(&file, "FILE")).collect();
+    let starts = [
+        "error: FILE:1:1: stoer: is not a field; did you mean `store`?",
+        "FILE:3:3: rule `api`: limit: is missing",
+        "FILE:3:10: rule `api`: limt: is not a field of a rule; did you mean `limit`?",
+        "FILE:3:32: rule `api`: headroom: `7` is not a decimal",
+        "FILE:6:20: rule `ring`: limits[1]: `x` is not a rate",
+        "FILE:6:23: rule `ring`: limits[2]: `y` is not a rate",
+        "FILE:7:14: rule `ring`: buckets: is only for sliding-buckets",
+        "FILE:8:11: rule `ring`: edge: is only for sliding-buckets",
+    ];
+    assert_eq!(found.len(), starts.len(), "{found:#?}");
+    for (line, start) in found.iter().zip(starts) {
+        assert!(line.starts_with(start), "{line}\n{start}");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read_are_named() {
+    let missing = run(&["replay", "--config", "no-such-file.yaml"], NOTHING);
+    assert_eq!(missing.code, 2);
+    assert!(missing.err.starts_with("error: no-such-file.yaml: cannot be read: "), "{}", missing.err);
+    let binary = file_of("binary.yaml", b"rules: \xff\n");
+    let replayed = run(&["replay", "--config", &binary], NOTHING);
+    assert!(replayed.err.contains("is not UTF-8 at byte 7"), "{}", replayed.err);
+}
+
+#[test]
+fn a_store_given_on_the_command_line_wins_over_the_file() {
+    let file = file_of("redis.yaml", "rules: { api: { limit: 5/1m } }\nstore: redis://localhost\n");
+    assert_eq!(run(&["replay", "--config", &file], NOTHING).code, 2);
+    assert_eq!(run(&["replay", "--config", &file, "--store", "memory"], NOTHING).code, 0);
+}

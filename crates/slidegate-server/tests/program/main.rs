@@ -1,0 +1,10 @@
+//! The program as its users run it: arguments and input in, output and exit status out.
+
+mod command_line;
+mod config_files;
+mod demo;
+mod flows;
+mod live_change;
+mod malformed_lines;
+mod program;
+mod worked_examples;

@@ -1,0 +1,66 @@
+//! Runs the built program.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use serde_json::Value;
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Run {
+    /// The answers, each parsed.
+    pub(crate) fn answers(&self) -> Vec<Value> {
+        let parse = |line| serde_json::from_str(line).expect("every answer is JSON");
+        self.out.lines().map(parse).collect()
+    }
+}
+
+/// The program, not started yet, away from any terminal.
+pub(crate) fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slidegate"));
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs the program on `input`.
+pub(crate) fn run(args: &[&str], input: impl Into<Vec<u8>>) -> Run {
+    let mut child = command(args).spawn().expect("the program starts");
+    let mut stdin = child.stdin.take().expect("stdin is piped");
+    let input = input.into();
+    // Written beside the reading, or both sides would wait once the pipes are full.
+    let writer = thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().expect("the program ends");
+    writer.join().expect("the input is written or nobody reads it");
+    let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
+    Run {
+        code: output.status.code().expect("the program was not killed"),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
+}
+
+/// Replays lines under a configuration that must hold no mistake.
+pub(crate) fn replay(config: &str, lines: &[String]) -> Run {
+    let file = file_of("replay.yaml", config);
+    run(&["replay", "--config", &file], lines.join("\n"))
+}
+
+/// A file with that content, for this test alone.
+pub(crate) fn file_of(name: &str, content: impl AsRef<[u8]>) -> String {
+    let thread = thread::current();
+    let test = thread.name().unwrap_or("main").replace("::", "-");
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
+    fs::create_dir_all(&directory).expect("a directory for the test");
+    let path = directory.join(name);
+    fs::write(&path, content).expect("a file for the test");
+    path.into_os_string().into_string().expect("a path of text")
+}
