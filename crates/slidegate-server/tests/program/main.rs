@@ -7,4 +7,5 @@ mod flows;
 mod live_change;
 mod malformed_lines;
 mod program;
+mod readme;
 mod worked_examples;

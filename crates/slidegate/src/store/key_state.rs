@@ -116,7 +116,13 @@ impl KeyState {
         given.max().unwrap_or(0)
     }
 
-    /// Every limit with what is used of it.
+    /// What is used of every limit of `rule`, for which the state is aligned.
+    pub fn usages_under(&self, rule: &Rule, now_us: u64) -> impl Iterator<Item = (Limit, Usage)> {
+        let limits = self.states.iter().zip(rule.limits());
+        limits.map(move |(state, limit)| (*limit, state.usage(limit, now_us)))
+    }
+
+    /// Every limit under which it was last kept, with what is used of it.
     pub fn usages(&self, now_us: u64) -> impl Iterator<Item = (Limit, Usage)> {
         self.states.iter().map(move |state| (*state.limit(), state.usage(state.limit(), now_us)))
     }

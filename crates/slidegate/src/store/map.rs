@@ -183,8 +183,9 @@ impl MapStore {
         let Some(state) = self.states.get_mut(rule.name()).and_then(|keys| keys.remove(key.as_str())) else {
             return Ok(Applied::default());
         };
-        let units = state.usages(now_us).map(|(_, usage)| usage.used).max().unwrap_or(0);
-        let idle_after_us = state.usages(now_us).map(|(_, usage)| usage.reset_after_us).max().unwrap_or(0);
+        let usages = || state.usages(now_us).map(|(_, usage)| usage);
+        let units = usages().map(|usage| usage.used).max().unwrap_or(0);
+        let idle_after_us = usages().map(|usage| usage.reset_after_us).max().unwrap_or(0);
         self.ledger.record_reset(rule.name(), key.as_str(), now_us, now_us + idle_after_us);
         Ok(Applied { applied: units > 0, units })
     }
@@ -193,8 +194,7 @@ impl MapStore {
     #[must_use]
     pub fn inspect(&self, now_us: u64, rule: &Rule, key: Key<'_>) -> Vec<LimitUsage> {
         let state = self.view(now_us, rule, key);
-        let usages = state.usages(now_us).zip(rule.limits());
-        let usages = usages.map(|((_, usage), &limit)| LimitUsage {
+        let usages = state.usages_under(rule, now_us).map(|(limit, usage)| LimitUsage {
             limit,
             used: usage.used,
             reset_after: Duration::from_micros(usage.reset_after_us),

@@ -1,0 +1,37 @@
+//! The README says what the program prints.
+
+use crate::program::{file_of, run};
+
+const README: &str = include_str!("../../../../README.md");
+
+/// The block that begins with that fence after `heading`.
+fn block(heading: &str, fence: &str) -> &'static str {
+    let (_, after) = README.split_once(heading).expect("the heading is there");
+    let (_, after) = after.split_once(&format!("\n```{fence}\n")).expect("the block begins");
+    let (block, _) = after.split_once("```").expect("the block ends");
+    block
+}
+
+#[test]
+fn the_demo_is_shown_as_it_is() {
+    let shown = block("# slidegate", "text");
+    let out = run(&["demo"], "").out;
+    assert!(out.starts_with(shown), "README shows\n{shown}\nbut the program prints\n{out}");
+}
+
+#[test]
+fn the_replay_is_shown_as_it_is() {
+    let typed = block("## From the command line", "console");
+    let input = typed.split_once("<<'EOF'\n").expect("a here-document").1.trim_end_matches("EOF\n");
+    let replayed = run(&["replay"], input);
+    assert_eq!((replayed.code, replayed.out.as_str()), (0, block("## From the command line", "json")));
+}
+
+#[test]
+fn the_rules_of_the_readme_load() {
+    let rules = file_of("readme.yaml", block("## From the command line", "yaml"));
+    let line = r#"{"at_us":1,"op":"inspect","rule":"yt-quota","key":"yt:quota:key1"}"#;
+    let replayed = run(&["replay", "--config", &rules], line);
+    assert_eq!(replayed.code, 0, "{}", replayed.err);
+    assert_eq!(replayed.answers()[0]["limits"][0]["limit"], 9_500);
+}
