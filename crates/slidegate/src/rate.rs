@@ -135,9 +135,7 @@ pub enum RateError {
         text: String,
     },
     /// The limit is 0 or above [`LIMIT_MAX`].
-    #[error(
-        "limit: {limit} units are outside 1 to {LIMIT_MAX}; to refuse every request, block the key instead"
-    )]
+    #[error("limit: {limit} units are outside 1 to {LIMIT_MAX}; choose a limit in that range")]
     Limit {
         /// The limit asked for.
         limit: u64,

@@ -17,6 +17,7 @@ pub struct ReceiptId(pub(crate) u128);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     pub(crate) limit: Limit,
+    pub(crate) charged_us: u64,
     pub(crate) position: Position,
 }
 
@@ -139,6 +140,13 @@ pub enum ReceiptError {
         excess: u64,
         /// The most that can be settled.
         excess_max: u64,
+    },
+    /// The record of resets is full; resetting without a record would let earlier receipts give back
+    /// what was charged after it.
+    #[error("reset: {records} resets are on record, which is the most; retry when older ones have expired")]
+    ResetsFull {
+        /// Records held.
+        records: usize,
     },
     /// The record of spent receipts is full; refunding without a record could refund twice.
     #[error(

@@ -168,3 +168,37 @@ fn a_receipt_of_several_charges_gives_back_all_of_them() {
         }
     }
 }
+
+/// A live change there and back begins new states whose buckets and windows have the same numbers.
+#[test]
+fn a_receipt_of_before_a_live_change_there_and_back_gives_nothing() {
+    for algorithm in every_algorithm() {
+        let hourly = rule("api", &["10/1h"], algorithm);
+        let mut store = MapStore::new();
+        let old = check(&mut store, BOUNDARY_US, &hourly, 6).receipt.unwrap();
+        store.change(BOUNDARY_US + SECOND_US, &rule("api", &["10/1s"], algorithm));
+        store.change(BOUNDARY_US + 10 * SECOND_US, &hourly);
+        let now_us = BOUNDARY_US + 11 * SECOND_US;
+        let left = 10 - used(&store, now_us, &hourly);
+        let new = check(&mut store, now_us, &hourly, left).receipt.unwrap();
+        assert!(!store.refund(now_us, &old).unwrap().applied, "{algorithm}");
+        assert!(!peek(&store, now_us, &hourly, 1).allowed(), "{algorithm}: never over");
+        assert_eq!(store.refund(now_us, &new).unwrap().units, left, "{algorithm}: its own receipts work");
+    }
+}
+
+#[test]
+fn a_spent_or_expired_receipt_is_not_examined_further() {
+    let (quota, dear) =
+        (rule("quota", &["100/10s"], Algorithm::Gcra), rule("dear", &["5/10s"], Algorithm::Gcra));
+    let mut store = MapStore::new();
+    let both =
+        store.check(BOUNDARY_US, &admission(&[(&quota, "alice", 50), (&dear, "alice", 1)])).receipt.unwrap();
+    assert!(store.refund(BOUNDARY_US, &both).unwrap().applied);
+    assert!(
+        !store.settle(BOUNDARY_US, &both, 20).unwrap().applied,
+        "spent, although it could not be settled"
+    );
+    let late = check(&mut store, BOUNDARY_US, &dear, 1).receipt.unwrap();
+    assert!(!store.settle(BOUNDARY_US + 60 * SECOND_US, &late, u64::MAX).unwrap().applied, "expired");
+}

@@ -24,6 +24,7 @@ mod compact_entry;
 mod compact_log;
 mod fixed_window;
 mod gcra;
+mod log_entries;
 mod sliding_buckets;
 mod sliding_counter;
 mod sliding_log;

@@ -20,167 +20,15 @@
 //! **Bad at** great limits: memory grows with what is admitted in a window. `compact-log` is the same
 //! promise in bounded memory.
 
-use std::collections::VecDeque;
-
+use super::log_entries::Entries;
 use super::window::{Ruling, Usage, Window};
 use crate::receipt::{Place, Position};
 use crate::rule::Limit;
 
 /// State of a `sliding-log` limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SlidingLog {
     entries: Entries,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Entries {
-    /// Stamps of requests of cost 1, oldest first; equal stamps stand side by side.
-    Units(VecDeque<u64>),
-    /// Stamps, each once, with the total admitted up to and including it; `base` is the total before
-    /// the first. Totals wrap: only their differences mean anything.
-    Totals { base: u64, entries: VecDeque<(u64, u64)> },
-}
-
-impl Default for SlidingLog {
-    fn default() -> Self {
-        Self { entries: Entries::Units(VecDeque::new()) }
-    }
-}
-
-impl Entries {
-    fn len(&self) -> usize {
-        match self {
-            Self::Units(stamps) => stamps.len(),
-            Self::Totals { entries, .. } => entries.len(),
-        }
-    }
-
-    fn stamp(&self, index: usize) -> u64 {
-        match self {
-            Self::Units(stamps) => stamps[index],
-            Self::Totals { entries, .. } => entries[index].0,
-        }
-    }
-
-    fn newest(&self) -> Option<u64> {
-        self.len().checked_sub(1).map(|last| self.stamp(last))
-    }
-
-    /// Index of the first entry later than `stamp`.
-    fn first_after(&self, stamp: u64) -> usize {
-        match self {
-            Self::Units(stamps) => stamps.partition_point(|&other| other <= stamp),
-            Self::Totals { entries, .. } => entries.partition_point(|&(other, _)| other <= stamp),
-        }
-    }
-
-    /// Total admitted before entry `index`.
-    fn total_before(&self, index: usize) -> u64 {
-        match (self, index) {
-            (Self::Units(_), index) => index as u64,
-            (Self::Totals { base, .. }, 0) => *base,
-            (Self::Totals { entries, .. }, index) => entries[index - 1].1,
-        }
-    }
-
-    /// Units in entries `from..to`.
-    fn units(&self, from: usize, to: usize) -> u64 {
-        self.total_before(to).wrapping_sub(self.total_before(from))
-    }
-
-    /// The first entry at or after `from` such that `from..=it` hold at least `units`.
-    fn entry_reaching(&self, from: usize, units: u64) -> usize {
-        match self {
-            Self::Units(_) => from + usize::try_from(units).expect("no more units than entries") - 1,
-            Self::Totals { entries, .. } => {
-                let before = self.total_before(from);
-                let (mut low, mut high) = (from, entries.len());
-                while low < high {
-                    let middle = low.midpoint(high);
-                    if entries[middle].1.wrapping_sub(before) < units {
-                        low = middle + 1;
-                    } else {
-                        high = middle;
-                    }
-                }
-                low
-            }
-        }
-    }
-
-    fn drop_front(&mut self, count: usize) {
-        match self {
-            Self::Units(stamps) => drop(stamps.drain(..count)),
-            Self::Totals { base, entries } => {
-                if let Some((_, total)) = entries.drain(..count).next_back() {
-                    *base = total;
-                }
-                if entries.is_empty() {
-                    *self = Self::Units(VecDeque::new());
-                }
-            }
-        }
-    }
-
-    fn push(&mut self, stamp: u64, cost: u64) {
-        if cost > 1 {
-            self.keep_totals();
-        }
-        match self {
-            Self::Units(stamps) => {
-                make_room(stamps);
-                stamps.push_back(stamp);
-            }
-            Self::Totals { base, entries } => match entries.back_mut() {
-                Some((newest, total)) if *newest == stamp => *total = total.wrapping_add(cost),
-                newest => {
-                    let total = newest.map_or(*base, |(_, total)| *total).wrapping_add(cost);
-                    make_room(entries);
-                    entries.push_back((stamp, total));
-                }
-            },
-        }
-    }
-
-    fn keep_totals(&mut self) {
-        if let Self::Units(stamps) = self {
-            let mut entries: VecDeque<(u64, u64)> = VecDeque::new();
-            for (index, &stamp) in stamps.iter().enumerate() {
-                let total = index as u64 + 1;
-                match entries.back_mut() {
-                    Some((newest, newest_total)) if *newest == stamp => *newest_total = total,
-                    _ => entries.push_back((stamp, total)),
-                }
-            }
-            *self = Self::Totals { base: 0, entries };
-        }
-    }
-
-    /// Takes `units` away from the entries `index..` that hold them, oldest first.
-    fn lower(&mut self, index: usize, units: u64) {
-        match self {
-            Self::Units(stamps) => {
-                let count = usize::try_from(units).expect("no more units than entries");
-                drop(stamps.drain(index..index + count));
-            }
-            Self::Totals { base, entries } => {
-                let before = if index == 0 { *base } else { entries[index - 1].1 };
-                for (_, total) in entries.range_mut(index..) {
-                    let held = total.wrapping_sub(before);
-                    *total = before.wrapping_add(held.saturating_sub(units));
-                }
-                let emptied = entries.range(index..).take_while(|(_, total)| *total == before).count();
-                drop(entries.drain(index..index + emptied));
-            }
-        }
-    }
-
-    fn heap_bytes(&self) -> usize {
-        match self {
-            Self::Units(stamps) => stamps.capacity() * size_of::<u64>(),
-            Self::Totals { entries, .. } => entries.capacity() * size_of::<(u64, u64)>(),
-        }
-    }
 }
 
 impl SlidingLog {
@@ -254,17 +102,6 @@ impl SlidingLog {
         let used = self.entries.units(live, self.entries.len());
         let leaves_last = self.entries.newest().filter(|_| used > 0);
         Usage { used, reset_after_us: leaves_last.map_or(0, |newest| newest + limit.window_us() - now_us) }
-    }
-}
-
-/// Grows by a quarter instead of doubling, and gives back what a past burst took: sizes are what users
-/// plan memory with.
-fn make_room<T>(entries: &mut VecDeque<T>) {
-    let len = entries.len();
-    if len == entries.capacity() {
-        entries.reserve_exact((len / 4).max(4));
-    } else if entries.capacity() > 16 && len < entries.capacity() / 4 {
-        entries.shrink_to(len + len / 4 + 4);
     }
 }
 

@@ -22,6 +22,8 @@ use crate::rule::{Algorithm, Limit};
 pub struct State {
     limit: Limit,
     kept: Kept,
+    /// When a live change began it, if one did: what was charged until then does not stand here.
+    begun_us: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +62,7 @@ impl State {
             Algorithm::FixedWindow => Kept::FixedWindow(FixedWindow::default()),
             Algorithm::Gcra => Kept::Gcra(Gcra::default()),
         };
-        Self { limit, kept }
+        Self { limit, kept, begun_us: None }
     }
 
     /// The limit under which it was last kept.
@@ -88,7 +90,7 @@ impl State {
     pub fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Place {
         self.limit = *limit;
         let position = with_window!(&mut self.kept, window => window.charge(limit, now_us, cost));
-        Place { limit: *limit, position }
+        Place { limit: *limit, charged_us: now_us, position }
     }
 
     /// Charges `units` that may be far above the limit, as settlements and changed rules do; what would
@@ -101,9 +103,10 @@ impl State {
     }
 
     /// Takes back up to `units` of the charge at `place`, and says how many. A charge made under
-    /// another geometry stands nowhere in this state.
+    /// another geometry, or before this state began with a live change, stands nowhere in it.
     pub fn refund(&mut self, now_us: u64, place: &Place, units: u64) -> u64 {
-        if !self.limit.keeps_state_of(&place.limit) {
+        let earlier = self.begun_us.is_some_and(|begun_us| place.charged_us <= begun_us);
+        if earlier || !self.limit.keeps_state_of(&place.limit) {
             return 0;
         }
         with_window!(&mut self.kept, window => window.refund(&self.limit, now_us, place, units))
@@ -120,7 +123,7 @@ impl State {
     #[must_use]
     pub fn changed(self, limit: &Limit, now_us: u64) -> Self {
         if let (Kept::Gcra(gcra), true) = (&self.kept, limit.keeps_state_of(&self.limit)) {
-            return Self { limit: *limit, kept: Kept::Gcra(gcra.rescaled(limit, now_us)) };
+            return Self { limit: *limit, kept: Kept::Gcra(gcra.rescaled(limit, now_us)), ..self };
         }
         if limit.keeps_state_of(&self.limit) {
             return Self { limit: *limit, ..self };
@@ -128,10 +131,10 @@ impl State {
         Self::seeded(*limit, now_us, self.usage(&self.limit, now_us).used)
     }
 
-    /// A new state that begins with `used` units charged at `now_us`.
+    /// A new state that begins at `now_us` with `used` units as one charge.
     #[must_use]
     pub fn seeded(limit: Limit, now_us: u64, used: u64) -> Self {
-        let mut state = Self::new(limit);
+        let mut state = Self { begun_us: Some(now_us), ..Self::new(limit) };
         state.charge_excess(&limit, now_us, used);
         state
     }

@@ -3,15 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use thiserror::Error;
-
-use super::{Algorithm, Decimal, Limit, OnStoreError};
+use super::{Algorithm, Decimal, LIMITS_MAX, Limit, NAME_BYTES_MAX, OnStoreError, RuleError};
 use crate::rate::Rate;
-
-/// Longest rule name, in bytes.
-pub const NAME_BYTES_MAX: usize = 128;
-/// Most limits of one rule.
-pub const LIMITS_MAX: usize = 16;
 
 /// A named limit, or several that must all admit, with the policies that go with them.
 ///
@@ -62,9 +55,8 @@ impl Rule {
         let window_ms = rate.window_us() / 1_000;
         let window =
             if window_ms % 1_000 == 0 { format!("{}s", window_ms / 1_000) } else { format!("{window_ms}ms") };
-        let parameters = algorithm.to_string().split_off(algorithm.name().len());
         Self {
-            name: format!("{}/{window}{parameters}", algorithm.name()).into(),
+            name: format!("{}/{window}", algorithm.name()).into(),
             limits: [Limit::new(rate, Decimal::ZERO, algorithm)].into(),
             headroom: Decimal::ZERO,
             shadow: false,
@@ -223,52 +215,6 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Why a rule cannot be.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum RuleError {
-    /// The name is empty or longer than [`NAME_BYTES_MAX`].
-    #[error("rule: a name of {bytes} bytes; use 1 to {NAME_BYTES_MAX}")]
-    NameLength {
-        /// Length of the name.
-        bytes: usize,
-    },
-    /// The name has a character that keys of stores, headers or inline rules could not carry.
-    #[error(
-        "rule `{name}`: the name has {character:?}; use letters, digits and punctuation other than / \" \\ {{ }}"
-    )]
-    NameCharacter {
-        /// The name.
-        name: String,
-        /// The first such character.
-        character: char,
-    },
-    /// No limit, or more than [`LIMITS_MAX`].
-    #[error("rule `{rule}`: limits: {count} given; give 1 to {LIMITS_MAX}, for example 60/1m")]
-    LimitCount {
-        /// The rule.
-        rule: String,
-        /// How many were given.
-        count: usize,
-    },
-    /// Two limits have the same window; the larger could never bind.
-    #[error("rule `{rule}`: limits: {first} and {second} have the same window; keep the smaller")]
-    DuplicateWindow {
-        /// The rule.
-        rule: String,
-        /// The first of the two.
-        first: Rate,
-        /// The second of the two.
-        second: Rate,
-    },
-    /// Headroom of 1 would leave nothing.
-    #[error("rule `{rule}`: headroom: 1 leaves no units; give a decimal below 1, for example 0.05")]
-    Headroom {
-        /// The rule.
-        rule: String,
-    },
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,7 +260,7 @@ mod tests {
         assert_eq!(name("5/1500ms", Algorithm::Gcra), "gcra/1500ms");
         let thirty =
             Algorithm::SlidingBuckets(super::super::Buckets::new(30).unwrap(), super::super::Edge::Full);
-        assert_eq!(name("5/60s", thirty), "sliding-buckets/60s;buckets=30");
+        assert_eq!(name("5/60s", thirty), "sliding-buckets/60s", "another bucket count is a live change");
     }
 
     #[test]

@@ -7,13 +7,15 @@
 mod algorithm;
 mod builder;
 mod decimal;
+mod error;
 mod limit;
 mod policy;
 
 pub use algorithm::{
     Algorithm, AlgorithmError, BUCKETS_MAX, Buckets, ENTRIES_MAX, ENTRIES_MIN, Edge, Entries,
 };
-pub use builder::{LIMITS_MAX, NAME_BYTES_MAX, Rule, RuleBuilder, RuleError};
+pub use builder::{Rule, RuleBuilder};
 pub use decimal::{Decimal, DecimalError};
+pub use error::{LIMITS_MAX, NAME_BYTES_MAX, RuleError};
 pub use limit::Limit;
 pub use policy::OnStoreError;

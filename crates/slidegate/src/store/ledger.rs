@@ -29,7 +29,8 @@ impl Ledger {
         if self.spent.len() >= RECORDS_MAX {
             self.spent.retain(|_, expires_us| *expires_us > now_us);
         }
-        full_error(self.spent.len())
+        let records = self.spent.len();
+        if records < RECORDS_MAX { Ok(()) } else { Err(ReceiptError::RecordsFull { records }) }
     }
 
     pub(super) fn spend(&mut self, receipt: &Receipt) {
@@ -41,7 +42,8 @@ impl Ledger {
         if self.resets.len() >= RECORDS_MAX {
             self.resets.retain(|_, (_, expires_us)| *expires_us > now_us);
         }
-        full_error(self.resets.len())
+        let records = self.resets.len();
+        if records < RECORDS_MAX { Ok(()) } else { Err(ReceiptError::ResetsFull { records }) }
     }
 
     pub(super) fn record_reset(&mut self, rule: &str, key: &str, now_us: u64, expires_us: u64) {
@@ -62,8 +64,4 @@ impl Ledger {
 pub(super) fn expires_us(receipt: &Receipt) -> u64 {
     let places = receipt.charges().iter().flat_map(|charge| charge.places.iter());
     places.map(State::expires_us).max().unwrap_or(0)
-}
-
-fn full_error(records: usize) -> Result<(), ReceiptError> {
-    if records >= RECORDS_MAX { Err(ReceiptError::RecordsFull { records }) } else { Ok(()) }
 }

@@ -132,33 +132,22 @@ impl MapStore {
                 .iter()
                 .map(|charge| store.give_back(now_us, receipt, charge, charge.cost))
                 .sum();
-            Applied { applied: units > 0, units }
+            Ok(Applied { applied: units > 0, units })
         })
     }
 
     /// Replaces the cost of an admission by what was really spent: less is refunded, more is charged
     /// now, unconditionally, because the work is done.
     pub fn settle(&mut self, now_us: u64, receipt: &Receipt, actual: u64) -> Result<Applied, ReceiptError> {
-        let costs: Vec<u64> = receipt.charges().iter().map(ReceiptCharge::cost).collect();
-        if let Some(&second) = costs.iter().find(|&&cost| cost != costs[0]) {
-            return Err(ReceiptError::UnequalCosts { first: costs[0], second });
-        }
-        for charge in receipt.charges() {
-            let excess = actual.saturating_sub(charge.cost);
-            let excess_max =
-                EXCESS_LIMITS_MAX * charge.places.iter().map(|place| place.limit.units()).min().unwrap_or(0);
-            if excess > excess_max {
-                return Err(ReceiptError::Excess { rule: charge.rule().to_owned(), excess, excess_max });
-            }
-        }
         self.spend(now_us, receipt, |store| {
-            let moved = receipt.charges().iter().map(|charge| match actual.checked_sub(charge.cost) {
+            let cost = settled_cost(receipt, actual)?;
+            let moved = receipt.charges().iter().map(|charge| match actual.checked_sub(cost) {
                 Some(0) => 0,
                 Some(excess) => store.charge_excess(now_us, charge, excess),
-                None => store.give_back(now_us, receipt, charge, charge.cost - actual),
+                None => store.give_back(now_us, receipt, charge, cost - actual),
             });
             let units = moved.sum();
-            Applied { applied: units > 0 || costs.first() == Some(&actual), units }
+            Ok(Applied { applied: units > 0 || actual == cost, units })
         })
     }
 
@@ -249,12 +238,12 @@ impl MapStore {
         (verdict, ReceiptCharge { rule, key: ask.key.as_str().into(), cost: ask.cost, places })
     }
 
-    /// Runs `act` if the receipt is ours, unspent and alive, and records it as spent.
+    /// Runs `act` if the receipt is ours, unspent and alive, and records it as spent if that succeeds.
     fn spend(
         &mut self,
         now_us: u64,
         receipt: &Receipt,
-        act: impl FnOnce(&mut Self) -> Applied,
+        act: impl FnOnce(&mut Self) -> Result<Applied, ReceiptError>,
     ) -> Result<Applied, ReceiptError> {
         if receipt.store != self.id {
             return Err(ReceiptError::Foreign);
@@ -263,7 +252,7 @@ impl MapStore {
             return Ok(Applied::default());
         }
         self.ledger.make_room_for_receipt(now_us)?;
-        let applied = act(self);
+        let applied = act(self)?;
         self.ledger.spend(receipt);
         Ok(applied)
     }
@@ -294,4 +283,22 @@ impl MapStore {
             (self.random.hash_one(self.receipts), self.random.hash_one((self.id, self.receipts)));
         ReceiptId(u128::from(high) << 64 | u128::from(low))
     }
+}
+
+/// The cost that all charges of a receipt have, if it can be settled for `actual`.
+fn settled_cost(receipt: &Receipt, actual: u64) -> Result<u64, ReceiptError> {
+    let mut cost = None;
+    for charge in receipt.charges() {
+        let first = *cost.get_or_insert(charge.cost);
+        if charge.cost != first {
+            return Err(ReceiptError::UnequalCosts { first, second: charge.cost });
+        }
+        let limits = charge.places.iter().map(|place| place.limit.units());
+        let excess_max = EXCESS_LIMITS_MAX * limits.min().expect("a rule has at least one limit");
+        let excess = actual.saturating_sub(charge.cost);
+        if excess > excess_max {
+            return Err(ReceiptError::Excess { rule: charge.rule().to_owned(), excess, excess_max });
+        }
+    }
+    Ok(cost.expect("a receipt has at least one charge"))
 }

@@ -24,11 +24,7 @@ impl Keyed {
         let follow = |limit: &Limit| {
             let older = self.models.iter().find(|model| limit.keeps_state_of(model.limit()));
             older.map_or_else(
-                || {
-                    let mut fresh = Model::new(*limit);
-                    fresh.charge_excess(limit, now_us, used);
-                    fresh
-                },
+                || Model::begun(*limit, now_us, used),
                 |model| model.clone().changed(limit, now_us),
             )
         };

@@ -11,11 +11,13 @@ use crate::rule::{Algorithm, Limit};
 pub struct Model {
     limit: Limit,
     book: Box<dyn Book>,
+    /// When a live change began it; receipts of until then do not fit it.
+    begun_us: Option<u64>,
 }
 
 impl Clone for Model {
     fn clone(&self) -> Self {
-        Self { limit: self.limit, book: self.book.duplicate() }
+        Self { limit: self.limit, book: self.book.duplicate(), begun_us: self.begun_us }
     }
 }
 
@@ -27,13 +29,15 @@ pub struct ModelPlace {
     pub(super) at: u128,
     /// What gcra had given back by then.
     pub(super) given_back: u128,
+    /// When the charge was made, on the clock as it was read.
+    pub(super) charged_us: u64,
 }
 
 impl Model {
     /// The state of a key that was never seen.
     #[must_use]
     pub fn new(limit: Limit) -> Self {
-        Self { limit, book: book::open(&limit) }
+        Self { limit, book: book::open(&limit), begun_us: None }
     }
 
     /// The limit as it was at the last charge, credit or live change.
@@ -65,7 +69,7 @@ impl Model {
         let at_us = self.effective_us(limit, now_us.into());
         self.limit = *limit;
         let at = self.book.charge(limit, at_us, cost.into());
-        ModelPlace { limit: *limit, at, given_back: self.book.given_back() }
+        ModelPlace { limit: *limit, at, given_back: self.book.given_back(), charged_us: now_us }
     }
 
     /// Charges `units` at `now_us`, or as many as keep what is used within [`USED_MAX`].
@@ -78,7 +82,7 @@ impl Model {
 
     /// Takes back up to `units` of the charge at `place`; returns how many.
     pub fn refund(&mut self, now_us: u64, place: &ModelPlace, units: u64) -> u64 {
-        if !self.limit.keeps_state_of(&place.limit) {
+        if !self.limit.keeps_state_of(&place.limit) || Some(place.charged_us) <= self.begun_us {
             return 0;
         }
         let at_us = self.effective_us(&self.limit, now_us.into());
@@ -109,8 +113,13 @@ impl Model {
             return self;
         }
         let used = self.usage(&self.limit, now_us).used;
-        let mut fresh = Self::new(*limit);
-        fresh.charge_excess(limit, now_us, used);
+        Self::begun(*limit, now_us, used)
+    }
+
+    /// What a live change begins at `now_us` with `used` units as one charge.
+    pub(super) fn begun(limit: Limit, now_us: u64, used: u64) -> Self {
+        let mut fresh = Self { begun_us: Some(now_us), ..Self::new(limit) };
+        fresh.charge_excess(&limit, now_us, used);
         fresh
     }
 

@@ -1,0 +1,56 @@
+//! Why a rule cannot be.
+
+use thiserror::Error;
+
+use crate::rate::Rate;
+
+/// Longest rule name, in bytes.
+pub const NAME_BYTES_MAX: usize = 128;
+/// Most limits of one rule.
+pub const LIMITS_MAX: usize = 16;
+
+/// Why a rule cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RuleError {
+    /// The name is empty or longer than [`NAME_BYTES_MAX`].
+    #[error("rule: a name of {bytes} bytes; use 1 to {NAME_BYTES_MAX}")]
+    NameLength {
+        /// Length of the name.
+        bytes: usize,
+    },
+    /// The name has a character that keys of stores, headers or inline rules could not carry.
+    #[error(
+        "rule `{name}`: the name has {character:?}; use letters, digits and punctuation other than / \" \\ {{ }}"
+    )]
+    NameCharacter {
+        /// The name.
+        name: String,
+        /// The first such character.
+        character: char,
+    },
+    /// No limit, or more than [`LIMITS_MAX`].
+    #[error("rule `{rule}`: limits: {count} given; give 1 to {LIMITS_MAX}, for example 60/1m")]
+    LimitCount {
+        /// The rule.
+        rule: String,
+        /// How many were given.
+        count: usize,
+    },
+    /// Two limits have the same window; the larger could never bind.
+    #[error("rule `{rule}`: limits: {first} and {second} have the same window; keep the smaller")]
+    DuplicateWindow {
+        /// The rule.
+        rule: String,
+        /// The first of the two.
+        first: Rate,
+        /// The second of the two.
+        second: Rate,
+    },
+    /// Headroom of 1 would leave nothing.
+    #[error("rule `{rule}`: headroom: 1 leaves no units; give a decimal below 1, for example 0.05")]
+    Headroom {
+        /// The rule.
+        rule: String,
+    },
+}
