@@ -1,0 +1,81 @@
+//! The one door for development: `cargo xtask` prints what it can do.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
+
+mod accuracy;
+mod files;
+mod lint;
+mod mutants;
+mod step;
+mod test;
+mod tidy;
+
+use std::env;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+
+const HELP: &str = "\
+cargo xtask COMMAND: the one door for development
+
+  test       what CI runs, and all that must pass before a commit: tidy, formatting, every test and
+             documentation example, and the accuracy tables. Minutes the first time, mostly compiling;
+             then one or two.
+  lint       formatting, clippy and rustdoc without warnings, dependencies and licences (deny.toml),
+             tidy. About a minute. Installs cargo-deny the first time, which takes some more.
+             --advisories also asks the RustSec database, over the network.
+  tidy       the house rules that no compiler knows: arrows between modules and crates, machine paths,
+             left-over marks, whitespace. A second.
+  mutants    plants bugs in a copy of the library, one at a time, and expects a test to fail for each.
+             About ten seconds per bug, seven minutes in all.
+             NAME-PREFIX plants only the bugs whose names begin so; --list shows them all.
+  accuracy   measures every algorithm beside the exact answer and writes docs/accuracy.md. Minutes.
+             --check compares instead of writing. Seconds, once it is compiled.
+  help       this page
+
+Exit status: 0 all well, 1 a check failed, 2 the command line was not understood.
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    if let Err(error) = enter_root() {
+        return failed(&error);
+    }
+    let result = match args[..] {
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{HELP}");
+            Ok(())
+        }
+        ["test"] => test::run(),
+        ["lint"] => lint::run(lint::Advisories::Skip),
+        ["lint", "--advisories"] => lint::run(lint::Advisories::Ask),
+        ["tidy"] => tidy::run(),
+        ["mutants"] => mutants::run(""),
+        ["mutants", "--list"] => {
+            mutants::list();
+            Ok(())
+        }
+        ["mutants", prefix] if !prefix.starts_with('-') => mutants::run(prefix),
+        ["accuracy", ref rest @ ..] => accuracy::run(rest),
+        _ => {
+            eprintln!(
+                "error: `cargo xtask {}` is not a command; `cargo xtask help` lists them",
+                args.join(" ")
+            );
+            return ExitCode::from(2);
+        }
+    };
+    result.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
+}
+
+/// Every command runs from the root of the repository, wherever it was typed.
+fn enter_root() -> anyhow::Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    env::set_current_dir(&root).with_context(|| format!("cannot enter {}", root.display()))
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error:#}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,212 @@
+//! The bugs that are planted: every class in every algorithm, and in the store that they share.
+
+use super::mutant::Class::{ChargeOnDeny, LostRefund, NewestForOldest, OffByOne, RoundingToMs};
+use super::mutant::Mutant;
+
+/// `in FILE { CLASS NAME: ORIGINAL => REPLACEMENT; ... }`, the two texts one above the other.
+macro_rules! mutants {
+    ($(in $file:literal { $($class:ident $name:literal: $original:literal => $replacement:expr;)+ })+) => {
+        &[$($(Mutant {
+            name: $name,
+            class: $class,
+            file: $file,
+            original: $original,
+            replacement: $replacement,
+        },)+)+]
+    };
+}
+
+/// Charges what one algorithm refused. An algorithm cannot do so itself, as it decides on a borrowed
+/// state; the store can.
+macro_rules! charging_refused {
+    ($algorithm:literal) => {
+        concat!(
+            "if !decision.allowed() { for ask in admission.asks() { ",
+            "if matches!(ask.rule.limits()[0].algorithm(), crate::rule::Algorithm::",
+            $algorithm,
+            ") { self.charge(now_us, ask); } }",
+        )
+    };
+}
+
+pub(super) const MUTANTS: &[Mutant] = mutants! {
+    in "crates/slidegate/src/algorithm/log_entries.rs" {
+        OffByOne "sliding-log/a-stamp-at-the-far-end-counts":
+            "stamps.partition_point(|&other| other <= stamp)"
+            => "stamps.partition_point(|&other| other < stamp)";
+        OffByOne "sliding-log/a-cost-at-the-far-end-counts":
+            "entries.partition_point(|&(other, _)| other <= stamp)"
+            => "entries.partition_point(|&(other, _)| other < stamp)";
+    }
+    in "crates/slidegate/src/algorithm/sliding_log.rs" {
+        OffByOne "sliding-log/a-stamp-leaves-early":
+            "map_or(0, |gone| self.entries.first_after(gone))"
+            => "map_or(0, |gone| self.entries.first_after(gone + 1))";
+        NewestForOldest "sliding-log/waits-for-the-newest":
+            "self.entries.entry_reaching(live, missing)"
+            => "self.entries.len() - 1";
+        RoundingToMs "sliding-log/stamps-in-ms":
+            "self.entries.push(stamp, cost)"
+            => "self.entries.push(stamp / 1_000 * 1_000, cost)";
+        LostRefund "sliding-log/refund-forgotten":
+            "self.entries.lower(from, given);"
+            => "";
+    }
+    in "crates/slidegate/src/algorithm/compact_log.rs" {
+        OffByOne "compact-log/a-stamp-at-the-far-end-counts":
+            "entry.stamp(self.newest) <= stamp"
+            => "entry.stamp(self.newest) < stamp";
+        OffByOne "compact-log/a-stamp-leaves-early":
+            "gone.map_or(0, |gone| self.first_after(gone))"
+            => "gone.map_or(0, |gone| self.first_after(gone + 1))";
+        NewestForOldest "compact-log/waits-for-the-newest":
+            "self.leaves_us(limit, live, missing)"
+            => "self.stamp(self.entries.len() - 1) + limit.window_us()";
+        NewestForOldest "compact-log/merged-bears-the-older-stamp":
+            "Entry::new(entry.stamp(self.newest), units, true)"
+            => "Entry::new(group.stamp(self.newest), units, true)";
+        RoundingToMs "compact-log/stamps-in-ms":
+            "let stamp = self.newest.max(now_us);"
+            => "let stamp = self.newest.max(now_us / 1_000 * 1_000);";
+        LostRefund "compact-log/refund-forgotten":
+            "self.lower(index, given);"
+            => "";
+    }
+    in "crates/slidegate/src/algorithm/sliding_buckets.rs" {
+        OffByOne "sliding-buckets/the-edge-counts-too-long":
+            "(now_us + 1).saturating_sub(window_us)"
+            => "now_us.saturating_sub(window_us)";
+        OffByOne "sliding-buckets/the-edge-leaves-early":
+            "Edge::Full => end_us - 1 + window_us"
+            => "Edge::Full => end_us - 2 + window_us";
+        OffByOne "sliding-buckets/the-last-unit-is-refused":
+            "usage.used + cost <= limit.units()"
+            => "usage.used + cost < limit.units()";
+        NewestForOldest "sliding-buckets/waits-for-the-newest":
+            "let end_us = (number + 1) * bucket_us;"
+            => "let number = self.newest; let end_us = (number + 1) * bucket_us;";
+        RoundingToMs "sliding-buckets/waits-in-ms":
+            "Edge::Full => end_us - 1 + window_us,"
+            => "Edge::Full => (end_us - 1 + window_us) / 1_000 * 1_000,";
+        LostRefund "sliding-buckets/refund-forgotten":
+            "self.lower(position.at, given);"
+            => "";
+    }
+    in "crates/slidegate/src/algorithm/sliding_counter.rs" {
+        OffByOne "sliding-counter/a-full-estimate-is-refused":
+            "product(self.previous, overlap_us) <= product(room, window_us)"
+            => "product(self.previous, overlap_us) < product(room, window_us)";
+        NewestForOldest "sliding-counter/refunds-the-newest":
+            "Some(1)) => &mut self.previous"
+            => "Some(1)) => &mut self.current";
+        RoundingToMs "sliding-counter/elapsed-in-ms":
+            "now_us.saturating_sub(number * window_us)"
+            => "now_us.saturating_sub(number * window_us) / 1_000 * 1_000";
+        LostRefund "sliding-counter/refund-forgotten":
+            "*count -= given;"
+            => "";
+    }
+    in "crates/slidegate/src/algorithm/fixed_window.rs" {
+        OffByOne "fixed-window/the-last-unit-is-refused":
+            "count + cost <= limit.units()"
+            => "count + cost < limit.units()";
+        NewestForOldest "fixed-window/refunds-the-newest":
+            ".number == place.position.at"
+            => ".number >= place.position.at";
+        RoundingToMs "fixed-window/waits-in-ms":
+            "if passes { 0 } else { end_us(limit, number) - now_us }"
+            => "if passes { 0 } else { (end_us(limit, number) - now_us).next_multiple_of(1_000) }";
+        LostRefund "fixed-window/refund-forgotten":
+            "self.credit(limit, now_us, units)"
+            => "units.min(self.count)";
+    }
+    in "crates/slidegate/src/algorithm/gcra.rs" {
+        OffByOne "gcra/a-full-line-is-refused":
+            "let room = product(limit.units() - cost, limit.window_us());"
+            => "let room = product(limit.units() - cost, limit.window_us()).saturating_sub(1);";
+        NewestForOldest "gcra/refunds-the-newest":
+            "occupied(at, fraction, drained, now_us)"
+            => "self.backlog(now_us)";
+        RoundingToMs "gcra/arrival-in-ms":
+            "narrow(backlog / u128::from(units))"
+            => "narrow(backlog / u128::from(units)) / 1_000 * 1_000";
+        LostRefund "gcra/refund-forgotten":
+            "self.credit(&place.limit, now_us, units.min(whole))"
+            => "units.min(whole)";
+    }
+    in "crates/slidegate/src/store/map.rs" {
+        ChargeOnDeny "sliding-log/charges-what-it-refused":
+            "if !decision.allowed() {"
+            => charging_refused!("SlidingLog");
+        ChargeOnDeny "compact-log/charges-what-it-refused":
+            "if !decision.allowed() {"
+            => charging_refused!("CompactLog(_)");
+        ChargeOnDeny "sliding-buckets/charges-what-it-refused":
+            "if !decision.allowed() {"
+            => charging_refused!("SlidingBuckets(..)");
+        ChargeOnDeny "sliding-counter/charges-what-it-refused":
+            "if !decision.allowed() {"
+            => charging_refused!("SlidingCounter");
+        ChargeOnDeny "fixed-window/charges-what-it-refused":
+            "if !decision.allowed() {"
+            => charging_refused!("FixedWindow");
+        ChargeOnDeny "gcra/charges-what-it-refused":
+            "if !decision.allowed() {"
+            => charging_refused!("Gcra");
+        ChargeOnDeny "store/denied-admission-charged-in-part":
+            "if !decision.allowed() {"
+            => "if !decision.allowed() { for ask in admission.asks() { \
+                if self.view(now_us, ask.rule, ask.key).verdict(ask.rule, now_us, ask.cost).allowed() { \
+                self.charge(now_us, ask); } }";
+        ChargeOnDeny "store/shadow-charged-on-deny":
+            "if !verdicts[first].allowed() {"
+            => "if false {";
+        LostRefund "store/only-the-first-charge-is-refunded":
+            ".map(|charge| store.give_back(now_us, receipt, charge, charge.cost))"
+            => ".take(1).map(|charge| store.give_back(now_us, receipt, charge, charge.cost))";
+        LostRefund "store/settled-below-cost-forgotten":
+            "store.give_back(now_us, receipt, charge, charge.cost - actual)"
+            => "charge.cost - actual";
+    }
+};
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::super::mutant::Class;
+    use super::super::tree::planted;
+    use super::*;
+
+    const CLASSES: [Class; 5] = [OffByOne, NewestForOldest, ChargeOnDeny, RoundingToMs, LostRefund];
+
+    #[test]
+    fn every_class_is_planted_in_every_algorithm() {
+        for algorithm in
+            ["sliding-log", "compact-log", "sliding-buckets", "sliding-counter", "fixed-window", "gcra"]
+        {
+            for class in CLASSES {
+                let mut planted = MUTANTS.iter().filter(|mutant| mutant.name.starts_with(algorithm));
+                assert!(planted.any(|mutant| mutant.class == class), "{algorithm}: {class}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_given_once() {
+        for (index, mutant) in MUTANTS.iter().enumerate() {
+            let mut earlier = MUTANTS[..index].iter();
+            assert!(earlier.all(|other| other.name != mutant.name), "{}", mutant.name);
+        }
+    }
+
+    #[test]
+    fn every_mutant_fits_its_file() {
+        for mutant in MUTANTS {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(mutant.file);
+            let text = fs::read_to_string(path).expect(mutant.file);
+            assert_ne!(planted(mutant, &text).unwrap(), text, "{}", mutant.name);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! One command that must succeed, announced before it runs.
+
+use std::env;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+/// Announces a step.
+pub(crate) fn heading(name: &str) {
+    println!("== {name}");
+}
+
+/// `cargo` with these arguments, separated by blanks: the one that runs us, so the same toolchain.
+pub(crate) fn cargo(args: &str) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(args.split_whitespace());
+    command
+}
+
+/// Runs a step. Its failure ends everything with the step's name and what to do about it.
+pub(crate) fn run(name: &str, command: &mut Command, remedy: &str) -> Result<()> {
+    heading(name);
+    let program = command.get_program().to_owned();
+    let status = command.status().with_context(|| format!("{name}: cannot start {}", program.display()))?;
+    ensure!(status.success(), "{name} failed; {remedy}");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_names_the_step_and_the_remedy() {
+        let error = run("nonsense", &mut Command::new("false"), "do not do that").unwrap_err();
+        assert_eq!(error.to_string(), "nonsense failed; do not do that");
+        let error = run("absent", &mut Command::new("no-such-program"), "").unwrap_err();
+        assert_eq!(error.to_string(), "absent: cannot start no-such-program");
+    }
+}

@@ -1,0 +1,108 @@
+//! As much of a `Cargo.toml` as the arrows between crates need. A parser for all of TOML would be a
+//! dependency for forty lines.
+
+/// The name of the package; a workspace's root may have none.
+pub(super) fn package_name(manifest: &str) -> Option<&str> {
+    let (_, package) = manifest.split_once("[package]")?;
+    let line = package.lines().find(|line| line.starts_with("name"))?;
+    line.split('"').nth(1)
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Dependency<'a> {
+    /// Counted from 1.
+    pub(super) line: usize,
+    pub(super) name: &'a str,
+    pub(super) optional: bool,
+    /// For tests, examples and benchmarks only.
+    pub(super) dev: bool,
+}
+
+/// Dependencies of every kind, one per line or one per table. Those of `[workspace.dependencies]` are
+/// only offered, but a workspace's root is no package and is not asked.
+pub(super) fn dependencies(manifest: &str) -> Vec<Dependency<'_>> {
+    let mut found: Vec<Dependency> = Vec::new();
+    let mut section = "";
+    for (index, line) in manifest.lines().enumerate() {
+        let text = line.trim();
+        let header = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+        section = header.unwrap_or(section);
+        let name = match header {
+            Some(header) => own_table(header),
+            None if section.ends_with("dependencies") => {
+                text.split_once(['=', '.', ' ']).map(|(name, _)| name)
+            }
+            None => None,
+        };
+        let dev = section.contains("dev-dependencies");
+        found.extend(name.map(|name| Dependency { line: index + 1, name, optional: false, dev }));
+        if section.contains("dependencies")
+            && let Some(dependency) = found.last_mut()
+        {
+            dependency.read(text);
+        }
+    }
+    found
+}
+
+/// The dependency that has a table to itself.
+fn own_table(header: &str) -> Option<&str> {
+    header.rsplit_once("dependencies.").map(|(_, name)| name)
+}
+
+impl<'a> Dependency<'a> {
+    fn read(&mut self, text: &'a str) {
+        self.optional |= text.contains("optional = true");
+        // It may go by another name: what counts is what it is.
+        if let Some((_, rest)) = text.split_once("package = \"") {
+            self.name = rest.split('"').next().unwrap_or(rest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANIFEST: &str = "\
+[package]
+name = \"example\"
+keywords = [\"a\"]
+
+[dependencies]
+anyhow = \"1\"
+serde = { workspace = true, optional = true }
+text = { package = \"bstr\", version = \"1\" }
+
+[dev-dependencies]
+proptest.workspace = true
+
+[target.'cfg(unix)'.dependencies.rustix]
+version = \"1\"
+features = [
+    \"fs\",
+]
+optional = true
+
+[lints]
+workspace = true
+";
+
+    #[test]
+    fn every_form_is_read() {
+        let read: Vec<_> = dependencies(MANIFEST)
+            .iter()
+            .map(|found| (found.line, found.name, found.optional, found.dev))
+            .collect();
+        assert_eq!(package_name(MANIFEST), Some("example"));
+        assert_eq!(package_name("[workspace]\n"), None);
+        let expected = [
+            (6, "anyhow", false, false),
+            (7, "serde", true, false),
+            (8, "bstr", false, false),
+            (11, "proptest", false, true),
+            (13, "rustix", true, false),
+        ];
+        assert_eq!(read, expected);
+    }
+}

@@ -1,0 +1,180 @@
+//! Arrows between modules: who may name whom.
+//!
+//! An arrow is a path in code that begins with the crate: `crate::rule::Limit`. A link in a comment is
+//! none.
+
+use super::Finding;
+use super::file::File;
+use super::mentions::mentions;
+
+const LIBRARY: &str = "crates/slidegate/src/";
+const SERVER: &str = "crates/slidegate-server/src/";
+
+enum MayUse {
+    Only(&'static [&'static str]),
+    /// Every module further up in the table.
+    AllAbove,
+}
+
+/// The library, from the ground up.
+const LIBRARY_MODULES: &[(&str, MayUse)] = &[
+    ("time", MayUse::Only(&[])),
+    ("rate", MayUse::Only(&[])),
+    ("key", MayUse::Only(&[])),
+    ("rule", MayUse::Only(&["rate"])),
+    ("receipt", MayUse::Only(&["rule"])),
+    ("decision", MayUse::Only(&["rule"])),
+    ("charge", MayUse::Only(&["key", "rule"])),
+    ("algorithm", MayUse::AllAbove),
+    ("store", MayUse::AllAbove),
+    ("guard", MayUse::AllAbove),
+    ("limiter", MayUse::AllAbove),
+    ("testing", MayUse::AllAbove),
+];
+
+/// The server, from the top down: a module names only modules of later lines. The wires translate, each
+/// on its own, and leave every decision to the service.
+const SERVER_LAYERS: &[&[&str]] = &[&["cli"], &["grpc", "http", "replay", "resp"], &["config"], &["service"]];
+
+/// Modules of the server that never touch a store. A replay drives one by itself.
+const WIRES: &[&str] = &["grpc", "http", "resp"];
+
+pub(super) fn check(file: &File) -> Vec<Finding> {
+    let in_library = file.path.strip_prefix(LIBRARY).filter(|_| file.is_rust());
+    let in_server = file.path.strip_prefix(SERVER).filter(|_| file.is_rust());
+    match (in_library.map(module), in_server.map(module)) {
+        // The root lists the modules and re-exports from all of them.
+        (Some("lib"), _) => Vec::new(),
+        (Some(module), _) => check_library(module, &file.code),
+        (_, Some(module)) => check_server(module, &file.code),
+        _ => Vec::new(),
+    }
+}
+
+/// The top-level module that a path below `src/` belongs to.
+fn module(path: &str) -> &str {
+    path.split(['/', '.']).next().unwrap_or(path)
+}
+
+fn check_library(module: &str, code: &str) -> Vec<Finding> {
+    let Some(place) = LIBRARY_MODULES.iter().position(|(name, _)| *name == module) else {
+        return vec![Finding::new(1, format!("no arrows are known for `{module}`; add it to {}", file!()))];
+    };
+    let (above, from_here) = LIBRARY_MODULES.split_at(place);
+    let may_use = |name: &str| match from_here[0].1 {
+        MayUse::Only(names) => names.contains(&name),
+        MayUse::AllAbove => above.iter().any(|(other, _)| *other == name),
+    };
+    let tests_from = code.find("#[cfg(test)]\nmod ").unwrap_or(code.len());
+    let mut found = Vec::new();
+    for mention in mentions(code, "crate") {
+        let in_tests = mention.at > tests_from && mention.name == "testing";
+        if mention.name == module || may_use(mention.name) || in_tests {
+            continue;
+        }
+        let message = if LIBRARY_MODULES.iter().any(|(name, _)| *name == mention.name) {
+            format!("`{module}` names `{}`, which is not below it; turn the arrow round", mention.name)
+        } else {
+            format!("`crate::{}` hides its module; name it through the module", mention.name)
+        };
+        found.push(Finding::new(mention.line(code), message));
+    }
+    found
+}
+
+fn check_server(module: &str, code: &str) -> Vec<Finding> {
+    let Some(layer) = SERVER_LAYERS.iter().position(|layer| layer.contains(&module)) else {
+        return Vec::new();
+    };
+    let not_below = SERVER_LAYERS[..=layer].concat();
+    let up = mentions(code, "crate").into_iter();
+    let up = up.filter(|mention| mention.name != module && not_below.contains(&mention.name));
+    let past = mentions(code, "slidegate").into_iter();
+    let past = past.filter(|mention| WIRES.contains(&module) && mention.name == "store");
+    let remedy = "which is not below it; go through the service";
+    up.chain(past)
+        .map(|mention| (mention.line(code), mention.name))
+        .map(|(line, name)| Finding::new(line, format!("`{module}` names `{name}`, {remedy}")))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(path: &str, text: &str) -> Vec<usize> {
+        check(&File::new(path, text)).iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn arrows_that_point_up_are_found() {
+        for (path, text) in [
+            ("time.rs", "use crate::rate::Rate;"),
+            ("rule/mod.rs", "use crate::decision::Decision;"),
+            ("rule/limit.rs", "fn f() { crate::algorithm::g() }"),
+            ("decision.rs", "use crate::key::Key;"),
+            ("algorithm/gcra.rs", "use crate::store::Memory;"),
+            ("store/memory.rs", "use crate::limiter::Limiter;"),
+            ("store/memory.rs", "macro_rules! m { () => { $crate::guard::x } }"),
+        ] {
+            assert_eq!(lines(&format!("{LIBRARY}{path}"), text), [1], "{path}: {text}");
+        }
+    }
+
+    #[test]
+    fn arrows_that_point_down_pass() {
+        for (path, text) in [
+            ("rule/limit.rs", "use crate::rate::Rate;\nuse crate::rule::Decimal;"),
+            ("algorithm/state.rs", "use crate::receipt::{Place, Position};"),
+            ("testing/model.rs", "use crate::{limiter::Limiter, store};"),
+            ("rule/mod.rs", "/// See [`crate::algorithm`].\nconst A: &str = \"crate::store::x\";"),
+            ("lib.rs", "pub use crate::store::Memory;"),
+        ] {
+            assert_eq!(lines(&format!("{LIBRARY}{path}"), text), [0; 0], "{path}: {text}");
+        }
+    }
+
+    #[test]
+    fn groups_are_looked_into() {
+        let text = "use crate::{\n    key::{self, store},\n    rule::Rule,\n    store::Memory,\n};";
+        assert_eq!(lines(&format!("{LIBRARY}charge.rs"), text), [4]);
+    }
+
+    #[test]
+    fn tests_may_use_testing_and_nothing_else_above() {
+        let text =
+            "#[cfg(test)]\nmod tests {\n    use crate::testing::model;\n    use crate::store::Memory;\n}";
+        assert_eq!(lines(&format!("{LIBRARY}algorithm/gcra.rs"), text), [4]);
+        assert_eq!(lines(&format!("{LIBRARY}algorithm/gcra.rs"), "use crate::testing::model;"), [1]);
+    }
+
+    #[test]
+    fn what_hides_an_arrow_is_found() {
+        assert_eq!(lines(&format!("{LIBRARY}time.rs"), "use crate::Limiter;"), [1]);
+        assert_eq!(lines(&format!("{LIBRARY}surprise.rs"), ""), [1]);
+    }
+
+    #[test]
+    fn the_server_s_layers_name_only_what_is_below() {
+        let ordered = SERVER_LAYERS.concat();
+        for (layer, modules) in SERVER_LAYERS.iter().enumerate() {
+            for module in *modules {
+                let below = SERVER_LAYERS[layer + 1..].concat();
+                for other in ordered.iter().filter(|other| *other != module) {
+                    let text = format!("\nuse crate::{other}::Thing;");
+                    let expected: &[usize] = if below.contains(other) { &[] } else { &[2] };
+                    assert_eq!(lines(&format!("{SERVER}{module}/mod.rs"), &text), expected);
+                    assert_eq!(lines(&format!("{SERVER}{module}.rs"), &text), expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_wires_do_not_touch_a_store() {
+        for (module, expected) in [("http", &[1][..]), ("grpc", &[1]), ("resp", &[1]), ("replay", &[])] {
+            let text = "use slidegate::{Rule, store::MapStore};";
+            assert_eq!(lines(&format!("{SERVER}{module}/mod.rs"), text), expected, "{module}");
+        }
+    }
+}

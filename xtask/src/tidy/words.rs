@@ -1,0 +1,55 @@
+//! Marks of unfinished work, and words that speak of how the work is done instead of the project.
+
+use super::Finding;
+use super::file::File;
+use super::symbols::contains_word;
+
+const FINISH: &str = "finish it, or write it down where plans are kept";
+const RUN: &str = "a test that does not run proves nothing; mend it or delete it";
+const PROJECT: &str = "speak of the project alone; git and the tracker remember the rest";
+
+/// A word and its remedy. Cut in two, so that this table does not find itself.
+const BANNED: &[(&str, &str)] = &[
+    (concat!("TO", "DO"), FINISH),
+    (concat!("FIX", "ME"), FINISH),
+    (concat!("XX", "X"), FINISH),
+    (concat!("to", "do!("), FINISH),
+    (concat!("unimple", "mented!("), FINISH),
+    (concat!("db", "g!("), "remove it; it was for your eyes"),
+    (concat!("#[ig", "nore"), RUN),
+    (concat!("issue", " #"), PROJECT),
+    (concat!("Issue", " #"), PROJECT),
+    (concat!("Cla", "ude"), PROJECT),
+    (concat!("Chat", "GPT"), PROJECT),
+    (concat!("AI-", "generated"), PROJECT),
+];
+
+pub(super) fn check(file: &File) -> Vec<Finding> {
+    let on_line = |(line, text)| {
+        let banned = BANNED.iter().filter(move |(word, _)| contains_word(text, word));
+        banned.map(move |(word, remedy)| Finding::new(line, format!("`{word}`; {remedy}")))
+    };
+    file.lines().flat_map(on_line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_is_found_in_code_and_in_prose() {
+        for (word, remedy) in BANNED {
+            for path in ["crates/slidegate/src/rate.rs", "README.md", "deploy/Dockerfile"] {
+                let found = check(&File::new(path, &format!("fine\n// {word}: more\n")));
+                assert_eq!(found, [Finding::new(2, format!("`{word}`; {remedy}"))], "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_longer_word_is_another_word() {
+        for (word, _) in &BANNED[..3] {
+            assert_eq!(check(&File::new("README.md", &format!("{word}S\n"))), []);
+        }
+    }
+}
