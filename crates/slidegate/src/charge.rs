@@ -45,6 +45,9 @@ impl<'a> Admission<'a> {
                 asks.iter().position(|ask| ask.key == charge.key && ask.rule.name() == charge.rule.name());
             if let Some(index) = twin {
                 let ask = &mut asks[index];
+                if !same_geometry(ask.rule, charge.rule) {
+                    return Err(ChargeError::Conflict { rule: charge.rule.name().to_owned() });
+                }
                 ask.cost = ask.cost.saturating_add(charge.cost);
                 // Inline rules of one name may differ in their limit: the strictest binds.
                 if charge.rule.cost_max() < ask.rule.cost_max() {
@@ -80,6 +83,12 @@ impl<'a> Admission<'a> {
     }
 }
 
+fn same_geometry(first: &Rule, second: &Rule) -> bool {
+    let (first, second) = (first.limits(), second.limits());
+    first.len() == second.len()
+        && first.iter().zip(second).all(|(first, second)| first.keeps_state_of(second))
+}
+
 /// Why charges cannot be an admission. Nothing was charged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -94,6 +103,14 @@ pub enum ChargeError {
     #[error("cost: 0 asked of rule `{rule}`; ask for at least 1 unit, or peek to ask without charging")]
     Zero {
         /// The rule.
+        rule: String,
+    },
+    /// Two rules of one name but with other windows, algorithms or buckets, for the same key.
+    #[error(
+        "charges: two rules named `{rule}` differ in window, algorithm or buckets; give one of them another name"
+    )]
+    Conflict {
+        /// The name.
         rule: String,
     },
     /// A credit of nothing.
@@ -163,6 +180,15 @@ mod tests {
         let shadow = Rule::builder("s").limit("10/1m".parse().unwrap()).shadow(true).build().unwrap();
         let charge = Charge { rule: &shadow, key: Key::new("alice").unwrap(), cost: 11 };
         assert!(Admission::new(&[charge]).is_ok());
+    }
+
+    #[test]
+    fn two_rules_of_one_name_must_fit_one_state() {
+        let (minute, hour) = (rule("api", "10/1m"), rule("api", "20/1h"));
+        let charge = |rule, name| Charge { rule, key: Key::new(name).unwrap(), cost: 1 };
+        let error = Admission::new(&[charge(&minute, "alice"), charge(&hour, "alice")]).unwrap_err();
+        assert_eq!(error, ChargeError::Conflict { rule: "api".into() });
+        assert!(Admission::new(&[charge(&minute, "alice"), charge(&hour, "bob")]).is_ok());
     }
 
     #[test]

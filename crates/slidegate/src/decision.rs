@@ -73,14 +73,15 @@ impl Verdict {
         self.used
     }
 
-    /// Units left: whoever asks for so many passes.
+    /// Units left of this limit: whoever asks for so many passes it. Of several limits that bind, the
+    /// smallest `remaining` is shown on an admission, but that of the longest wait on a denial.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         self.limit.saturating_sub(self.used)
     }
 
-    /// Time until this same cost passes if nobody else spends, to the microsecond. Zero when allowed,
-    /// and when a shadow rule is asked for more than its limit, which no waiting admits.
+    /// Time until this same cost passes if nobody else spends, to the microsecond. Zero when allowed. A
+    /// limit of a shadow rule that is asked for more than it has, which no waiting admits, adds nothing.
     #[must_use]
     pub fn retry_after(&self) -> Duration {
         Duration::from_micros(self.retry_after_us)
@@ -169,7 +170,7 @@ impl Decision {
         self.binding.used()
     }
 
-    /// Units of the binding limit left: whoever asks for so many passes.
+    /// Units left of the binding limit; see [`Verdict::remaining`].
     #[must_use]
     pub fn remaining(&self) -> u64 {
         self.binding.remaining()

@@ -7,29 +7,44 @@ use thiserror::Error;
 use crate::rule::Limit;
 
 /// Names a receipt; random, so that it cannot be guessed or repeated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReceiptId(pub(crate) u128);
 
 /// Where a charge stands in the state of one limit.
-///
-/// Which of the two numbers mean what is the algorithm's affair: a stamp, a window number, a bucket
-/// number, or the theoretical arrival time after the charge and its fraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
+    /// The limit as it was when the charge was made.
     pub(crate) limit: Limit,
-    pub(crate) charged_us: u64,
+    /// Which state it was: one that was begun anew since is another.
+    pub(crate) generation: u64,
     pub(crate) position: Position,
 }
 
 /// The algorithm's own coordinates of a charge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Position {
-    /// Stamp in microseconds, window number, bucket number, or whole microseconds of the arrival time.
-    pub at: u64,
-    /// Numerator of the arrival time's fraction of a microsecond; the limit is its denominator.
-    pub fraction: u64,
-    /// What the state had given back when the charge was made, which moves arrival times; 0 elsewhere.
-    pub given_back: u64,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Position {
+    /// The stamp of a log entry in microseconds, or the number of a bucket or window.
+    At(u64),
+    /// A stretch of the line that `gcra` keeps.
+    Line {
+        /// When it was charged, in microseconds.
+        charged_us: u64,
+        /// What was occupied then, the charge included, in unit-microseconds.
+        backlog: u128,
+        /// Units that had been given back until then.
+        given_back: u64,
+    },
+}
+
+impl Position {
+    /// The stamp or number; `None` for a stretch of a line.
+    #[must_use]
+    pub fn at(self) -> Option<u64> {
+        match self {
+            Self::At(at) => Some(at),
+            Self::Line { .. } => None,
+        }
+    }
 }
 
 /// What one state was charged.
@@ -66,7 +81,6 @@ impl ReceiptCharge {
 pub struct Receipt {
     pub(crate) id: ReceiptId,
     pub(crate) store: u64,
-    pub(crate) at_us: u64,
     pub(crate) charges: Box<[ReceiptCharge]>,
 }
 
@@ -140,13 +154,6 @@ pub enum ReceiptError {
         excess: u64,
         /// The most that can be settled.
         excess_max: u64,
-    },
-    /// The record of resets is full; resetting without a record would let earlier receipts give back
-    /// what was charged after it.
-    #[error("reset: {records} resets are on record, which is the most; retry when older ones have expired")]
-    ResetsFull {
-        /// Records held.
-        records: usize,
     },
     /// The record of spent receipts is full; refunding without a record could refund twice.
     #[error(

@@ -54,7 +54,7 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn now_us(&self) -> u64 {
-        self.anchor_us.saturating_add(whole_us(self.started.elapsed()))
+        self.anchor_us.saturating_add(whole_us(self.started.elapsed())).min(TIME_MAX_US)
     }
 }
 
@@ -68,17 +68,19 @@ impl ManualClock {
     /// A clock that shows `now_us`.
     #[must_use]
     pub fn at_us(now_us: u64) -> Self {
-        Self { now_us: AtomicU64::new(now_us) }
+        Self { now_us: AtomicU64::new(now_us.min(TIME_MAX_US)) }
     }
 
-    /// Moves forward by `step`.
+    /// Moves forward by `step`, at most to [`TIME_MAX_US`].
     pub fn advance(&self, step: Duration) {
-        self.now_us.fetch_add(whole_us(step), Ordering::SeqCst);
+        let advanced = |now_us: u64| Some(now_us.saturating_add(whole_us(step)).min(TIME_MAX_US));
+        self.now_us.fetch_update(Ordering::SeqCst, Ordering::SeqCst, advanced).expect("it always moves");
     }
 
-    /// Moves forward to `now_us`; an earlier instant leaves the clock where it is.
+    /// Moves forward to `now_us`, at most to [`TIME_MAX_US`]; an earlier instant leaves the clock where it
+    /// is.
     pub fn set_us(&self, now_us: u64) {
-        self.now_us.fetch_max(now_us, Ordering::SeqCst);
+        self.now_us.fetch_max(now_us.min(TIME_MAX_US), Ordering::SeqCst);
     }
 }
 
@@ -115,7 +117,7 @@ impl<C: Clock> JumpingClock<C> {
 
 impl<C: Clock> Clock for JumpingClock<C> {
     fn now_us(&self) -> u64 {
-        self.inner.now_us().saturating_add_signed(self.offset_us.load(Ordering::SeqCst))
+        self.inner.now_us().saturating_add_signed(self.offset_us.load(Ordering::SeqCst)).min(TIME_MAX_US)
     }
 }
 
@@ -143,6 +145,8 @@ mod tests {
         assert_eq!(clock.now_us(), 50);
         clock.set_us(60);
         assert_eq!(clock.now_us(), 60);
+        clock.advance(Duration::MAX);
+        assert_eq!(clock.now_us(), TIME_MAX_US, "time ends before numbers do");
     }
 
     #[test]

@@ -30,6 +30,11 @@ fn a_clock_set_back_admits_no_more() {
             clock.inner().advance(Duration::from_secs(9));
         }
         assert!(admitted <= 5, "{algorithm}: {admitted}");
+        clock.inner().advance(Duration::from_secs(3_600));
+        assert!(
+            check(&mut store, clock.now_us(), &rule, 5).decision.allowed(),
+            "{algorithm}: it has caught up"
+        );
     }
 }
 
@@ -48,15 +53,38 @@ fn waits_are_exact_on_a_clock_set_back() {
 }
 
 #[test]
-fn a_clock_that_leaps_ahead_and_back_forgets_only_what_a_charge_has_dropped() {
+fn a_clock_that_leaps_ahead_lets_entries_leave_early_but_looking_drops_nothing() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["5/10s"], algorithm);
         let clock = JumpingClock::new(ManualClock::at_us(BOUNDARY_US));
         let mut store = MapStore::new();
         check(&mut store, clock.now_us(), &rule, 5);
         clock.jump_us(HOUR_US);
-        assert!(peek(&store, clock.now_us(), &rule, 5).allowed(), "{algorithm}: entries leave early");
+        assert!(peek(&store, clock.now_us(), &rule, 5).allowed(), "{algorithm}");
         clock.jump_us(-HOUR_US);
-        assert!(!peek(&store, clock.now_us(), &rule, 1).allowed(), "{algorithm}: looking dropped nothing");
+        assert!(
+            !peek(&store, clock.now_us(), &rule, 1).allowed(),
+            "{algorithm}: nothing was charged meanwhile"
+        );
+        clock.jump_us(HOUR_US);
+        check(&mut store, clock.now_us(), &rule, 5);
+        clock.jump_us(-HOUR_US);
+        assert!(
+            !peek(&store, clock.now_us(), &rule, 1).allowed(),
+            "{algorithm}: time stands still at the leap"
+        );
+    }
+}
+
+/// What a clock set back shows is what was used, not how far it was set back.
+#[test]
+fn use_does_not_grow_with_the_step() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &["5/10s"], algorithm);
+        let mut store = MapStore::new();
+        check(&mut store, BOUNDARY_US, &rule, 5);
+        assert_eq!(used(&store, BOUNDARY_US - DAY_US, &rule), 5, "{algorithm}");
+        store.change(BOUNDARY_US - DAY_US, &common::rule("api", &["5/1d"], algorithm));
+        assert_eq!(used(&store, BOUNDARY_US - DAY_US, &rule), 5, "{algorithm}");
     }
 }

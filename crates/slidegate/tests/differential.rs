@@ -1,7 +1,11 @@
 //! The store equals the model, field by field, on seeded traces over all verbs; every case was met.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
-use slidegate::testing::{Coverage, differential, trace};
+mod common;
+
+use common::*;
+use slidegate::store::MapStore;
+use slidegate::testing::{Coverage, Rng, differential, trace};
 
 #[test]
 fn the_store_equals_the_model_and_every_cell_was_met() {
@@ -13,4 +17,23 @@ fn the_store_equals_the_model_and_every_cell_was_met() {
     }
     let missing = coverage.missing(&trace::algorithms(), 10);
     assert!(missing.is_empty(), "cells that the traces hardly met:\n{}", missing.join("\n"));
+}
+
+/// Forgetting what is idle changes no answer, as long as time moves forward.
+#[test]
+fn sweeping_is_not_noticed() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &["5/1s", "20/10s"], algorithm);
+        let (mut swept, mut kept) = (MapStore::new(), MapStore::new());
+        let mut rng = Rng::new(5);
+        let (mut now_us, mut dropped) = (BOUNDARY_US, 0);
+        for _ in 0..3_000 {
+            now_us += if rng.one_in(50) { rng.below(30 * SECOND_US) } else { rng.below(SECOND_US / 4) };
+            dropped += swept.sweep(now_us);
+            let request = admission(&[(&rule, *rng.pick(&["alice", "bob"]), rng.between(1, 3))]);
+            let decision = swept.check(now_us, &request).decision;
+            assert_eq!(decision, kept.check(now_us, &request).decision, "{algorithm} at {now_us}");
+        }
+        assert!(dropped > 10, "{algorithm}: {dropped}");
+    }
 }

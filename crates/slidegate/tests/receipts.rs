@@ -7,7 +7,7 @@ use common::*;
 use slidegate::rule::Entries;
 use slidegate::store::{MapStore, Outcome};
 use slidegate::testing::Auditor;
-use slidegate::{Algorithm, Charge, ReceiptError};
+use slidegate::{Algorithm, ChargeError, ReceiptError};
 
 #[test]
 fn settling_for_less_refunds_the_difference() {
@@ -71,19 +71,19 @@ fn a_credit_takes_the_oldest_first_and_at_most_what_is_used() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["100/10s"], algorithm);
         let mut store = MapStore::new();
-        let ask = |cost| Charge { rule: &rule, key: key("alice"), cost };
-        assert!(!store.credit(BOUNDARY_US, &ask(5)).unwrap().applied, "{algorithm}: nobody there");
+        let credit = |store: &mut MapStore, units| store.credit(BOUNDARY_US, &rule, key("alice"), units);
+        assert!(!credit(&mut store, 5).unwrap().applied, "{algorithm}: nobody there");
         check(&mut store, BOUNDARY_US, &rule, 30);
-        assert_eq!(store.credit(BOUNDARY_US, &ask(10)).unwrap().units, 10, "{algorithm}");
-        assert_eq!(store.credit(BOUNDARY_US, &ask(u64::MAX)).unwrap().units, 20, "{algorithm}");
+        assert_eq!(credit(&mut store, 10).unwrap().units, 10, "{algorithm}");
+        assert_eq!(credit(&mut store, u64::MAX).unwrap().units, 20, "{algorithm}");
         assert_eq!(used(&store, BOUNDARY_US, &rule), 0, "{algorithm}");
-        assert!(store.credit(BOUNDARY_US, &ask(0)).is_err(), "{algorithm}");
+        assert_eq!(credit(&mut store, 0), Err(ChargeError::ZeroCredit { rule: "api".into() }));
     }
     let rule = rule("api", &["100/10s"], Algorithm::SlidingLog);
     let mut store = MapStore::new();
     check(&mut store, BOUNDARY_US, &rule, 30);
     check(&mut store, BOUNDARY_US + SECOND_US, &rule, 30);
-    store.credit(BOUNDARY_US + SECOND_US, &Charge { rule: &rule, key: key("alice"), cost: 30 }).unwrap();
+    store.credit(BOUNDARY_US + SECOND_US, &rule, key("alice"), 30).unwrap();
     assert_eq!(
         used(&store, BOUNDARY_US + 10 * SECOND_US, &rule),
         30,
@@ -99,9 +99,8 @@ fn small_credits_are_not_lost() {
     check(&mut store, BOUNDARY_US - 1, &rule, 3);
     let now_us = BOUNDARY_US + 4 * SECOND_US;
     assert_eq!(used(&store, now_us, &rule), 2, "3 x 0.6, rounded up");
-    let credit = Charge { rule: &rule, key: key("alice"), cost: 1 };
-    store.credit(now_us, &credit).unwrap();
-    store.credit(now_us, &credit).unwrap();
+    store.credit(now_us, &rule, key("alice"), 1).unwrap();
+    store.credit(now_us, &rule, key("alice"), 1).unwrap();
     assert_eq!(used(&store, now_us, &rule), 1);
 }
 
@@ -142,7 +141,7 @@ fn a_compact_log_does_not_refund_what_was_credited() {
     let rule = rule("api", &["20/10s"], Algorithm::CompactLog(Entries::new(4).unwrap()));
     let mut store = MapStore::new();
     let first = check(&mut store, BOUNDARY_US, &rule, 5).receipt.unwrap();
-    store.credit(BOUNDARY_US, &Charge { rule: &rule, key: key("alice"), cost: 5 }).unwrap();
+    store.credit(BOUNDARY_US, &rule, key("alice"), 5).unwrap();
     for step in 1..=6 {
         check(&mut store, BOUNDARY_US + step, &rule, 1);
     }
@@ -201,4 +200,79 @@ fn a_spent_or_expired_receipt_is_not_examined_further() {
     );
     let late = check(&mut store, BOUNDARY_US, &dear, 1).receipt.unwrap();
     assert!(!store.settle(BOUNDARY_US + 60 * SECOND_US, &late, u64::MAX).unwrap().applied, "expired");
+}
+
+/// The order of events decides, not the clock, which may have been set back or stand still.
+#[test]
+fn a_reset_voids_what_came_before_it_and_nothing_else() {
+    for algorithm in every_algorithm() {
+        for reset_us in [BOUNDARY_US - MILLISECOND_US, BOUNDARY_US, BOUNDARY_US + MILLISECOND_US] {
+            let rule = rule("api", &["5/10s"], algorithm);
+            let mut store = MapStore::new();
+            let old = check(&mut store, BOUNDARY_US, &rule, 5).receipt.unwrap();
+            store.reset(reset_us, &rule, key("alice"));
+            let new = check(&mut store, BOUNDARY_US, &rule, 5).receipt.unwrap();
+            assert!(!store.refund(BOUNDARY_US, &old).unwrap().applied, "{algorithm}: reset at {reset_us}");
+            assert!(!peek(&store, BOUNDARY_US, &rule, 1).allowed(), "{algorithm}: never over");
+            assert_eq!(store.refund(BOUNDARY_US, &new).unwrap().units, 5, "{algorithm}: reset at {reset_us}");
+        }
+    }
+}
+
+#[test]
+fn a_live_change_voids_receipts_although_the_clock_was_set_back() {
+    for algorithm in every_algorithm() {
+        let hourly = rule("api", &["10/1h"], algorithm);
+        let mut store = MapStore::new();
+        let old = check(&mut store, BOUNDARY_US + 10 * SECOND_US, &hourly, 8).receipt.unwrap();
+        store.change(BOUNDARY_US, &rule("api", &["10/1s"], algorithm));
+        store.change(BOUNDARY_US + 5 * SECOND_US, &hourly);
+        let now_us = BOUNDARY_US + 11 * SECOND_US;
+        let left = 10 - used(&store, now_us, &hourly);
+        if left > 0 {
+            check(&mut store, now_us, &hourly, left);
+        }
+        assert!(!store.refund(now_us, &old).unwrap().applied, "{algorithm}");
+        assert!(!peek(&store, now_us, &hourly, 1).allowed(), "{algorithm}");
+    }
+}
+
+/// A state that was swept and begun anew is another, even if its numbers look the same.
+#[test]
+fn a_receipt_does_not_fit_the_successor_of_a_swept_state() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &["1000000000/10s"], algorithm);
+        let mut store = MapStore::new();
+        let old = check(&mut store, BOUNDARY_US, &rule, 1_000_000_000).receipt.unwrap();
+        store.credit(BOUNDARY_US, &rule, key("alice"), u64::MAX).unwrap();
+        assert_eq!(store.sweep(BOUNDARY_US), 1, "{algorithm}");
+        check(&mut store, BOUNDARY_US + 1, &rule, 1_000_000_000);
+        assert!(!store.refund(BOUNDARY_US + 1, &old).unwrap().applied, "{algorithm}");
+    }
+}
+
+#[test]
+fn a_settlement_is_bounded_by_the_smallest_limit() {
+    let rule = rule("api", &["5/1s", "100/1m"], Algorithm::SlidingLog);
+    let mut store = MapStore::new();
+    let receipt = check(&mut store, BOUNDARY_US, &rule, 1).receipt.unwrap();
+    let error = store.settle(BOUNDARY_US, &receipt, 1 + 81).unwrap_err();
+    assert_eq!(error, ReceiptError::Excess { rule: "api".into(), excess: 81, excess_max: 80 });
+    assert_eq!(store.settle(BOUNDARY_US, &receipt, 1 + 80).unwrap().units, 80);
+}
+
+/// Settlements far above the limit saturate instead of overflowing.
+#[test]
+fn use_is_counted_up_to_a_bound() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &["1000000000000/400d"], algorithm);
+        let mut store = MapStore::new();
+        let receipts: Vec<_> =
+            (0..100).map(|step| check(&mut store, BOUNDARY_US + step, &rule, 1).receipt).collect();
+        for receipt in receipts.into_iter().flatten() {
+            store.settle(BOUNDARY_US + 100, &receipt, 16_000_000_000_000).unwrap();
+        }
+        assert_eq!(used(&store, BOUNDARY_US + 100, &rule), slidegate::algorithm::USED_MAX, "{algorithm}");
+        assert!(!peek(&store, BOUNDARY_US + 100, &rule, 1).allowed(), "{algorithm}");
+    }
 }

@@ -89,7 +89,7 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "Edge::Full => end_us - 1 + window_us,"
             => "Edge::Full => (end_us - 1 + window_us) / 1_000 * 1_000,";
         LostRefund "sliding-buckets/refund-forgotten":
-            "self.lower(position.at, given);"
+            "self.lower(number, given);"
             => "";
     }
     in "crates/slidegate/src/algorithm/sliding_counter.rs" {
@@ -111,8 +111,8 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "count + cost <= limit.units()"
             => "count + cost < limit.units()";
         NewestForOldest "fixed-window/refunds-the-newest":
-            ".number == place.position.at"
-            => ".number >= place.position.at";
+            "Some(self.rolled(limit, now_us).number) == place.position.at()"
+            => "Some(self.rolled(limit, now_us).number) >= place.position.at()";
         RoundingToMs "fixed-window/waits-in-ms":
             "if passes { 0 } else { end_us(limit, number) - now_us }"
             => "if passes { 0 } else { (end_us(limit, number) - now_us).next_multiple_of(1_000) }";
@@ -125,11 +125,11 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "let room = product(limit.units() - cost, limit.window_us());"
             => "let room = product(limit.units() - cost, limit.window_us()).saturating_sub(1);";
         NewestForOldest "gcra/refunds-the-newest":
-            "occupied(at, fraction, drained, now_us)"
-            => "self.backlog(now_us)";
-        RoundingToMs "gcra/arrival-in-ms":
-            "narrow(backlog / u128::from(units))"
-            => "narrow(backlog / u128::from(units)) / 1_000 * 1_000";
+            ".saturating_sub(product(self.drained_per_window, elapsed_us))"
+            => ".max(self.backlog_at(now_us))";
+        RoundingToMs "gcra/time-in-ms":
+            "self.as_of_us = self.as_of_us.max(now_us);"
+            => "self.as_of_us = self.as_of_us.max(now_us / 1_000 * 1_000);";
         LostRefund "gcra/refund-forgotten":
             "self.credit(&place.limit, now_us, units.min(whole))"
             => "units.min(whole)";
@@ -156,17 +156,19 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
         ChargeOnDeny "store/denied-admission-charged-in-part":
             "if !decision.allowed() {"
             => "if !decision.allowed() { for ask in admission.asks() { \
-                if self.view(now_us, ask.rule, ask.key).verdict(ask.rule, now_us, ask.cost).allowed() { \
+                if self.view(ask.rule, ask.key).verdict(ask.rule, now_us, ask.cost).allowed() { \
                 self.charge(now_us, ask); } }";
         ChargeOnDeny "store/shadow-charged-on-deny":
             "if !verdicts[first].allowed() {"
             => "if false {";
+    }
+    in "crates/slidegate/src/store/returns.rs" {
         LostRefund "store/only-the-first-charge-is-refunded":
-            ".map(|charge| store.give_back(now_us, receipt, charge, charge.cost))"
-            => ".take(1).map(|charge| store.give_back(now_us, receipt, charge, charge.cost))";
+            ".map(|charge| store.give_back(now_us, charge, charge.cost))"
+            => ".take(1).map(|charge| store.give_back(now_us, charge, charge.cost))";
         LostRefund "store/settled-below-cost-forgotten":
-            "store.give_back(now_us, receipt, charge, charge.cost - actual)"
-            => "charge.cost - actual";
+            "store.give_back(now_us, charge, cost - actual)"
+            => "cost - actual";
     }
 };
 

@@ -19,8 +19,8 @@
 //! than `2S/g + 1` entries. S is at most L unless settlements went above it or the limit was lowered; g
 //! is then taken from S, so that the log never exceeds K entries.
 //!
-//! **Exact while at most K requests are live**: for every limit up to K, and for every key that is far
-//! below a great limit.
+//! **Exact until more than K requests are live**, and again when those that were merged then have left:
+//! for every limit up to K, and for every key that is far below a great limit.
 //!
 //! **State.** 12 bytes per entry, at most K of them, whatever the limit. Rejected: exponential
 //! histograms (13 times larger for the same error, because they promise a relative error that a limiter
@@ -120,6 +120,10 @@ impl CompactLog {
 
     fn make_room(&mut self, entries_max: usize) {
         let len = self.entries.len();
+        let capacity = self.entries.capacity();
+        if capacity > entries_max.max(16) || (capacity > 16 && len < capacity / 4) {
+            self.entries.shrink_to((len + len / 4 + 4).min(entries_max));
+        }
         if len == self.entries.capacity() {
             self.entries.reserve_exact((len / 4).max(4).min(entries_max - len));
         }
@@ -160,19 +164,19 @@ impl Window for CompactLog {
         }
         self.newest = stamp;
         self.sum += cost;
-        Position { at: stamp, ..Position::default() }
+        Position::At(stamp)
     }
 
     /// Lowers the entry of that stamp, or the one that it was merged into.
     fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
-        let position = place.position;
-        if now_us.max(self.newest).checked_sub(limit.window_us()).is_some_and(|gone| position.at <= gone) {
+        let Some(stamp) = place.position.at() else { return 0 };
+        if now_us.max(self.newest).checked_sub(limit.window_us()).is_some_and(|gone| stamp <= gone) {
             return 0;
         }
-        let index = position.at.checked_sub(1).map_or(0, |earlier| self.first_after(earlier));
+        let index = stamp.checked_sub(1).map_or(0, |earlier| self.first_after(earlier));
         let holds = |entry: &&Entry| {
-            let same = entry.stamp(self.newest) == position.at;
-            if entry.merged() { position.at > self.credited } else { same }
+            let same = entry.stamp(self.newest) == stamp;
+            if entry.merged() { stamp > self.credited } else { same }
         };
         let given = self.entries.get(index).filter(holds).map_or(0, |entry| entry.units().min(units));
         if given > 0 {
@@ -195,7 +199,7 @@ impl Window for CompactLog {
     }
 
     fn expires_us(limit: &Limit, position: Position) -> u64 {
-        position.at + limit.window_us()
+        position.at().map_or(0, |stamp| stamp + limit.window_us())
     }
 
     fn heap_bytes(&self) -> usize {
@@ -255,6 +259,26 @@ mod tests {
         }
         assert!(state.heap_bytes() <= 12 * 128, "{}", state.heap_bytes());
         assert_eq!(state.usage(&limit, 100_000).used, 100_000_000);
+    }
+
+    #[test]
+    fn memory_follows_what_is_live_and_a_lowered_k() {
+        let (wide, narrow) = (limit("1000000/10s", 4_096), limit("1000000/10s", 4));
+        let mut state = CompactLog::default();
+        for now_us in 0..5_000 {
+            state.charge(&wide, now_us, 1);
+        }
+        assert!(state.heap_bytes() > 10_000);
+        let mut quiet = state.clone();
+        for window in 1..20 {
+            quiet.charge(&wide, window * 20_000_000, 1);
+        }
+        assert!(quiet.heap_bytes() < 1_000, "{}", quiet.heap_bytes());
+        for now_us in 5_000..5_010 {
+            state.charge(&narrow, now_us, 1);
+        }
+        assert!(state.heap_bytes() <= 12 * 16, "{}", state.heap_bytes());
+        assert_eq!(state.usage(&narrow, 5_010).used, 5_010);
     }
 
     #[test]

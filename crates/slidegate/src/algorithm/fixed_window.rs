@@ -51,11 +51,11 @@ impl Window for FixedWindow {
     fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position {
         *self = self.rolled(limit, now_us);
         self.count += cost;
-        Position { at: self.number, ..Position::default() }
+        Position::At(self.number)
     }
 
     fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
-        if self.rolled(limit, now_us).number == place.position.at {
+        if Some(self.rolled(limit, now_us).number) == place.position.at() {
             self.credit(limit, now_us, units)
         } else {
             0
@@ -73,7 +73,7 @@ impl Window for FixedWindow {
     }
 
     fn expires_us(limit: &Limit, position: Position) -> u64 {
-        end_us(limit, position.at)
+        position.at().map_or(0, |number| end_us(limit, number))
     }
 
     fn heap_bytes(&self) -> usize {

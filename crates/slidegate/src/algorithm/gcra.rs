@@ -12,19 +12,19 @@
 //!
 //! **Exactness.** T is a fraction for most rates (3 per second: 333,333 1/3 us), and rounding it lets
 //! the rate drift. The backlog is therefore counted in unit-microseconds, in which one unit is exactly
-//! W and one microsecond drains exactly L. The state keeps TAT as whole microseconds and a fraction
-//! with denominator L.
+//! W and one microsecond drains exactly L.
 //!
 //! **Bound.** L at once, plus what drains: at most `L (1 + d/W)` over any span d, so up to 2L-1 in a
 //! half-open window. It never refuses early.
 //!
-//! **State.** One instant, its fraction, the limit that is the fraction's denominator, and what was given
-//! back. After a change of the limit the backlog in unit-microseconds, and with it `used`, stays what it
-//! was.
+//! **State.** The backlog at the last charge, that instant, how fast it drains, and what was given back.
+//! After a change of the limit the backlog in unit-microseconds, and with it `used`, stays what it was.
+//! Rejected: TAT alone, as instant and fraction. It is smaller, but a lowered limit stretches it beyond
+//! the end of time, and a clock that is set back makes it look longer than it is.
 //!
-//! **Refunds.** A charge occupies the stretch of the line before its arrival time, and what of it has not
-//! drained can be given back. Taking out one stretch moves the later ones towards the present; without
-//! counting what was taken out, a later refund would give back what has long drained.
+//! **Refunds.** A charge occupies the stretch of the line that it ended, and what of it has not drained
+//! can be given back. Taking out one stretch moves the later ones towards the present; without counting
+//! what was taken out, a later refund would give back what has long drained.
 //!
 //! **Bad at** hard caps: an upstream that allows L in any window sees nearly twice that. It is here for
 //! migration and for `CL.THROTTLE`.
@@ -37,55 +37,49 @@ use crate::rule::Limit;
 /// State of a `gcra` limit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Gcra {
-    /// End of the occupied part: whole microseconds, and a numerator over the units drained per window.
-    arrival_us: u64,
-    arrival_fraction: u64,
-    /// Units that drain per window: the limit at the last change of the backlog, 0 before the first.
+    /// When the backlog was what it says; time does not run back behind it.
+    as_of_us: u64,
+    /// What was occupied then, in unit-microseconds.
+    backlog: u128,
+    /// Units that drain per window: the limit at that time, 0 before the first charge.
     drained_per_window: u64,
     /// Units that refunds and credits took out of the line so far, so that a receipt knows by how much
-    /// its stretch may have moved. It starts at the first charge's time, so that receipts of a state that
-    /// was forgotten do not fit its successor.
+    /// its stretch may have moved.
     given_back: u64,
 }
 
 impl Gcra {
     /// What is occupied at `now_us`, in unit-microseconds.
-    fn backlog(&self, now_us: u64) -> u128 {
-        occupied(self.arrival_us, self.arrival_fraction, self.drained_per_window, now_us)
+    fn backlog_at(&self, now_us: u64) -> u128 {
+        let drained = product(self.drained_per_window, now_us.saturating_sub(self.as_of_us));
+        self.backlog.saturating_sub(drained)
     }
 
     /// The same backlog, draining as the new limit says.
     pub(super) fn rescaled(&self, limit: &Limit, now_us: u64) -> Self {
         let mut rescaled = self.clone();
-        rescaled.set_backlog(limit, now_us, self.backlog(now_us));
+        rescaled.set_backlog(limit, now_us, self.backlog_at(now_us));
         rescaled
     }
 
     fn set_backlog(&mut self, limit: &Limit, now_us: u64, backlog: u128) {
-        let units = limit.units();
-        if self.drained_per_window != units {
+        if self.drained_per_window != limit.units() {
             // How fast the stretches of earlier charges drain is no longer known: none can be refunded.
-            self.given_back += self.usage(limit, now_us).used;
-            self.drained_per_window = units;
+            self.given_back = self.given_back.saturating_add(self.usage(limit, now_us).used);
+            self.drained_per_window = limit.units();
         }
-        if backlog == 0 {
-            // An arrival time of now would look occupied if the clock were set back.
-            (self.arrival_us, self.arrival_fraction) = (0, 0);
-            return;
-        }
-        // A line that is longer than time itself ends with it.
-        let drains_us = narrow(backlog / u128::from(units));
-        (self.arrival_us, self.arrival_fraction) = match now_us.checked_add(drains_us) {
-            Some(arrival_us) => (arrival_us, narrow(backlog % u128::from(units))),
-            None => (u64::MAX, 0),
-        };
+        self.backlog = backlog;
+        self.as_of_us = self.as_of_us.max(now_us);
     }
 
-    /// Microseconds until the backlog has drained to `target`.
-    fn drains_to_us(&self, backlog: u128, target: u128) -> u64 {
-        match backlog.checked_sub(target) {
+    /// Microseconds from `now_us` until the backlog has drained to `target`.
+    fn drains_to_us(&self, now_us: u64, target: u128) -> u64 {
+        match self.backlog_at(now_us).checked_sub(target) {
             None | Some(0) => 0,
-            Some(excess) => narrow(excess.div_ceil(u128::from(self.drained_per_window))),
+            Some(excess) => {
+                let begins_us = self.as_of_us.saturating_sub(now_us);
+                begins_us.saturating_add(narrow(excess.div_ceil(self.drained_per_window.into())))
+            }
         }
     }
 }
@@ -93,67 +87,63 @@ impl Gcra {
 impl Window for Gcra {
     fn decide(&self, limit: &Limit, now_us: u64, cost: u64) -> Ruling {
         let room = product(limit.units() - cost, limit.window_us());
-        let retry_after_us = self.drains_to_us(self.backlog(now_us), room);
-        Ruling { usage: self.usage(limit, now_us), retry_after_us }
+        Ruling { usage: self.usage(limit, now_us), retry_after_us: self.drains_to_us(now_us, room) }
     }
 
     fn usage(&self, limit: &Limit, now_us: u64) -> Usage {
-        let backlog = self.backlog(now_us);
         Usage {
-            used: narrow(backlog.div_ceil(u128::from(limit.window_us()))),
-            reset_after_us: self.drains_to_us(backlog, 0),
+            used: narrow(self.backlog_at(now_us).div_ceil(limit.window_us().into())),
+            reset_after_us: self.drains_to_us(now_us, 0),
         }
     }
 
     fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position {
-        if self.drained_per_window == 0 {
-            self.given_back = now_us;
-        }
-        let backlog = self.backlog(now_us) + product(cost, limit.window_us());
+        let backlog = self.backlog_at(now_us) + product(cost, limit.window_us());
         self.set_backlog(limit, now_us, backlog);
-        Position { at: self.arrival_us, fraction: self.arrival_fraction, given_back: self.given_back }
+        Position::Line { charged_us: self.as_of_us, backlog, given_back: self.given_back }
     }
 
     /// Gives back the whole units of the charge that have not drained yet. What was given back since
     /// may have moved its stretch towards the present, and is taken to have.
     fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
-        let Position { at, fraction, given_back } = place.position;
-        let drained = self.drained_per_window;
-        let Some(moved) = self.given_back.checked_sub(given_back).filter(|_| drained == place.limit.units())
-        else {
+        let Position::Line { charged_us, backlog, given_back } = place.position else { return 0 };
+        if self.drained_per_window != place.limit.units() {
             return 0;
-        };
+        }
         let window_us = limit.window_us();
-        let undrained = occupied(at, fraction, drained, now_us).saturating_sub(product(moved, window_us));
-        let whole = narrow(undrained.min(self.backlog(now_us)) / u128::from(window_us));
+        let elapsed_us = now_us.max(self.as_of_us) - charged_us;
+        let undrained = backlog
+            .saturating_sub(product(self.drained_per_window, elapsed_us))
+            .saturating_sub(product(self.given_back - given_back, window_us))
+            .min(self.backlog_at(now_us));
+        let whole = narrow(undrained / u128::from(window_us));
         self.credit(&place.limit, now_us, units.min(whole))
     }
 
     fn credit(&mut self, limit: &Limit, now_us: u64, units: u64) -> u64 {
         let used_before = self.usage(limit, now_us).used;
-        let given = product(units, limit.window_us()).min(self.backlog(now_us));
+        let backlog = self.backlog_at(now_us);
+        let given = product(units, limit.window_us()).min(backlog);
         if given == 0 {
             return 0;
         }
-        self.set_backlog(limit, now_us, self.backlog(now_us) - given);
-        self.given_back += narrow(given.div_ceil(u128::from(limit.window_us())));
+        self.set_backlog(limit, now_us, backlog - given);
+        let given_units = narrow(given.div_ceil(limit.window_us().into()));
+        self.given_back = self.given_back.saturating_add(given_units);
         used_before - self.usage(limit, now_us).used
     }
 
-    fn expires_us(_: &Limit, position: Position) -> u64 {
-        position.at.saturating_add(u64::from(position.fraction > 0))
+    fn expires_us(limit: &Limit, position: Position) -> u64 {
+        match position {
+            Position::At(_) => 0,
+            Position::Line { charged_us, backlog, .. } => {
+                charged_us.saturating_add(narrow(backlog.div_ceil(limit.units().into())))
+            }
+        }
     }
 
     fn heap_bytes(&self) -> usize {
         0
-    }
-}
-
-/// The part of the line from `now_us` to an arrival time, in unit-microseconds.
-fn occupied(arrival_us: u64, fraction: u64, drained_per_window: u64, now_us: u64) -> u128 {
-    match arrival_us.checked_sub(now_us) {
-        Some(whole_us) => product(drained_per_window, whole_us) + u128::from(fraction),
-        None => 0,
     }
 }
 
@@ -175,11 +165,7 @@ mod tests {
         assert_eq!(state.decide(&limit, 0, 2).retry_after_us, 666_667);
         assert_eq!(state.decide(&limit, 0, 3).retry_after_us, 1_000_000);
         state.charge(&limit, 333_334, 1);
-        assert_eq!(
-            (state.arrival_us, state.arrival_fraction),
-            (1_333_333, 1),
-            "a third of a microsecond is kept"
-        );
+        assert_eq!(state.backlog, 3_000_000 - 333_334 * 3 + 1_000_000, "a third of a microsecond is kept");
     }
 
     #[test]

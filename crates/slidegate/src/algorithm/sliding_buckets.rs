@@ -186,18 +186,18 @@ impl Window for SlidingBuckets {
         let index = self.index(self.newest);
         self.cells.set(index, self.cells.get(index) + cost);
         self.sum += cost;
-        Position { at: self.newest, ..Position::default() }
+        Position::At(self.newest)
     }
 
     fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
-        let position = place.position;
+        let Some(number) = place.position.at() else { return 0 };
         let span = self.span(limit, now_us);
-        let counts = position.at > span.edge || (position.at == span.edge && span.edge_weight_us > 0);
-        if !counts || !self.holds(position.at) {
+        let counts = number > span.edge || (number == span.edge && span.edge_weight_us > 0);
+        if !counts || !self.holds(number) {
             return 0;
         }
-        let given = units.min(self.units(position.at));
-        self.lower(position.at, given);
+        let given = units.min(self.units(number));
+        self.lower(number, given);
         given
     }
 
@@ -225,7 +225,7 @@ impl Window for SlidingBuckets {
     }
 
     fn expires_us(limit: &Limit, position: Position) -> u64 {
-        leaves_us(limit, position.at)
+        position.at().map_or(0, |number| leaves_us(limit, number))
     }
 
     fn heap_bytes(&self) -> usize {

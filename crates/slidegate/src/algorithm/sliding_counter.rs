@@ -71,14 +71,14 @@ impl Window for SlidingCounter {
     fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position {
         *self = self.rolled(limit, now_us).0;
         self.current += cost;
-        Position { at: self.number, ..Position::default() }
+        Position::At(self.number)
     }
 
     fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
-        let position = place.position;
+        let Some(number) = place.position.at() else { return 0 };
         let (rolled, _) = self.rolled(limit, now_us);
         // What was charged in a window stays there: only a charge moves the state on.
-        let count = match (rolled.number.checked_sub(position.at), self.number.checked_sub(position.at)) {
+        let count = match (rolled.number.checked_sub(number), self.number.checked_sub(number)) {
             (Some(0 | 1), Some(0)) => &mut self.current,
             (Some(0 | 1), Some(1)) => &mut self.previous,
             _ => return 0,
@@ -109,7 +109,7 @@ impl Window for SlidingCounter {
     }
 
     fn expires_us(limit: &Limit, position: Position) -> u64 {
-        (position.at + 2) * limit.window_us()
+        position.at().map_or(0, |number| (number + 2) * limit.window_us())
     }
 
     fn heap_bytes(&self) -> usize {

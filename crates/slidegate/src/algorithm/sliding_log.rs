@@ -62,13 +62,13 @@ impl Window for SlidingLog {
         let stamp = self.entries.newest().map_or(now_us, |newest| newest.max(now_us));
         self.entries.drop_front(self.live_from(limit, now_us));
         self.entries.push(stamp, cost);
-        Position { at: stamp, ..Position::default() }
+        Position::At(stamp)
     }
 
     fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
-        let position = place.position;
-        let after = self.entries.first_after(position.at);
-        let from = position.at.checked_sub(1).map_or(0, |earlier| self.entries.first_after(earlier));
+        let Some(stamp) = place.position.at() else { return 0 };
+        let after = self.entries.first_after(stamp);
+        let from = stamp.checked_sub(1).map_or(0, |earlier| self.entries.first_after(earlier));
         if from < self.live_from(limit, now_us) {
             return 0;
         }
@@ -89,7 +89,7 @@ impl Window for SlidingLog {
     }
 
     fn expires_us(limit: &Limit, position: Position) -> u64 {
-        position.at + limit.window_us()
+        position.at().map_or(0, |stamp| stamp + limit.window_us())
     }
 
     fn heap_bytes(&self) -> usize {

@@ -12,7 +12,7 @@ use crate::rule::{Algorithm, Limit};
 /// use slidegate::rule::{Algorithm, Decimal, Limit};
 ///
 /// let limit = Limit::new("1/10s".parse()?, Decimal::ZERO, Algorithm::SlidingLog);
-/// let mut state = State::new(limit);
+/// let mut state = State::new(limit, 0);
 /// assert!(state.decide(&limit, 5_000_000, 1).allowed());
 /// state.charge(&limit, 5_000_000, 1);
 /// assert_eq!(state.decide(&limit, 6_000_000, 1).retry_after_us, 9_000_000);
@@ -22,8 +22,10 @@ use crate::rule::{Algorithm, Limit};
 pub struct State {
     limit: Limit,
     kept: Kept,
-    /// When a live change began it, if one did: what was charged until then does not stand here.
-    begun_us: Option<u64>,
+    /// Tells it from states that stood in its place before.
+    generation: u64,
+    /// When it was last charged.
+    charged_us: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,9 +53,10 @@ macro_rules! with_window {
 }
 
 impl State {
-    /// The state of a key that was never seen.
+    /// The state of a key that was never seen. `generation` tells it from states of the same limit and
+    /// key before it: receipts of another generation do not fit.
     #[must_use]
-    pub fn new(limit: Limit) -> Self {
+    pub fn new(limit: Limit, generation: u64) -> Self {
         let kept = match limit.algorithm() {
             Algorithm::SlidingLog => Kept::SlidingLog(SlidingLog::default()),
             Algorithm::CompactLog(_) => Kept::CompactLog(CompactLog::default()),
@@ -62,7 +65,7 @@ impl State {
             Algorithm::FixedWindow => Kept::FixedWindow(FixedWindow::default()),
             Algorithm::Gcra => Kept::Gcra(Gcra::default()),
         };
-        Self { limit, kept, begun_us: None }
+        Self { limit, kept, generation, charged_us: 0 }
     }
 
     /// The limit under which it was last kept.
@@ -71,12 +74,18 @@ impl State {
         &self.limit
     }
 
+    /// When it was last charged, 0 if never.
+    #[must_use]
+    pub fn charged_us(&self) -> u64 {
+        self.charged_us
+    }
+
     /// Decides whether `cost` units, 1 to the limit, pass at `now_us`. `limit` may differ from the
     /// state's own as far as [`Limit::keeps_state_of`] allows.
     #[must_use]
     pub fn decide(&self, limit: &Limit, now_us: u64, cost: u64) -> Ruling {
-        debug_assert!(limit.keeps_state_of(&self.limit), "another geometry needs another state");
-        debug_assert!((1..=limit.units()).contains(&cost), "a cost outside 1 to the limit is no question");
+        assert!(limit.keeps_state_of(&self.limit), "another geometry needs another state");
+        assert!((1..=limit.units()).contains(&cost), "a cost outside 1 to the limit can never pass");
         with_window!(&self.kept, window => window.decide(limit, now_us, cost))
     }
 
@@ -88,9 +97,11 @@ impl State {
 
     /// Charges `cost` units, 1 to the limit, at `now_us`, and says where they stand.
     pub fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Place {
+        assert!(limit.keeps_state_of(&self.limit), "another geometry needs another state");
         self.limit = *limit;
+        self.charged_us = now_us;
         let position = with_window!(&mut self.kept, window => window.charge(limit, now_us, cost));
-        Place { limit: *limit, charged_us: now_us, position }
+        Place { limit: *limit, generation: self.generation, position }
     }
 
     /// Charges `units` that may be far above the limit, as settlements and changed rules do; what would
@@ -102,11 +113,10 @@ impl State {
         }
     }
 
-    /// Takes back up to `units` of the charge at `place`, and says how many. A charge made under
-    /// another geometry, or before this state began with a live change, stands nowhere in it.
+    /// Takes back up to `units` of the charge at `place`, and says how many. A charge made in another
+    /// generation stands nowhere in this one.
     pub fn refund(&mut self, now_us: u64, place: &Place, units: u64) -> u64 {
-        let earlier = self.begun_us.is_some_and(|begun_us| place.charged_us <= begun_us);
-        if earlier || !self.limit.keeps_state_of(&place.limit) {
+        if place.generation != self.generation || !self.limit.keeps_state_of(&place.limit) {
             return 0;
         }
         with_window!(&mut self.kept, window => window.refund(&self.limit, now_us, place, units))
@@ -118,23 +128,21 @@ impl State {
         with_window!(&mut self.kept, window => window.credit(limit, now_us, units))
     }
 
-    /// The state under a changed limit: the same where the geometry is kept, otherwise a new one that
-    /// begins with what was used as one charge at `now_us`.
+    /// The same state under a changed limit, of the same geometry.
     #[must_use]
     pub fn changed(self, limit: &Limit, now_us: u64) -> Self {
-        if let (Kept::Gcra(gcra), true) = (&self.kept, limit.keeps_state_of(&self.limit)) {
-            return Self { limit: *limit, kept: Kept::Gcra(gcra.rescaled(limit, now_us)), ..self };
-        }
-        if limit.keeps_state_of(&self.limit) {
-            return Self { limit: *limit, ..self };
-        }
-        Self::seeded(*limit, now_us, self.usage(&self.limit, now_us).used)
+        assert!(limit.keeps_state_of(&self.limit), "another geometry needs another state");
+        let kept = match self.kept {
+            Kept::Gcra(gcra) => Kept::Gcra(gcra.rescaled(limit, now_us)),
+            kept => kept,
+        };
+        Self { limit: *limit, kept, ..self }
     }
 
-    /// A new state that begins at `now_us` with `used` units as one charge.
+    /// A new state that begins with `used` units as one charge at `now_us`.
     #[must_use]
-    pub fn seeded(limit: Limit, now_us: u64, used: u64) -> Self {
-        let mut state = Self { begun_us: Some(now_us), ..Self::new(limit) };
+    pub fn seeded(limit: Limit, generation: u64, now_us: u64, used: u64) -> Self {
+        let mut state = Self::new(limit, generation);
         state.charge_excess(&limit, now_us, used);
         state
     }

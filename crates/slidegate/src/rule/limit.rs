@@ -55,8 +55,8 @@ impl Limit {
         }
     }
 
-    /// Whether a state kept under `older` goes on under this limit: same algorithm, window and
-    /// bucket count. The limit itself, an edge or a number of entries may differ.
+    /// Whether a state kept under `older` goes on under this limit: same algorithm, window and width of
+    /// buckets. The limit itself, an edge or a number of entries may differ.
     #[must_use]
     pub fn keeps_state_of(&self, older: &Self) -> bool {
         self.algorithm.name() == older.algorithm.name()

@@ -15,15 +15,14 @@ pub struct KeyState {
 
 impl KeyState {
     /// A key that was never seen.
-    #[must_use]
-    pub fn new(limits: impl IntoIterator<Item = Limit>) -> Self {
-        Self { states: limits.into_iter().map(State::new).collect() }
+    pub(crate) fn new(limits: impl IntoIterator<Item = Limit>, generation: u64) -> Self {
+        Self { states: limits.into_iter().map(|limit| State::new(limit, generation)).collect() }
     }
 
-    /// The states as `rule` needs them. After a live change each limit goes on with the state of the
-    /// same geometry; a limit without one begins with the most that was used, as one charge at `now_us`.
-    #[must_use]
-    pub fn aligned(&self, rule: &Rule, now_us: u64) -> Cow<'_, Self> {
+    /// The states as `rule` needs them, where it was not changed by [`KeyState::changed`]: a limit
+    /// without a state of its geometry begins with the most that was used at the last charge, as one
+    /// charge of that instant. Whoever looks, and when, sees the same.
+    pub(crate) fn aligned(&self, rule: &Rule, generation: u64) -> Cow<'_, Self> {
         let same = self.states.len() == rule.limits().len()
             && self
                 .states
@@ -33,30 +32,29 @@ impl KeyState {
         if same {
             return Cow::Borrowed(self);
         }
-        let used_max = self.usages(now_us).map(|(_, usage)| usage.used).max().unwrap_or(0);
-        let continued = |limit: &Limit| {
-            let kept = self.states.iter().find(|state| limit.keeps_state_of(state.limit()));
-            kept.cloned().unwrap_or_else(|| State::seeded(*limit, now_us, used_max))
-        };
-        Cow::Owned(Self { states: rule.limits().iter().map(continued).collect() })
+        let charged_us = self.states.iter().map(State::charged_us).max().unwrap_or(0);
+        Cow::Owned(self.continued(rule, charged_us, generation))
     }
 
-    /// The states after `rule` was changed at `now_us`: aligned, and kept under its limits from now on.
-    #[must_use]
-    pub fn changed(&self, rule: &Rule, now_us: u64) -> Self {
-        let states = self.aligned(rule, now_us).into_owned().states;
-        Self {
-            states: states
-                .into_iter()
-                .zip(rule.limits())
-                .map(|(state, limit)| state.changed(limit, now_us))
-                .collect(),
-        }
+    /// The states after `rule` was changed at `now_us`: each limit goes on with the state of its
+    /// geometry; one without begins with the most that is used, as one charge at `now_us`.
+    pub(crate) fn changed(&self, rule: &Rule, now_us: u64, generation: u64) -> Self {
+        let Self { states } = self.continued(rule, now_us, generation);
+        let states = states.into_iter().zip(rule.limits());
+        Self { states: states.map(|(state, limit)| state.changed(limit, now_us)).collect() }
+    }
+
+    fn continued(&self, rule: &Rule, at_us: u64, generation: u64) -> Self {
+        let used_max = self.usages(at_us).map(|(_, usage)| usage.used).max().unwrap_or(0);
+        let continued = |limit: &Limit| {
+            let kept = self.states.iter().find(|state| limit.keeps_state_of(state.limit()));
+            kept.cloned().unwrap_or_else(|| State::seeded(*limit, generation, at_us, used_max))
+        };
+        Self { states: rule.limits().iter().map(continued).collect() }
     }
 
     /// What an aligned state says to `cost`, without charging it.
-    #[must_use]
-    pub fn verdict(&self, rule: &Rule, now_us: u64, cost: u64) -> Verdict {
+    pub(crate) fn verdict(&self, rule: &Rule, now_us: u64, cost: u64) -> Verdict {
         let verdicts = self.states.iter().zip(rule.limits()).map(|(state, limit)| {
             let verdict = Verdict::new(rule.shared_name(), rule.shadow(), limit);
             if cost > limit.units() {
@@ -77,7 +75,7 @@ impl KeyState {
     }
 
     /// Charges an aligned state and says what is used then, and where the charge stands.
-    pub fn charge(&mut self, rule: &Rule, now_us: u64, cost: u64) -> (Verdict, Box<[Place]>) {
+    pub(crate) fn charge(&mut self, rule: &Rule, now_us: u64, cost: u64) -> (Verdict, Box<[Place]>) {
         let places =
             self.states.iter_mut().zip(rule.limits()).map(|(state, limit)| state.charge(limit, now_us, cost));
         let places = places.collect();
@@ -89,7 +87,7 @@ impl KeyState {
     }
 
     /// Charges `units` that were spent above an admission's cost.
-    pub fn charge_excess(&mut self, now_us: u64, units: u64) {
+    pub(crate) fn charge_excess(&mut self, now_us: u64, units: u64) {
         for state in &mut self.states {
             let limit = *state.limit();
             state.charge_excess(&limit, now_us, units);
@@ -98,7 +96,7 @@ impl KeyState {
 
     /// Takes back up to `units` of the charge that stands at `places`; says how many at most, as short
     /// windows may have forgotten what long ones remember.
-    pub fn refund(&mut self, now_us: u64, places: &[Place], units: u64) -> u64 {
+    pub(crate) fn refund(&mut self, now_us: u64, places: &[Place], units: u64) -> u64 {
         let given = self.states.iter_mut().map(|state| {
             let place = places.iter().find(|place| state.limit().keeps_state_of(&place.limit));
             place.map_or(0, |place| state.refund(now_us, place, units))
@@ -107,7 +105,7 @@ impl KeyState {
     }
 
     /// Takes back up to `units` from the oldest charges of every limit; says how many at most.
-    pub fn credit(&mut self, rule: &Rule, now_us: u64, units: u64) -> u64 {
+    pub(crate) fn credit(&mut self, rule: &Rule, now_us: u64, units: u64) -> u64 {
         let given = self
             .states
             .iter_mut()
@@ -117,7 +115,7 @@ impl KeyState {
     }
 
     /// What is used of every limit of `rule`, for which the state is aligned.
-    pub fn usages_under(&self, rule: &Rule, now_us: u64) -> impl Iterator<Item = (Limit, Usage)> {
+    pub(crate) fn usages_under(&self, rule: &Rule, now_us: u64) -> impl Iterator<Item = (Limit, Usage)> {
         let limits = self.states.iter().zip(rule.limits());
         limits.map(move |(state, limit)| (*limit, state.usage(limit, now_us)))
     }

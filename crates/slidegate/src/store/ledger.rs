@@ -1,67 +1,87 @@
-//! What must be remembered of receipts: which were spent, and which states were reset.
-//!
-//! A record per refund and per reset, none per admission, each kept until it cannot matter any more.
+//! Which receipts were spent: a record per refund, none per admission, each kept until its receipt has
+//! expired.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::algorithm::State;
 use crate::receipt::{Receipt, ReceiptError, ReceiptId};
 
-/// Most records of each kind.
+/// Most records.
 const RECORDS_MAX: usize = 1 << 20;
 
-/// Records of spent receipts and of resets.
+/// Records of spent receipts.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    /// When the record may be forgotten, by receipt.
-    spent: HashMap<ReceiptId, u64>,
-    /// When the reset was, and when it may be forgotten, by rule and key.
-    resets: HashMap<(Box<str>, Box<str>), (u64, u64)>,
+    spent: HashSet<ReceiptId>,
+    by_expiry: BTreeSet<(u64, ReceiptId)>,
+    /// The latest time it was told. Records up to here are forgotten, so their receipts stay expired,
+    /// even if the clock is set back.
+    latest_us: u64,
 }
 
 impl Ledger {
-    pub(super) fn is_spent(&self, id: ReceiptId) -> bool {
-        self.spent.contains_key(&id)
+    /// Whether the receipt may still be used at `now_us`: it was not spent and has not expired.
+    pub(super) fn accepts(&mut self, now_us: u64, receipt: &Receipt) -> bool {
+        self.latest_us = self.latest_us.max(now_us);
+        while let Some(&(expired_us, id)) = self.by_expiry.first() {
+            if expired_us > self.latest_us {
+                break;
+            }
+            self.by_expiry.pop_first();
+            self.spent.remove(&id);
+        }
+        !self.spent.contains(&receipt.id()) && expires_us(receipt) > self.latest_us
     }
 
     /// Makes sure that one more receipt can be recorded.
-    pub(super) fn make_room_for_receipt(&mut self, now_us: u64) -> Result<(), ReceiptError> {
-        if self.spent.len() >= RECORDS_MAX {
-            self.spent.retain(|_, expires_us| *expires_us > now_us);
-        }
+    pub(super) fn make_room(&self) -> Result<(), ReceiptError> {
         let records = self.spent.len();
         if records < RECORDS_MAX { Ok(()) } else { Err(ReceiptError::RecordsFull { records }) }
     }
 
     pub(super) fn spend(&mut self, receipt: &Receipt) {
-        self.spent.insert(receipt.id(), expires_us(receipt));
-    }
-
-    /// Makes sure that one more reset can be recorded.
-    pub(super) fn make_room_for_reset(&mut self, now_us: u64) -> Result<(), ReceiptError> {
-        if self.resets.len() >= RECORDS_MAX {
-            self.resets.retain(|_, (_, expires_us)| *expires_us > now_us);
-        }
-        let records = self.resets.len();
-        if records < RECORDS_MAX { Ok(()) } else { Err(ReceiptError::ResetsFull { records }) }
-    }
-
-    pub(super) fn record_reset(&mut self, rule: &str, key: &str, now_us: u64, expires_us: u64) {
-        // The clock may have been set back since an earlier reset, which still voids what came before it.
-        let record = self.resets.entry((rule.into(), key.into())).or_default();
-        *record = (record.0.max(now_us), record.1.max(expires_us));
-    }
-
-    /// Whether the state was reset at or after `at_us`, so that a charge of then stands in it no more.
-    pub(super) fn reset_since(&self, rule: &str, key: &str, at_us: u64) -> bool {
-        // The owned pair is made only where there are resets at all, which is rare.
-        !self.resets.is_empty()
-            && self.resets.get(&(rule.into(), key.into())).is_some_and(|(reset_us, _)| *reset_us >= at_us)
+        self.spent.insert(receipt.id());
+        self.by_expiry.insert((expires_us(receipt), receipt.id()));
     }
 }
 
 /// The instant from which none of a receipt's charges counts any more.
-pub(super) fn expires_us(receipt: &Receipt) -> u64 {
+fn expires_us(receipt: &Receipt) -> u64 {
     let places = receipt.charges().iter().flat_map(|charge| charge.places.iter());
     places.map(State::expires_us).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::receipt::{Place, Position, ReceiptCharge};
+    use crate::rule::{Algorithm, Decimal, Limit};
+
+    /// A receipt that expires ten seconds after `charged_us`.
+    fn receipt(id: u64, charged_us: u64) -> Receipt {
+        let limit = Limit::new("1/10s".parse().unwrap(), Decimal::ZERO, Algorithm::SlidingLog);
+        let place = Place { limit, generation: 0, position: Position::At(charged_us) };
+        let charge = ReceiptCharge { rule: "r".into(), key: "k".into(), cost: 1, places: [place].into() };
+        Receipt { id: ReceiptId(id.into()), store: 0, charges: [charge].into() }
+    }
+
+    #[test]
+    fn records_are_bounded_and_forgotten_when_they_expire() {
+        let mut ledger = Ledger::default();
+        for id in 0..RECORDS_MAX as u64 {
+            ledger.spend(&receipt(id, id));
+        }
+        assert_eq!(ledger.make_room(), Err(ReceiptError::RecordsFull { records: RECORDS_MAX }));
+        assert!(!ledger.accepts(10_000_000, &receipt(1, 1)), "still on record");
+        assert_eq!(ledger.make_room(), Ok(()), "the first has expired");
+        assert_eq!(ledger.spent.len(), RECORDS_MAX - 1);
+    }
+
+    #[test]
+    fn what_has_expired_once_stays_expired() {
+        let mut ledger = Ledger::default();
+        ledger.spend(&receipt(1, 5));
+        assert!(ledger.accepts(20_000_000, &receipt(2, 15_000_000)), "the clock leaps ahead");
+        assert!(!ledger.accepts(6, &receipt(1, 5)), "and is set back: its record is gone, so it is refused");
+    }
 }

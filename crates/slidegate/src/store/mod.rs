@@ -6,6 +6,7 @@
 mod key_state;
 mod ledger;
 mod map;
+mod returns;
 
 pub use key_state::KeyState;
 pub use map::{LimitUsage, MapStore, Outcome};

@@ -19,7 +19,7 @@ pub fn run(seed: u64, algorithm: Algorithm, steps: usize, coverage: &mut Coverag
         store: MapStore::new(),
         model: ModelStore::new(),
         receipts: Vec::new(),
-        resets_us: Vec::new(),
+        resets: Vec::new(),
         coverage,
         before_us: 0,
     };
@@ -39,7 +39,8 @@ struct Run<'a> {
     store: MapStore,
     model: ModelStore,
     receipts: Vec<(Receipt, ModelReceipt)>,
-    resets_us: Vec<(String, String, u64)>,
+    /// Rule, key, and how many receipts had been issued then.
+    resets: Vec<(String, String, usize)>,
     coverage: &'a mut Coverage,
     before_us: u64,
 }
@@ -54,10 +55,8 @@ impl Run<'_> {
             Operation::Settle { receipt, actual } => self.settle(now_us, *receipt, *actual, rules_before)?,
             Operation::Credit(ask) => {
                 let rule = &rules_before[ask.rule];
-                let real = self
-                    .store
-                    .credit(now_us, &charge(rules_before, *ask))
-                    .map_err(|error| error.to_string())?;
+                let credited = self.store.credit(now_us, rule, key_of(KEYS[ask.key]), ask.cost);
+                let real = credited.map_err(|error| error.to_string())?;
                 same(&real, &self.model.credit(now_us, rule, KEYS[ask.key], ask.cost))?;
                 if real.applied {
                     self.coverage.count(rule.algorithm(), Event::Credited);
@@ -65,15 +64,16 @@ impl Run<'_> {
             }
             Operation::Reset { rule, key } => {
                 let (rule, key) = (&rules_before[*rule], KEYS[*key]);
-                let real = self.store.reset(now_us, rule, key_of(key)).map_err(|error| error.to_string())?;
+                let real = self.store.reset(now_us, rule, key_of(key));
                 same(&real, &self.model.reset(now_us, rule, key))?;
-                self.resets_us.push((rule.name().to_owned(), key.to_owned(), now_us));
+                self.resets.push((rule.name().to_owned(), key.to_owned(), self.receipts.len()));
                 self.coverage.count(rule.algorithm(), Event::Reset);
             }
             Operation::Inspect { rule, key } => {
                 self.inspect(now_us, &rules_before[*rule], KEYS[*key])?;
                 self.coverage.count(rules_before[*rule].algorithm(), Event::Inspected);
             }
+            Operation::Sweep => same(&self.store.sweep(now_us), &self.model.sweep(now_us))?,
             Operation::Change { rule, changed } => {
                 self.store.change(now_us, changed);
                 self.model.change(now_us, changed);
@@ -140,10 +140,10 @@ impl Run<'_> {
         let event = if real.applied { Event::Refunded } else { Event::RefundedInVain };
         self.count_receipt(&receipt, rules, event);
         for charge in receipt.charges() {
-            let reset = |(rule, key, at_us): &(String, String, u64)| {
-                rule == charge.rule() && key == charge.key() && *at_us >= receipt.at_us
+            let reset = |(rule, key, issued): &(String, String, usize)| {
+                rule == charge.rule() && key == charge.key() && index < *issued
             };
-            if self.resets_us.iter().any(reset) {
+            if self.resets.iter().any(reset) {
                 self.count_receipt(&receipt, rules, Event::RefundedAfterReset);
             }
         }

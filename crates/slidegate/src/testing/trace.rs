@@ -48,6 +48,7 @@ pub enum Operation {
     Credit(Ask),
     Reset { rule: usize, key: usize },
     Inspect { rule: usize, key: usize },
+    Sweep,
     Change { rule: usize, changed: Rule },
 }
 
@@ -108,6 +109,7 @@ impl Trace {
             }
             88..90 => Operation::Reset { rule: self.rule(), key: self.key() },
             90..94 => self.change(),
+            94 => Operation::Sweep,
             _ => Operation::Inspect { rule: self.rule(), key: self.key() },
         };
         Step { at_us: self.now_us, operation }
@@ -190,7 +192,7 @@ impl Trace {
             0..3 => Operation::Refund { receipt },
             3 => Operation::Settle { receipt, actual: self.rng.below(cost) },
             4 => Operation::Settle { receipt, actual: cost },
-            _ => Operation::Settle { receipt, actual: cost + self.rng.between(1, 2 * cost) },
+            _ => Operation::Settle { receipt, actual: cost + self.rng.between(1, 16 * cost) },
         }
     }
 

@@ -5,33 +5,24 @@ use super::book::Book;
 use super::single::ModelPlace;
 use crate::rule::Limit;
 
-/// The backlog as the instant at which it is gone, in exact fractions of a microsecond.
-///
-/// One unit is W parts, one microsecond drains `drain` parts, so the end is a whole number of `1/drain`
-/// microseconds. It is a fixed point of time: a clock that is set back finds a larger backlog.
-#[derive(Debug, Clone)]
+/// The backlog at an instant, in parts of which W make a unit and `drain` leave in a microsecond.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Gcra {
-    /// The end of the occupied stretch, times `drain`.
-    end: u128,
-    /// Parts that drain in a microsecond: the limit at the last charge, credit or change.
+    /// When it was last charged, credited or changed.
+    as_of_us: u128,
+    /// What was occupied then.
+    backlog: u128,
+    /// Parts that drain in a microsecond: the limit at that time.
     drain: u128,
     /// Units taken out of the line so far; a charge's stretch is taken to have moved by all that was taken
     /// out after it.
     given_back: u128,
 }
 
-impl Default for Gcra {
-    /// Nothing to drain: any speed will do.
-    fn default() -> Self {
-        Self { end: 0, drain: 1, given_back: 0 }
-    }
-}
-
 impl Gcra {
-    /// The backlog at `at_us`, in parts of which W make a unit.
+    /// The backlog at `at_us`, which is not earlier than what it remembers.
     fn backlog(&self, at_us: u128) -> u128 {
-        // Saturates only for instants past the end of any backlog that u64 can name.
-        self.end.saturating_sub(at_us.saturating_mul(self.drain))
+        self.backlog.saturating_sub((at_us - self.as_of_us).saturating_mul(self.drain))
     }
 
     /// Makes the backlog at `at_us` so many parts, draining by `limit` from there on.
@@ -40,10 +31,7 @@ impl Gcra {
             // Stretches that drained at another speed are not refunded: all of them count as moved out.
             self.given_back += self.backlog(at_us).div_ceil(limit.window_us().into());
         }
-        self.drain = limit.units().into();
-        // What is empty occupies nothing, however far the clock is set back; no line outlasts the clock.
-        let end_max = u128::from(u64::MAX) * self.drain;
-        self.end = if backlog == 0 { 0 } else { end_max.min(at_us * self.drain + backlog) };
+        *self = Self { as_of_us: at_us, backlog, drain: limit.units().into(), given_back: self.given_back };
     }
 }
 
@@ -53,7 +41,7 @@ impl Book for Gcra {
     }
 
     fn remembers_us(&self, _limit: &Limit) -> u128 {
-        0
+        self.as_of_us
     }
 
     fn in_use(&self, limit: &Limit, at_us: u128) -> Amount {
@@ -63,7 +51,7 @@ impl Book for Gcra {
     fn charge(&mut self, limit: &Limit, at_us: u128, cost: u128) -> u128 {
         let backlog = self.backlog(at_us) + cost * u128::from(limit.window_us());
         self.set(limit, at_us, backlog);
-        self.end
+        at_us * self.drain + backlog
     }
 
     fn refund(&mut self, limit: &Limit, at_us: u128, place: &ModelPlace, units: u128) -> u128 {
@@ -113,7 +101,7 @@ mod tests {
     #[test]
     fn the_backlog_drains_by_the_limit_per_window() {
         let limit = limit("3/1s", Algorithm::Gcra);
-        let mut model = Model::new(limit);
+        let mut model = Model::new(limit, 0);
         let place = model.charge(&limit, 100, 3);
         assert_eq!(Model::expires_us(&place), 100 + SECOND_US);
         // One unit drains in 333,333 1/3 us.
@@ -128,7 +116,7 @@ mod tests {
     #[test]
     fn a_refund_gives_back_what_has_not_drained() {
         let limit = limit("10/10s", Algorithm::Gcra);
-        let mut model = Model::new(limit);
+        let mut model = Model::new(limit, 0);
         let first = model.charge(&limit, 0, 4);
         let second = model.charge(&limit, 0, 4);
         // At 2.5 s the first stretch goes on for 1.5 s, the second ends at 8 s.
@@ -141,7 +129,7 @@ mod tests {
     #[test]
     fn a_credit_shortens_the_stretch() {
         let limit = limit("10/10s", Algorithm::Gcra);
-        let mut model = Model::new(limit);
+        let mut model = Model::new(limit, 0);
         model.charge(&limit, 0, 4);
         assert_eq!(model.credit(&limit, 1_500_000, 1), 1);
         assert_eq!(model.usage(&limit, 1_500_000), Usage { used: 2, reset_after_us: 1_500_000 });
@@ -150,18 +138,19 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_does_not_move_the_end() {
+    fn time_stands_still_when_the_clock_is_set_back() {
         let limit = limit("10/10s", Algorithm::Gcra);
-        let mut model = Model::new(limit);
+        let mut model = Model::new(limit, 0);
         model.charge(&limit, 20 * SECOND_US, 4);
-        assert_eq!(model.usage(&limit, 19 * SECOND_US), Usage { used: 5, reset_after_us: 5 * SECOND_US });
-        assert_eq!(model.decide(&limit, 19 * SECOND_US, 6).retry_after_us, SECOND_US);
+        assert_eq!(model.usage(&limit, 19 * SECOND_US), Usage { used: 4, reset_after_us: 5 * SECOND_US });
+        assert_eq!(model.decide(&limit, 19 * SECOND_US, 6).retry_after_us, 0);
+        assert_eq!(model.decide(&limit, 19 * SECOND_US, 7).retry_after_us, 2 * SECOND_US);
     }
 
     #[test]
     fn another_limit_keeps_the_units_and_drains_anew() {
         let (slow, fast) = (limit("10/10s", Algorithm::Gcra), limit("20/10s", Algorithm::Gcra));
-        let mut model = Model::new(slow);
+        let mut model = Model::new(slow, 0);
         let place = model.charge(&slow, 0, 6);
         let ruling = model.decide(&fast, 2 * SECOND_US, 20);
         assert_eq!(ruling.retry_after_us, 4 * SECOND_US, "until it is changed it drains as it did");

@@ -13,29 +13,34 @@ pub(super) struct Keyed {
 
 impl Keyed {
     /// The state of a key that was never seen.
-    pub(super) fn new(limits: &[Limit]) -> Self {
-        Self { models: limits.iter().copied().map(Model::new).collect() }
+    pub(super) fn new(limits: &[Limit], id: u64) -> Self {
+        Self { models: limits.iter().map(|&limit| Model::new(limit, id)).collect() }
     }
 
     /// What becomes of it when the limits become `limits` at `now_us`: each goes on with the state of its
-    /// own geometry; one that has none starts with the largest use of all, stamped now.
-    pub(super) fn changed(&self, limits: &[Limit], now_us: u64) -> Self {
-        let used = self.used_max(now_us);
-        let follow = |limit: &Limit| {
-            let older = self.models.iter().find(|model| limit.keeps_state_of(model.limit()));
-            older.map_or_else(
-                || Model::begun(*limit, now_us, used),
-                |model| model.clone().changed(limit, now_us),
-            )
-        };
-        Self { models: limits.iter().map(follow).collect() }
+    /// own geometry; one that has none begins with the largest use of all, stamped now.
+    pub(super) fn changed(&self, limits: &[Limit], id: u64, now_us: u64) -> Self {
+        let models = self.followed(limits, id, now_us).models;
+        let models = models.into_iter().zip(limits).map(|(model, limit)| model.changed(limit, now_us));
+        Self { models: models.collect() }
     }
 
-    /// Itself if every limit finds its own geometry in its place, otherwise as [`Keyed::changed`].
-    pub(super) fn aligned(&self, limits: &[Limit], now_us: u64) -> Self {
+    /// Itself if every limit finds its own geometry in its place; otherwise a limit that has none begins
+    /// with the largest use of all at the last charge, stamped then.
+    pub(super) fn aligned(&self, limits: &[Limit], id: u64) -> Self {
         let fits = limits.len() == self.models.len()
             && limits.iter().zip(&self.models).all(|(limit, model)| limit.keeps_state_of(model.limit()));
-        if fits { self.clone() } else { self.changed(limits, now_us) }
+        let charged_us = self.models.iter().map(Model::charged_us).max().unwrap_or(0);
+        if fits { self.clone() } else { self.followed(limits, id, charged_us) }
+    }
+
+    fn followed(&self, limits: &[Limit], id: u64, at_us: u64) -> Self {
+        let used = self.used_max(at_us);
+        let follow = |limit: &Limit| {
+            let older = self.models.iter().find(|model| limit.keeps_state_of(model.limit()));
+            older.cloned().unwrap_or_else(|| Model::begun(*limit, id, at_us, used))
+        };
+        Self { models: limits.iter().map(follow).collect() }
     }
 
     /// What the rule of `ask` says to its cost; its limits fit.
@@ -117,11 +122,11 @@ mod tests {
     #[test]
     fn each_limit_goes_on_with_its_own_geometry() {
         let of = |rate: &str| limit(rate, Algorithm::SlidingLog);
-        let mut keyed = Keyed::new(&[of("5/1s"), of("60/30s")]);
+        let mut keyed = Keyed::new(&[of("5/1s"), of("60/30s")], 0);
         keyed.charge(&[of("5/1s"), of("60/30s")], 0, 4);
         keyed.charge(&[of("5/1s"), of("60/30s")], 2 * SECOND_US, 3);
         let limits = [of("90/30s"), of("100/5m")];
-        let changed = keyed.changed(&limits, 10 * SECOND_US);
+        let changed = keyed.changed(&limits, 1, 10 * SECOND_US);
         let usages: Vec<Usage> = limits
             .iter()
             .zip(changed.models())

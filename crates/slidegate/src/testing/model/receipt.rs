@@ -10,8 +10,6 @@ pub(super) type Name = (String, String);
 pub struct ModelReceipt {
     /// Which admission of the store it is.
     pub(super) id: u64,
-    /// When it was admitted, by the clock.
-    pub(super) at_us: u64,
     /// What was charged: one entry per state.
     pub(super) charges: Vec<ReceiptCharge>,
 }

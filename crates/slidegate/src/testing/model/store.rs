@@ -4,7 +4,7 @@ use super::answer::{ModelDecision, ModelVerdict};
 use super::keyed::Keyed;
 use super::receipt::{ModelReceipt, Name, ReceiptCharge};
 use crate::algorithm::Usage;
-use crate::charge::{Admission, Charge};
+use crate::charge::Admission;
 use crate::receipt::Applied;
 use crate::rule::{Limit, Rule};
 
@@ -12,9 +12,12 @@ use crate::rule::{Limit, Rule};
 #[derive(Debug, Clone, Default)]
 pub struct ModelStore {
     states: Vec<(Name, Keyed)>,
-    resets: Vec<(Name, u64)>,
+    /// How many states were begun.
+    begun: u64,
     receipts: u64,
     spent: Vec<u64>,
+    /// The latest time at which a receipt was presented: what had expired then stays expired.
+    latest_us: u64,
 }
 
 impl ModelStore {
@@ -40,7 +43,8 @@ impl ModelStore {
         let mut charges = Vec::new();
         for (ask, verdict) in admission.asks().iter().zip(&mut verdicts) {
             if verdict.allowed {
-                let mut keyed = self.asked(now_us, ask);
+                self.begun += 1;
+                let mut keyed = self.current(ask.rule, ask.key.as_str());
                 let places = keyed.charge(ask.rule.limits(), now_us, ask.cost);
                 *verdict = keyed.admitted(now_us, ask.rule);
                 self.put(&name(ask.rule, ask.key.as_str()), keyed);
@@ -52,7 +56,7 @@ impl ModelStore {
             }
         }
         self.receipts += 1;
-        let receipt = ModelReceipt { id: self.receipts, at_us: now_us, charges };
+        let receipt = ModelReceipt { id: self.receipts, charges };
         (decision(admission, &verdicts), (!receipt.charges.is_empty()).then_some(receipt))
     }
 
@@ -76,7 +80,9 @@ impl ModelStore {
         let excess = actual - cost;
         for charge in receipt.charges.iter().filter(|_| excess > 0) {
             let limits: Vec<Limit> = charge.places.iter().map(|place| place.limit).collect();
-            let mut keyed = self.get(&charge.name).cloned().unwrap_or_else(|| Keyed::new(&limits));
+            self.begun += 1;
+            let known = self.get(&charge.name).cloned();
+            let mut keyed = known.unwrap_or_else(|| Keyed::new(&limits, self.begun));
             keyed.charge_excess(now_us, excess);
             self.put(&charge.name, keyed);
         }
@@ -85,10 +91,11 @@ impl ModelStore {
 
     /// Gives back units, oldest first.
     pub fn credit(&mut self, now_us: u64, rule: &Rule, key: &str, units: u64) -> Applied {
+        self.begun += 1;
         let Some(keyed) = self.get(&name(rule, key)) else {
             return Applied::default();
         };
-        let mut keyed = keyed.aligned(rule.limits(), now_us);
+        let mut keyed = keyed.aligned(rule.limits(), self.begun);
         let units = keyed.credit(rule.limits(), now_us, units);
         self.put(&name(rule, key), keyed);
         Applied { applied: units > 0, units }
@@ -98,25 +105,32 @@ impl ModelStore {
     pub fn reset(&mut self, now_us: u64, rule: &Rule, key: &str) -> Applied {
         let name = name(rule, key);
         let Some(keyed) = self.get(&name) else { return Applied::default() };
-        let units = keyed.aligned(rule.limits(), now_us).used_max(now_us);
+        let units = keyed.used_max(now_us);
         self.states.retain(|(other, _)| *other != name);
-        self.resets.push((name, now_us));
         Applied { applied: units > 0, units }
     }
 
     /// What is used of every limit of the rule.
     #[must_use]
     pub fn inspect(&self, now_us: u64, rule: &Rule, key: &str) -> Vec<(Limit, Usage)> {
-        let keyed = self.current(now_us, rule, key);
+        let keyed = self.current(rule, key);
         let limits = rule.limits().iter().zip(keyed.models());
         limits.map(|(limit, model)| (*limit, model.usage(limit, now_us))).collect()
     }
 
     /// Changes a rule live: every state of its name goes on under the new limits.
     pub fn change(&mut self, now_us: u64, rule: &Rule) {
+        self.begun += 1;
         for (_, keyed) in self.states.iter_mut().filter(|((of_rule, _), _)| of_rule == rule.name()) {
-            *keyed = keyed.changed(rule.limits(), now_us);
+            *keyed = keyed.changed(rule.limits(), self.begun, now_us);
         }
+    }
+
+    /// Forgets every state of which nothing is used; says how many.
+    pub fn sweep(&mut self, now_us: u64) -> usize {
+        let before = self.states.len();
+        self.states.retain(|(_, keyed)| keyed.used_max(now_us) > 0);
+        before - self.states.len()
     }
 
     fn get(&self, name: &Name) -> Option<&Keyed> {
@@ -129,22 +143,21 @@ impl ModelStore {
     }
 
     /// The state as `rule` sees it, whether or not the store has it.
-    fn current(&self, now_us: u64, rule: &Rule, key: &str) -> Keyed {
+    fn current(&self, rule: &Rule, key: &str) -> Keyed {
         let keyed = self.get(&name(rule, key));
-        keyed.map_or_else(|| Keyed::new(rule.limits()), |keyed| keyed.aligned(rule.limits(), now_us))
-    }
-
-    fn asked(&self, now_us: u64, ask: &Charge<'_>) -> Keyed {
-        self.current(now_us, ask.rule, ask.key.as_str())
+        let fresh = || Keyed::new(rule.limits(), self.begun);
+        keyed.map_or_else(fresh, |keyed| keyed.aligned(rule.limits(), self.begun))
     }
 
     fn verdicts(&self, now_us: u64, admission: &Admission<'_>) -> Vec<ModelVerdict> {
-        admission.asks().iter().map(|ask| self.asked(now_us, ask).decide(now_us, ask)).collect()
+        let asks = admission.asks().iter();
+        asks.map(|ask| self.current(ask.rule, ask.key.as_str()).decide(now_us, ask)).collect()
     }
 
     /// Marks the receipt as spent, unless it was or has expired; says whether it may still be used.
     fn spend(&mut self, now_us: u64, receipt: &ModelReceipt) -> bool {
-        if self.spent.contains(&receipt.id) || now_us >= receipt.expires_us() {
+        self.latest_us = self.latest_us.max(now_us);
+        if self.spent.contains(&receipt.id) || self.latest_us >= receipt.expires_us() {
             return false;
         }
         self.spent.push(receipt.id);
@@ -154,10 +167,8 @@ impl ModelStore {
     fn give_back(&mut self, now_us: u64, receipt: &ModelReceipt, units_of: impl Fn(u64) -> u64) -> Applied {
         let mut units = 0;
         for charge in &receipt.charges {
-            let was_reset =
-                self.resets.iter().any(|(name, at_us)| *name == charge.name && *at_us >= receipt.at_us);
             let state = self.states.iter_mut().find(|(name, _)| *name == charge.name);
-            if let Some((_, keyed)) = state.filter(|_| !was_reset) {
+            if let Some((_, keyed)) = state {
                 units += keyed.refund(now_us, &charge.places, units_of(charge.cost));
             }
         }

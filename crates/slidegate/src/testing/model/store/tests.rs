@@ -2,6 +2,7 @@
 
 use super::super::samples::SECOND_US;
 use super::*;
+use crate::charge::Charge;
 use crate::charge::ChargeError;
 use crate::key::Key;
 use crate::rule::Algorithm;
@@ -146,8 +147,8 @@ fn a_live_change_is_made_at_once_or_when_it_is_met() {
     assert_eq!(store.inspect(SECOND_US, &new, "a")[0].1, Usage { used: 4, reset_after_us: 59_500_000 });
     assert_eq!(store.refund(SECOND_US - 1, &receipt.unwrap()), NOTHING, "of another geometry");
     let ask = admission(&[(&new, "a", 6)]);
-    assert_eq!(untold.peek(500_000, &ask).retry_after_us, 60 * SECOND_US);
-    assert_eq!(untold.peek(SECOND_US, &ask).retry_after_us, 0, "nothing was stored by asking");
+    assert_eq!(untold.peek(500_000, &ask).retry_after_us, 59_500_000, "counted from the last charge");
+    assert_eq!(untold.peek(SECOND_US, &ask).retry_after_us, 59 * SECOND_US, "whoever looks, and when");
     untold.check(500_000, &admission(&[(&new, "a", 1)]));
     assert_eq!(untold.inspect(SECOND_US, &new, "a")[0].1.used, 5);
 }

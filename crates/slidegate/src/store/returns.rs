@@ -1,0 +1,112 @@
+//! What receipts are good for: taking an admission back, and settling it.
+
+use super::map::MapStore;
+use crate::receipt::{Applied, Receipt, ReceiptCharge, ReceiptError};
+
+/// A settlement may charge at most so many limits above the cost.
+const EXCESS_LIMITS_MAX: u64 = 16;
+
+impl MapStore {
+    /// Takes back a whole admission. A receipt works once; later, or when its charges have expired,
+    /// nothing is applied.
+    ///
+    /// ```
+    /// use slidegate::store::MapStore;
+    /// use slidegate::{Admission, Charge, Key, Rule};
+    ///
+    /// let api = Rule::builder("api").limit("10/1m".parse()?).build()?;
+    /// let request = Admission::new(&[Charge { rule: &api, key: Key::new("alice")?, cost: 3 }])?;
+    /// let mut store = MapStore::new();
+    ///
+    /// let receipt = store.check(1_000, &request).receipt.expect("an admission has a receipt");
+    /// assert_eq!(store.refund(2_000, &receipt)?.units, 3);
+    /// assert!(!store.refund(2_000, &receipt)?.applied);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn refund(&mut self, now_us: u64, receipt: &Receipt) -> Result<Applied, ReceiptError> {
+        self.spend(now_us, receipt, |store| {
+            let given = receipt.charges().iter().map(|charge| store.give_back(now_us, charge, charge.cost));
+            let units = given.sum();
+            Ok(Applied { applied: units > 0, units })
+        })
+    }
+
+    /// Replaces the cost of an admission by what was really spent: less is refunded, more is charged
+    /// now, unconditionally, because the work is done. After the receipt has expired nothing is applied:
+    /// what was spent beyond it then is a new request.
+    ///
+    /// ```
+    /// use slidegate::store::MapStore;
+    /// use slidegate::{Admission, Charge, Key, Rule};
+    ///
+    /// let tokens = Rule::builder("tokens").limit("1000/1m".parse()?).build()?;
+    /// let guess = Admission::new(&[Charge { rule: &tokens, key: Key::new("alice")?, cost: 500 }])?;
+    /// let mut store = MapStore::new();
+    ///
+    /// let receipt = store.check(1_000, &guess).receipt.expect("an admission has a receipt");
+    /// assert_eq!(store.settle(2_000, &receipt, 120)?.units, 380);
+    /// assert_eq!(store.peek(2_000, &guess).used(), 120);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn settle(&mut self, now_us: u64, receipt: &Receipt, actual: u64) -> Result<Applied, ReceiptError> {
+        self.spend(now_us, receipt, |store| {
+            let cost = settled_cost(receipt, actual)?;
+            let moved = receipt.charges().iter().map(|charge| match actual.checked_sub(cost) {
+                Some(0) => 0,
+                Some(excess) => store.charge_excess(now_us, charge, excess),
+                None => store.give_back(now_us, charge, cost - actual),
+            });
+            let units = moved.sum();
+            Ok(Applied { applied: units > 0 || actual == cost, units })
+        })
+    }
+
+    /// Runs `act` if the receipt is ours, unspent and alive, and records it as spent if that succeeds.
+    fn spend(
+        &mut self,
+        now_us: u64,
+        receipt: &Receipt,
+        act: impl FnOnce(&mut Self) -> Result<Applied, ReceiptError>,
+    ) -> Result<Applied, ReceiptError> {
+        if receipt.store != self.id {
+            return Err(ReceiptError::Foreign);
+        }
+        if !self.ledger.accepts(now_us, receipt) {
+            return Ok(Applied::default());
+        }
+        self.ledger.make_room()?;
+        let applied = act(self)?;
+        self.ledger.spend(receipt);
+        Ok(applied)
+    }
+
+    /// Lowers what a charge left behind by up to `units`.
+    fn give_back(&mut self, now_us: u64, charge: &ReceiptCharge, units: u64) -> u64 {
+        let state = self.state_mut(charge.rule(), charge.key());
+        state.map_or(0, |state| state.refund(now_us, &charge.places, units))
+    }
+
+    fn charge_excess(&mut self, now_us: u64, charge: &ReceiptCharge, units: u64) -> u64 {
+        let limits = charge.places.iter().map(|place| place.limit);
+        self.state_or_new(&charge.rule, charge.key(), limits).charge_excess(now_us, units);
+        units
+    }
+}
+
+/// The cost that all charges of a receipt have, if it can be settled for `actual`.
+fn settled_cost(receipt: &Receipt, actual: u64) -> Result<u64, ReceiptError> {
+    let mut cost = None;
+    for charge in receipt.charges() {
+        let first = *cost.get_or_insert(charge.cost);
+        if charge.cost != first {
+            return Err(ReceiptError::UnequalCosts { first, second: charge.cost });
+        }
+        let limits = charge.places.iter().map(|place| place.limit.units());
+        let excess_max = EXCESS_LIMITS_MAX * limits.min().expect("a rule has at least one limit");
+        let excess = actual.saturating_sub(charge.cost);
+        if excess > excess_max {
+            return Err(ReceiptError::Excess { rule: charge.rule().to_owned(), excess, excess_max });
+        }
+    }
+    Ok(cost.expect("a receipt has at least one charge"))
+}
