@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::config::Config;
 use crate::replay::{self, ReplayError, Session, Summary};
-use crate::service::{Rules, StoreUrl};
+use crate::service::{Rules, StoreUrl, escaped};
 
 /// Execute a trace, each line at exactly its time, and print every answer
 ///
@@ -59,7 +59,8 @@ Operations, each with "at_us":
 peek decides without charging. A rule is a name from the configuration, or
 inline: {"limit":5,"window":"60s","algorithm":"sliding-log"}. Algorithms are
 sliding-log, compact-log ("entries"), sliding-buckets ("buckets", "edge"),
-sliding-counter, fixed-window and gcra.
+sliding-counter, fixed-window and gcra. A configuration forbids inline rules
+unless it says inline_rules: true.
 
 A line that cannot be executed changes nothing and is answered
 {"line":3,"error":KIND,"message":..}. Exit status: 0 if every line was executed
@@ -89,7 +90,8 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
 
 fn open(path: &Path, err: &mut impl Write) -> Result<Box<dyn Read>> {
     if path.as_os_str() != "-" {
-        let file = File::open(path).with_context(|| format!("cannot open the trace {}", path.display()))?;
+        let file = File::open(path)
+            .with_context(|| format!("cannot open the trace {}", escaped(&path.display().to_string())))?;
         return Ok(Box::new(file));
     }
     if io::stdin().is_terminal() {

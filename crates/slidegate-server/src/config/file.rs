@@ -8,18 +8,19 @@ use serde_saphyr::Spanned;
 use slidegate::Rule;
 
 use super::mistake::{ConfigError, Mistake};
-use super::node::{self, Node, Value};
-use super::rule;
-use crate::service::{Rules, StoreUrl, did_you_mean};
+use super::node::{Node, Value};
+use super::{rule, scalar, yaml};
+use crate::service::{Rules, StoreUrl, did_you_mean, shown};
 
 /// Largest configuration file.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// What the fields at the top are called.
-const FIELDS: [&str; 2] = ["rules", "store"];
+const FIELDS: [&str; 3] = ["rules", "store", "inline_rules"];
 /// Fields that are promised, but that this version cannot keep.
-const FIELDS_LATER: [&str; 2] = ["inline_rules", "rate-limiter"];
+const FIELDS_LATER: [&str; 1] = ["rate-limiter"];
 
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 const EXAMPLE: &str = "write for example `rules: { api: { limit: 60/1m } }`";
 
 /// A configuration that holds no mistake.
@@ -40,14 +41,15 @@ impl Config {
 
     /// Reads the text of a file.
     pub(crate) fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
-        let root = node::parse(text).map_err(|mistake| ConfigError::new(file, vec![mistake]))?;
+        let root = yaml::parse(text).map_err(|mistake| ConfigError::new(file, vec![mistake]))?;
         let mut mistakes = Vec::new();
-        let (rules, store) = read_root(&root, &mut mistakes);
-        if mistakes.is_empty() {
-            Ok(Self { file: file.to_owned(), rules: rules.into_iter().collect(), store })
-        } else {
-            Err(ConfigError::new(file, mistakes))
+        let Root { rules, store, inline_rules } = read_root(&root, &mut mistakes);
+        if !mistakes.is_empty() {
+            return Err(ConfigError::new(file, mistakes));
         }
+        let rules: Rules = rules.into_iter().collect();
+        let rules = if inline_rules { rules } else { rules.forbidding_inline(file) };
+        Ok(Self { file: file.to_owned(), rules, store })
     }
 
     /// The rules.
@@ -62,7 +64,7 @@ impl Config {
         };
         store.value.parse().map_err(|error| {
             let text = format!("{error}; write `store: memory`, or override it with --store memory");
-            ConfigError::new(&self.file, vec![Mistake::at(store.referenced, text)])
+            ConfigError::new(&self.file, vec![Mistake::at(store.referenced, &text)])
         })
     }
 }
@@ -70,48 +72,65 @@ impl Config {
 fn read(path: &Path) -> Result<String, Mistake> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
-    read.map_err(|error| Mistake::of_file(format!("cannot be read: {error}; check the path")))?;
+    read.map_err(|error| Mistake::unreadable(&format!("cannot be read: {error}; check the path")))?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(Mistake::of_file(format!("has more than {FILE_BYTES_MAX} bytes; shorten it")));
+        return Err(Mistake::at_start(&format!("has more than {FILE_BYTES_MAX} bytes; shorten it")));
     }
-    String::from_utf8(bytes).map_err(|error| {
-        let offset = error.utf8_error().valid_up_to();
-        Mistake::of_file(format!("is not UTF-8 at byte {offset}; save it as UTF-8"))
-    })
+    // Without its byte order mark, so that columns are those of an editor.
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
+    match str::from_utf8(bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(error) => {
+            let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+            Err(Mistake::after(&before, "is not UTF-8; save it as UTF-8"))
+        }
+    }
 }
 
-fn read_root(root: &Node, mistakes: &mut Vec<Mistake>) -> (Vec<Rule>, Option<Spanned<String>>) {
+/// What stands at the top of a file.
+#[derive(Default)]
+struct Root {
+    rules: Vec<Rule>,
+    store: Option<Spanned<String>>,
+    inline_rules: bool,
+}
+
+fn read_root(root: &Node, mistakes: &mut Vec<Mistake>) -> Root {
+    let mut read = Root::default();
     let fields = match &root.value {
         Value::Map(fields) => fields,
         Value::Null => {
-            mistakes.push(Mistake::of_file(format!("is empty; {EXAMPLE}")));
-            return (Vec::new(), None);
+            mistakes.push(Mistake::at_start(&format!("is empty; {EXAMPLE}")));
+            return read;
         }
         other => {
             let text = format!("expected a mapping with `rules`, found {}; {EXAMPLE}", other.kind());
-            mistakes.push(Mistake::at(root.referenced, text));
-            return (Vec::new(), None);
+            mistakes.push(Mistake::at(root.referenced, &text));
+            return read;
         }
     };
-    let (mut rules, mut store) = (Vec::new(), None);
     for (name, node) in fields {
         match name.value.as_str() {
-            "rules" => rules = read_rules(node, mistakes),
-            "store" => store = read_store(node, mistakes),
+            "rules" => read.rules = read_rules(node, mistakes),
+            "store" => read.store = read_store(node, mistakes),
+            "inline_rules" => match scalar::boolean(node) {
+                Ok(allowed) => read.inline_rules = allowed,
+                Err(text) => mistakes.push(Mistake::at(node.referenced, &format!("inline_rules: {text}"))),
+            },
             later if FIELDS_LATER.contains(&later) => {
                 let text = format!("{later}: is not supported by this version; remove it");
-                mistakes.push(Mistake::at(name.referenced, text));
+                mistakes.push(Mistake::at(name.referenced, &text));
             }
             other => {
-                let text = format!("{other}: is not a field; {}", did_you_mean(other, FIELDS));
-                mistakes.push(Mistake::at(name.referenced, text));
+                let text = format!("{}: is not a field; {}", shown(other), did_you_mean(other, &FIELDS));
+                mistakes.push(Mistake::at(name.referenced, &text));
             }
         }
     }
     if !fields.iter().any(|(name, _)| name.value == "rules") {
-        mistakes.push(Mistake::of_file(format!("rules: is missing; {EXAMPLE}")));
+        mistakes.push(Mistake::at_start(&format!("rules: is missing; {EXAMPLE}")));
     }
-    (rules, store)
+    read
 }
 
 fn read_rules(node: &Node, mistakes: &mut Vec<Mistake>) -> Vec<Rule> {
@@ -122,7 +141,7 @@ fn read_rules(node: &Node, mistakes: &mut Vec<Mistake>) -> Vec<Rule> {
         other => {
             let found = if matches!(other, Value::Map(_)) { "none".to_owned() } else { other.kind() };
             let text = format!("rules: expected rules by name, found {found}; {EXAMPLE}");
-            mistakes.push(Mistake::at(node.referenced, text));
+            mistakes.push(Mistake::at(node.referenced, &text));
             Vec::new()
         }
     }
@@ -133,6 +152,6 @@ fn read_store(node: &Node, mistakes: &mut Vec<Mistake>) -> Option<Spanned<String
         return Some(Spanned::new(text.clone(), node.referenced, node.defined));
     }
     let text = format!("store: expected a text, found {}; write `store: memory`", node.value.kind());
-    mistakes.push(Mistake::at(node.referenced, text));
+    mistakes.push(Mistake::at(node.referenced, &text));
     None
 }

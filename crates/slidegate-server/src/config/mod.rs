@@ -1,6 +1,7 @@
 //! Rule files: YAML, in two stages.
 //!
-//! `node` is what was written, with the place of every value; `file` and `rule` say what it means.
+//! `yaml` reads the text into `node`s: what was written, with the place of every value. `file` and `rule`
+//! say what it means.
 //! All mistakes of a file are found at once, each with its place and the remedy.
 //!
 //! ```yaml
@@ -15,5 +16,7 @@ mod mistake;
 mod node;
 mod policy;
 mod rule;
+mod scalar;
+mod yaml;
 
 pub(crate) use file::Config;

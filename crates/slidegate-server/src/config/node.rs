@@ -6,10 +6,8 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::options::NonFiniteFloatPolicy;
-use serde_saphyr::{Error, Location, Spanned};
+use serde_saphyr::Spanned;
 
-use super::mistake::Mistake;
 use crate::service::shown;
 
 /// A value and its place.
@@ -22,11 +20,27 @@ pub(super) enum Value {
     Bool(bool),
     /// A whole number that is not negative.
     Whole(u64),
-    /// Any other number, as decimal digits that read back as the same number.
-    Number(String),
+    /// Any other number.
+    Number(Number),
     Text(String),
     List(Vec<Node>),
     Map(Vec<(Spanned<String>, Node)>),
+}
+
+/// A number that is negative, has a fraction or an exponent, or is too large.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Number {
+    /// Decimal digits that read back as the same number.
+    pub(super) decimal: String,
+    /// What stands in the file.
+    written: String,
+}
+
+impl Number {
+    fn new(number: &impl ToString) -> Self {
+        let decimal = number.to_string();
+        Self { written: decimal.clone(), decimal }
+    }
 }
 
 impl Value {
@@ -36,41 +50,30 @@ impl Value {
             Self::Null => "nothing".to_owned(),
             Self::Bool(value) => format!("`{value}`"),
             Self::Whole(value) => format!("`{value}`"),
-            Self::Number(text) | Self::Text(text) => format!("`{}`", shown(text)),
+            Self::Number(Number { written: text, .. }) | Self::Text(text) => format!("`{}`", shown(text)),
             Self::List(_) => "a list".to_owned(),
             Self::Map(_) => "a mapping".to_owned(),
         }
     }
 }
 
-/// Reads a file's text.
-pub(super) fn parse(text: &str) -> Result<Node, Mistake> {
-    // `yes` and `on` are texts here as in YAML 1.2; `.nan` is a text and no number.
-    let options = serde_saphyr::options! {
-        strict_booleans: true,
-        non_finite_float_policy: NonFiniteFloatPolicy::AsString,
-        with_snippet: false,
-    };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let location = error.location().unwrap_or(Location::UNKNOWN);
-        Mistake::at(location, message(&error))
-    })
-}
-
-/// Our words where the parser speaks of its own programming interface.
-fn message(error: &Error) -> String {
-    match error {
-        Error::DuplicateMappingKey { key, .. } => {
-            format!("{}: is given twice; keep one of them", key.as_deref().unwrap_or("a key"))
+/// Looks up how numbers are written in `text`, from which the nodes were read: the parser hands over
+/// values alone, and whoever wrote `60.0` would not find `60`.
+pub(super) fn keep_numbers_as_written(node: &mut Node, text: &str) {
+    match &mut node.value {
+        Value::Number(number) => {
+            let span = node.defined.span();
+            let found = span.byte_offset().zip(span.byte_len()).and_then(|(offset, len)| {
+                let (offset, len) = (usize::try_from(offset).ok()?, usize::try_from(len).ok()?);
+                text.get(offset..offset.checked_add(len)?)
+            });
+            if let Some(written) = found.map(str::trim).filter(|written| !written.is_empty()) {
+                written.clone_into(&mut number.written);
+            }
         }
-        Error::MultipleDocuments { .. } => "a second document begins; keep one document per file".to_owned(),
-        Error::NullIntoString { .. } => "a name is missing before the colon; write one".to_owned(),
-        _ => {
-            let text = error.to_string();
-            let place = error.location().map(|at| format!(" at line {}, column {}", at.line(), at.column()));
-            let text = place.and_then(|place| text.strip_suffix(place.as_str())).unwrap_or(&text);
-            format!("is not YAML: {text}; mend the syntax here or just before")
-        }
+        Value::List(items) => items.iter_mut().for_each(|item| keep_numbers_as_written(item, text)),
+        Value::Map(entries) => entries.iter_mut().for_each(|(_, node)| keep_numbers_as_written(node, text)),
+        Value::Null | Value::Bool(_) | Value::Whole(_) | Value::Text(_) => {}
     }
 }
 
@@ -106,20 +109,20 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(u64::try_from(value).map_or_else(|_| Value::Number(value.to_string()), Value::Whole))
+        Ok(u64::try_from(value).map_or_else(|_| Value::Number(Number::new(&value)), Value::Whole))
     }
 
     fn visit_u128<E>(self, value: u128) -> Result<Value, E> {
-        Ok(Value::Number(value.to_string()))
+        Ok(Value::Number(Number::new(&value)))
     }
 
     fn visit_i128<E>(self, value: i128) -> Result<Value, E> {
-        Ok(Value::Number(value.to_string()))
+        Ok(Value::Number(Number::new(&value)))
     }
 
     /// The shortest decimal that reads back as the same number: for up to 15 digits, what was written.
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Value::Number(value.to_string()))
+        Ok(Value::Number(Number::new(&value)))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -145,25 +148,39 @@ impl<'de> Visitor<'de> for ValueVisitor {
 
 #[cfg(test)]
 mod tests {
+    use super::super::yaml::parse;
     use super::*;
 
     fn value(text: &str) -> Value {
         parse(text).unwrap().value
     }
 
+    fn number(text: &str) -> (String, String) {
+        let Value::Number(Number { decimal, written }) = value(text) else { panic!("a number") };
+        (decimal, written)
+    }
+
     #[test]
     fn scalars_keep_their_text() {
         assert_eq!(value("60/1m"), Value::Text("60/1m".into()));
         assert_eq!(value("60"), Value::Whole(60));
-        assert_eq!(value("-1"), Value::Number("-1".into()));
-        assert_eq!(value("0.05"), Value::Number("0.05".into()));
-        assert_eq!(value("5e-2"), Value::Number("0.05".into()));
-        assert_eq!(value("0.000001"), Value::Number("0.000001".into()));
         assert_eq!(value("true"), Value::Bool(true));
         assert_eq!(value("\"true\""), Value::Text("true".into()));
         assert_eq!(value("yes"), Value::Text("yes".into()));
         assert_eq!(value(".nan"), Value::Text(".nan".into()));
         assert_eq!(value("# nothing\n"), Value::Null);
+    }
+
+    #[test]
+    fn numbers_are_exact_and_shown_as_written() {
+        for (text, decimal) in
+            [("-1", "-1"), ("0.05", "0.05"), ("5e-2", "0.05"), ("0.000001", "0.000001"), ("60.0", "60")]
+        {
+            assert_eq!(number(text), (decimal.into(), text.into()));
+        }
+        let Value::List(items) = value("[&a 6.50, *a, !!float 7, 8.0 ] # käse") else { panic!("a list") };
+        let kinds: Vec<String> = items.iter().map(|item| item.value.kind()).collect();
+        assert_eq!(kinds, ["`6.50`", "`6.50`", "`7`", "`8.0`"]);
     }
 
     #[test]

@@ -3,13 +3,17 @@
 use slidegate::rule::{Decimal, OnStoreError};
 
 use super::node::{Node, Value};
+use crate::service::shown;
+
+const POLICIES: &str = "choose deny, allow or { local: 0.25 }";
 
 /// Reads a decimal, from a number or a text.
 pub(super) fn decimal(node: &Node) -> Result<Decimal, String> {
     match &node.value {
         // The shortest text of a number is exact for every decimal that the rule grammar can hold.
         Value::Whole(number) => number.to_string().parse(),
-        Value::Number(text) | Value::Text(text) => text.parse(),
+        Value::Number(number) => number.decimal.parse(),
+        Value::Text(text) => text.parse(),
         other => {
             return Err(format!(
                 "expected a decimal from 0 to 1, found {}; write for example 0.05",
@@ -22,28 +26,29 @@ pub(super) fn decimal(node: &Node) -> Result<Decimal, String> {
 
 /// Reads `deny`, `allow` or `{ local: 0.25 }`.
 pub(super) fn on_store_error(node: &Node) -> Result<OnStoreError, String> {
-    let unknown =
-        || Err(format!("{} is unknown; choose deny, allow or {{ local: 0.25 }}", node.value.kind()));
     match &node.value {
         Value::Text(text) if text == "deny" => Ok(OnStoreError::Deny),
         Value::Text(text) if text == "allow" => Ok(OnStoreError::Allow),
-        Value::Map(fields) => match fields.as_slice() {
-            [(name, share)] if name.value == "local" => {
-                let share = decimal(share).map_err(|error| format!("local: {error}"))?;
-                if share == Decimal::ZERO {
-                    return Err("local: 0 would admit nothing; write deny, or a share above 0".to_owned());
-                }
-                Ok(OnStoreError::Local(share))
+        Value::Map(fields) => {
+            if let Some((unknown, _)) = fields.iter().find(|(name, _)| name.value != "local") {
+                return Err(format!("{}: is not a field here; {POLICIES}", shown(&unknown.value)));
             }
-            _ => unknown(),
-        },
-        _ => unknown(),
+            let Some((_, share)) = fields.first() else {
+                return Err(format!("local: is missing; {POLICIES}"));
+            };
+            let share = decimal(share).map_err(|error| format!("local: {error}"))?;
+            if share == Decimal::ZERO {
+                return Err("local: 0 would admit nothing; write deny, or a share above 0".to_owned());
+            }
+            Ok(OnStoreError::Local(share))
+        }
+        other => Err(format!("{} is unknown; {POLICIES}", other.kind())),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::node::parse;
+    use super::super::yaml::parse;
     use super::*;
 
     #[test]
@@ -67,8 +72,15 @@ mod tests {
         assert_eq!(read("{ local: 0.25 }"), Ok(OnStoreError::Local("0.25".parse().unwrap())));
         assert!(read("{ local: 0 }").unwrap_err().starts_with("local: 0 would admit nothing"));
         assert!(read("{ local: 2 }").unwrap_err().starts_with("local: `2` is not a decimal"));
-        for text in ["open", "true", "[deny]", "{}", "{ local: 0.1, remote: 0.2 }"] {
-            assert!(read(text).unwrap_err().contains("choose deny, allow or"), "{text}");
+        for (text, start) in [
+            ("open", "`open` is unknown; "),
+            ("true", "`true` is unknown; "),
+            ("[deny]", "a list is unknown; "),
+            ("{}", "local: is missing; "),
+            ("{ loc: 0.2 }", "loc: is not a field here; "),
+            ("{ local: 0.1, remote: 0.2 }", "remote: is not a field here; "),
+        ] {
+            assert_eq!(read(text), Err(format!("{start}choose deny, allow or {{ local: 0.25 }}")));
         }
     }
 }

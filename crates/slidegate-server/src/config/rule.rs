@@ -7,7 +7,8 @@ use slidegate::{Algorithm, Rate, Rule};
 use super::mistake::Mistake;
 use super::node::{Node, Value};
 use super::policy;
-use crate::service::{AlgorithmText, did_you_mean};
+use super::scalar::{boolean, whole, word};
+use crate::service::{AlgorithmText, did_you_mean, shown};
 
 /// What the fields of a rule are called.
 const FIELDS: [&str; 9] =
@@ -19,8 +20,9 @@ const FIELDS_LATER: [&str; 3] = ["overrides", "match", "at_budget"];
 pub(super) fn read(name: &Spanned<String>, node: &Node, mistakes: &mut Vec<Mistake>) -> Option<Rule> {
     let Value::Map(fields) = &node.value else {
         let found = node.value.kind();
-        let text = format!("rule `{}`: expected fields, found {found}; write {{ limit: 60/1m }}", name.value);
-        mistakes.push(Mistake::at(node.referenced, text));
+        let name = shown(&name.value);
+        let text = format!("rule `{name}`: expected fields, found {found}; write {{ limit: 60/1m }}");
+        mistakes.push(Mistake::at(node.referenced, &text));
         return None;
     };
     let mut reader = Reader { name: &name.value, fields, found: Vec::new() };
@@ -34,7 +36,7 @@ pub(super) fn read(name: &Spanned<String>, node: &Node, mistakes: &mut Vec<Mista
         let parts = Parts { rates, algorithm, headroom, shadow, on_store_error };
         match parts.build(&name.value) {
             Ok(rule) => return Some(rule),
-            Err(text) => reader.found.push(Mistake::at(name.referenced, text)),
+            Err(text) => reader.found.push(Mistake::at(name.referenced, &text)),
         }
     }
     mistakes.append(&mut reader.found);
@@ -73,7 +75,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn mistake(&mut self, at: Location, text: &str) {
-        self.found.push(Mistake::at(at, format!("rule `{}`: {text}", self.name)));
+        self.found.push(Mistake::at(at, &format!("rule `{}`: {text}", shown(self.name))));
     }
 
     fn node(&self, field: &str) -> Option<&'a Node> {
@@ -93,7 +95,8 @@ impl<'a> Reader<'a> {
                 let text = format!("{field}: is not supported by this version; remove it");
                 self.mistake(name.referenced, &text);
             } else if !FIELDS.contains(&field) {
-                let text = format!("{field}: is not a field of a rule; {}", did_you_mean(field, FIELDS));
+                let remedy = did_you_mean(field, &FIELDS);
+                let text = format!("{}: is not a field of a rule; {remedy}", shown(field));
                 self.mistake(name.referenced, &text);
             }
         }
@@ -159,28 +162,4 @@ fn rate(node: &Node) -> Result<Rate, String> {
         let text = error.to_string();
         text.strip_prefix("limit: ").unwrap_or(&text).to_owned()
     })
-}
-
-fn word(node: &Node) -> Result<&str, String> {
-    match &node.value {
-        Value::Text(text) => Ok(text),
-        other => Err(format!(
-            "expected a name, found {}; write the name without brackets or as text",
-            other.kind()
-        )),
-    }
-}
-
-fn whole(node: &Node) -> Result<u64, String> {
-    match node.value {
-        Value::Whole(number) => Ok(number),
-        ref other => Err(format!("expected a whole number, found {}; write digits only", other.kind())),
-    }
-}
-
-fn boolean(node: &Node) -> Result<bool, String> {
-    match node.value {
-        Value::Bool(value) => Ok(value),
-        ref other => Err(format!("expected true or false, found {}; write one of them", other.kind())),
-    }
 }

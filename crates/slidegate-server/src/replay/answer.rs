@@ -7,6 +7,7 @@ use slidegate::store::LimitUsage;
 use slidegate::{Applied, Decision, Rule};
 
 use super::failure::Failure;
+use crate::service::escaped;
 
 /// The answer to one line.
 #[derive(Debug, Serialize)]
@@ -135,7 +136,7 @@ impl From<Applied> for Body {
 impl From<Failure> for Body {
     fn from(failure: Failure) -> Self {
         let is_failure = !failure.is_answer();
-        Self::Failed { error: failure.kind(), message: failure.to_string(), is_failure }
+        Self::Failed { error: failure.kind(), message: escaped(&failure.to_string()), is_failure }
     }
 }
 

@@ -15,10 +15,10 @@ pub(super) enum Failure {
     /// Its time is out of range or earlier than the line before.
     #[error("{0}")]
     Time(String),
-    /// No rule has that name.
-    #[error(transparent)]
-    UnknownRule(#[from] UnknownRule),
-    /// An inline rule that cannot be.
+    /// No rule has that name; before it stands which charge asks for it.
+    #[error("{0}{1}")]
+    UnknownRule(String, UnknownRule),
+    /// An inline rule that cannot be, or that the configuration does not allow.
     #[error("{0}")]
     InlineRule(String),
     /// A key that cannot be.
@@ -30,7 +30,13 @@ pub(super) enum Failure {
     /// A credit of nothing.
     #[error("units: 0 would give nothing back; credit at least 1 unit")]
     Units,
-    /// Charges that cannot be an admission.
+    /// A charge of nothing.
+    #[error("{0}")]
+    Cost(String),
+    /// A cost above a limit.
+    #[error("{0}")]
+    Never(String),
+    /// Charges that cannot be an admission for another reason.
     #[error(transparent)]
     Charge(#[from] ChargeError),
     /// The line that was named has no receipt.
@@ -47,13 +53,13 @@ impl Failure {
         match self {
             Self::Malformed(_) => "malformed",
             Self::Time(_) => "time",
-            Self::UnknownRule(_) => "unknown-rule",
+            Self::UnknownRule(..) => "unknown-rule",
             Self::InlineRule(_) => "inline-rule",
             Self::Key(_) => "key",
             Self::Limit(_) => "limit",
             Self::Units => "units",
-            Self::Charge(ChargeError::Never { .. }) => "never",
-            Self::Charge(ChargeError::Zero { .. }) => "cost",
+            Self::Cost(_) => "cost",
+            Self::Never(_) => "never",
             Self::Charge(_) => "charges",
             Self::Receipt(ReceiptError::UnequalCosts { .. } | ReceiptError::Excess { .. }) => "actual",
             Self::Receipt(ReceiptError::RecordsFull { .. }) => "full",
@@ -63,7 +69,7 @@ impl Failure {
 
     /// Whether it is an answer all the same: *never* is what a cost above the limit is told.
     pub(super) fn is_answer(&self) -> bool {
-        matches!(self, Self::Charge(ChargeError::Never { .. }))
+        matches!(self, Self::Never(_))
     }
 }
 

@@ -1,9 +1,10 @@
 //! The fields of an object, taken out one by one, so that what is left over is unknown.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use super::json::Json;
-use crate::service::{did_you_mean, shown};
+use crate::service::{did_you_mean, nearest, shown};
 
 /// What is wrong with a field; begins with its name.
 pub(super) type Malformed = String;
@@ -33,14 +34,20 @@ impl Fields {
         self.left.remove(name)
     }
 
-    /// A whole number, if it is there.
-    pub(super) fn whole(&mut self, name: &'static str) -> Result<Option<u64>, Malformed> {
+    /// A whole number, if it is there. `range` is what to say where there is none; whether a number lies
+    /// in it is for those to judge who know what it means.
+    pub(super) fn whole(
+        &mut self,
+        name: &'static str,
+        range: RangeInclusive<u64>,
+    ) -> Result<Option<u64>, Malformed> {
         match self.take(name) {
             None => Ok(None),
             Some(Json::Whole(number)) => Ok(Some(number)),
             Some(other) => {
-                let max = u64::MAX;
-                Err(self.wrong(name, &format!("a whole number from 0 to {max}, in digits only"), &other))
+                let (min, max) = range.into_inner();
+                let expected = format!("a whole number from {min} to {max}, in digits only");
+                Err(self.wrong(name, &expected, &other))
             }
         }
     }
@@ -64,8 +71,12 @@ impl Fields {
     }
 
     /// A whole number that must be there.
-    pub(super) fn required_whole(&mut self, name: &'static str) -> Result<u64, Malformed> {
-        let found = self.whole(name)?;
+    pub(super) fn required_whole(
+        &mut self,
+        name: &'static str,
+        range: RangeInclusive<u64>,
+    ) -> Result<u64, Malformed> {
+        let found = self.whole(name, range)?;
         self.required(name, found)
     }
 
@@ -77,18 +88,25 @@ impl Fields {
 
     /// What was found, or that it is missing.
     pub(super) fn required<T>(&self, name: &str, found: Option<T>) -> Result<T, Malformed> {
-        found.ok_or_else(|| format!("{}: is missing; add it", self.path(name)))
+        found.ok_or_else(|| {
+            let misspelt = self.left.keys().find(|left| nearest(left, [name].into_iter()).is_some());
+            match misspelt {
+                Some(misspelt) => self.unknown(misspelt, &[name]),
+                None => format!("{}: is missing; add it", self.path(name)),
+            }
+        })
     }
 
     /// Checks that every field was asked for.
     pub(super) fn finish(self) -> Result<(), Malformed> {
         match self.left.keys().next() {
             None => Ok(()),
-            Some(unknown) => {
-                let remedy = did_you_mean(unknown, self.asked.iter().copied());
-                Err(format!("{}: is not a field here; {remedy}", self.path(&shown(unknown))))
-            }
+            Some(unknown) => Err(self.unknown(unknown, &self.asked)),
         }
+    }
+
+    fn unknown(&self, name: &str, known: &[&str]) -> Malformed {
+        format!("{}: is not a field here; {}", self.path(&shown(name)), did_you_mean(name, known))
     }
 
     /// That a field is of another type than expected.
@@ -110,12 +128,12 @@ mod tests {
     fn errors_name_the_field_and_what_was_found() {
         let mut found = fields(r#"{"cost":-1,"key":7,"rule":"api"}"#);
         assert_eq!(
-            found.whole("cost").unwrap_err(),
-            "charges[1].cost: expected a whole number from 0 to 18446744073709551615, in digits only, found -1"
+            found.whole("cost", 1..=9).unwrap_err(),
+            "charges[1].cost: expected a whole number from 1 to 9, in digits only, found -1"
         );
         assert_eq!(found.text("key").unwrap_err(), "charges[1].key: expected a text in quotes, found 7");
         assert_eq!(found.required_text("rule"), Ok("api".into()));
-        assert_eq!(found.required_whole("units").unwrap_err(), "charges[1].units: is missing; add it");
+        assert_eq!(found.required_whole("units", 1..=9).unwrap_err(), "charges[1].units: is missing; add it");
         assert_eq!(found.finish(), Ok(()));
     }
 
@@ -123,7 +141,15 @@ mod tests {
     fn what_nobody_asked_for_is_unknown() {
         let mut found = fields(r#"{"key":"a","csot":1}"#);
         found.text("key").unwrap();
-        found.whole("cost").unwrap();
+        found.whole("cost", 1..=9).unwrap();
         assert_eq!(found.finish().unwrap_err(), "charges[1].csot: is not a field here; did you mean `cost`?");
+    }
+
+    #[test]
+    fn a_misspelt_field_is_not_called_missing() {
+        let mut found = fields(r#"{"Key":"a","cost":1}"#);
+        let misspelt = "charges[1].Key: is not a field here; did you mean `key`?";
+        assert_eq!(found.required_text("key").unwrap_err(), misspelt);
+        assert_eq!(found.required_text("rule").unwrap_err(), "charges[1].rule: is missing; add it");
     }
 }

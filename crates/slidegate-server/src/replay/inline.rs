@@ -1,6 +1,7 @@
 //! Rules given with the charge itself.
 
-use slidegate::rate::parse_window;
+use slidegate::rate::{LIMIT_MAX, parse_window};
+use slidegate::rule::{BUCKETS_MAX, ENTRIES_MAX, ENTRIES_MIN};
 use slidegate::{Rate, Rule};
 
 use super::failure::Failure;
@@ -20,14 +21,14 @@ pub(super) fn read(mut fields: Fields) -> Result<Rule, Failure> {
             )));
         }
     }
-    let limit = fields.required_whole("limit")?;
+    let limit = fields.required_whole("limit", 1..=LIMIT_MAX)?;
     let window_text = fields.required_text("window")?;
     let (algorithm, edge) = (fields.text("algorithm")?, fields.text("edge")?);
     let text = AlgorithmText {
         algorithm: algorithm.as_deref(),
-        buckets: fields.whole("buckets")?,
+        buckets: fields.whole("buckets", 1..=BUCKETS_MAX.into())?,
         edge: edge.as_deref(),
-        entries: fields.whole("entries")?,
+        entries: fields.whole("entries", ENTRIES_MIN.into()..=ENTRIES_MAX.into())?,
     };
     let prefix = fields.path("");
     fields.finish()?;

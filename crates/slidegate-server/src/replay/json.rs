@@ -35,6 +35,10 @@ impl Json {
             let message = error.to_string();
             let place = format!(" at line {} column {}", error.line(), error.column());
             let message = message.strip_suffix(&place).unwrap_or(&message);
+            if error.is_data() {
+                // It is JSON, and the fault was found by [`JsonVisitor`].
+                return message.to_owned();
+            }
             let column = error.column();
             format!(
                 "is not JSON: {message} at column {column}; write one object per line, numbers in digits only"
@@ -108,7 +112,7 @@ impl<'de> Visitor<'de> for JsonVisitor {
         let mut object = BTreeMap::new();
         while let Some((name, value)) = entries.next_entry::<String, Json>()? {
             if object.contains_key(&name) {
-                return Err(A::Error::custom(format!("field `{}` is given twice", shown(&name))));
+                return Err(A::Error::custom(format!("{}: is given twice; give it once", shown(&name))));
             }
             object.insert(name, value);
         }
@@ -143,7 +147,8 @@ mod tests {
             assert!(error.starts_with("is not JSON: ") && error.contains(" at column "), "{text}: {error}");
             assert!(!error.contains("line 1"), "{error}");
         }
-        assert!(error(b"{\"a\":1,\"b\":{\"c\":1,\"c\":2}}").contains("field `c` is given twice"));
+        let twice = error(b"{\"a\":1,\"b\":{\"c\":1,\"c\":2}}");
+        assert_eq!(twice, "c: is given twice; give it once");
         assert!(error(b"{\"a\":\"\xff\"}").starts_with("is not UTF-8 at byte 6"));
         assert!(error("[".repeat(1_000).as_bytes()).contains("recursion limit"));
     }

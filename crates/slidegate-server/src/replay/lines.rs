@@ -18,16 +18,20 @@ pub(crate) enum Line<'a> {
 pub(super) struct Lines<R> {
     input: BufReader<R>,
     line: Vec<u8>,
+    at_start: bool,
 }
+
+/// What some editors put before the first character of a text.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 impl<R: Read> Lines<R> {
     pub(super) fn new(input: BufReader<R>) -> Self {
-        Self { input, line: Vec::new() }
+        Self { input, line: Vec::new(), at_start: true }
     }
 
-    /// Whether the next line has to be waited for.
+    /// Whether the next line, or the rest of it, has to be waited for.
     pub(super) fn would_wait(&self) -> bool {
-        self.input.buffer().is_empty()
+        !self.input.buffer().contains(&b'\n')
     }
 
     /// The next line; `None` at the end of the input. A last line needs no line break.
@@ -55,7 +59,10 @@ impl<R: Read> Lines<R> {
                 break;
             }
         }
-        Ok(begun.then_some(if too_long { Line::TooLong } else { Line::Whole(&self.line) }))
+        let at_start = std::mem::replace(&mut self.at_start, false);
+        let marked = Some(self.line.as_slice()).filter(|_| at_start);
+        let line = marked.and_then(|line| line.strip_prefix(BYTE_ORDER_MARK)).unwrap_or(&self.line);
+        Ok(begun.then_some(if too_long { Line::TooLong } else { Line::Whole(line) }))
     }
 }
 
@@ -83,7 +90,16 @@ mod tests {
             assert_eq!(lines(b"one\n", read_bytes), ["one"]);
             assert_eq!(lines(b"\n", read_bytes), [""]);
             assert_eq!(lines(b"", read_bytes), [""; 0]);
+            assert_eq!(lines(b"\xef\xbb\xbfone\n\xef\xbb\xbftwo", read_bytes), ["one", "\u{feff}two"]);
         }
+    }
+
+    #[test]
+    fn part_of_a_line_is_waited_for() {
+        let mut lines = Lines::new(BufReader::with_capacity(6, &b"one\ntwo\n"[..]));
+        assert!(lines.would_wait(), "nothing is read yet");
+        assert_eq!(lines.next().unwrap(), Some(Line::Whole(b"one")));
+        assert!(lines.would_wait(), "two letters of three are at hand");
     }
 
     #[test]

@@ -10,6 +10,8 @@ use std::str::FromStr;
 use slidegate::Receipt;
 use thiserror::Error;
 
+use super::failure::Failure;
+use super::request::Returned;
 use crate::service::shown;
 
 /// What became of a line, as far as receipts go.
@@ -81,8 +83,17 @@ impl Receipts {
         self.alive.insert(self.fates.len() as u64, Kept { receipt, expires_us });
     }
 
+    /// The receipt that is presented, if it is still worth something.
+    pub(super) fn presented(&self, now_us: u64, returned: &Returned) -> Result<Option<&Receipt>, Failure> {
+        let receipt = self.get(returned.line, now_us)?;
+        if let (Some(receipt), Some(rule)) = (receipt, &returned.rule) {
+            receipt.expect_rule(rule)?;
+        }
+        Ok(receipt)
+    }
+
     /// The receipt of a line; `None` if its charges have expired by `now_us`.
-    pub(super) fn get(&self, line: LineReference, now_us: u64) -> Result<Option<&Receipt>, NoReceipt> {
+    fn get(&self, line: LineReference, now_us: u64) -> Result<Option<&Receipt>, NoReceipt> {
         let LineReference(line) = line;
         let fate = usize::try_from(line - 1).ok().and_then(|index| self.fates.get(index));
         match fate {

@@ -1,5 +1,6 @@
 //! What a line asks for.
 
+use slidegate::time::TIME_MAX_US;
 use slidegate::{Key, Rule};
 
 use super::failure::Failure;
@@ -38,8 +39,16 @@ pub(super) struct Asked {
     rule: RuleText,
     key: String,
     pub(super) units: u64,
+    place: Place,
+}
+
+/// Where a charge stands in its line.
+#[derive(Debug, Default)]
+struct Place {
     /// What stands before its fields' names in errors.
     prefix: String,
+    /// Whether others stand beside it, so that even what is said of its meaning has to say which.
+    one_of_several: bool,
 }
 
 #[derive(Debug)]
@@ -60,9 +69,20 @@ impl Asked {
     /// The rule, from the configuration or from the line itself.
     pub(super) fn rule<'a>(&'a self, rules: &'a Rules) -> Result<&'a Rule, Failure> {
         match &self.rule {
-            RuleText::Named(name) => Ok(rules.get(name)?),
-            RuleText::Inline(rule) => Ok(rule),
+            RuleText::Named(name) => {
+                rules.get(name).map_err(|error| Failure::UnknownRule(self.which().to_owned(), error))
+            }
+            RuleText::Inline(rule) => {
+                let forbidden = |error| Failure::InlineRule(format!("{}{error}", self.which()));
+                rules.check_inline().map_err(forbidden)?;
+                Ok(rule)
+            }
         }
+    }
+
+    /// Which of several charges it is, to stand before a field's name; empty if it is the only one.
+    pub(super) fn which(&self) -> &str {
+        if self.place.one_of_several { &self.place.prefix } else { "" }
     }
 
     /// The key as it was written.
@@ -72,7 +92,7 @@ impl Asked {
 
     /// The key, checked.
     pub(super) fn key(&self) -> Result<Key<'_>, Failure> {
-        Key::new(&self.key).map_err(|error| Failure::Key(format!("{}{error}", self.prefix)))
+        Key::new(&self.key).map_err(|error| Failure::Key(format!("{}{error}", self.place.prefix)))
     }
 }
 
@@ -89,22 +109,24 @@ impl Request {
             }
         };
         let mut fields = Fields::new(String::new(), fields);
-        let at_us = fields.required_whole("at_us")?;
+        let at_us = fields.required_whole("at_us", 0..=TIME_MAX_US)?;
         let name = fields.required_text("op")?;
         let operation = match name.as_str() {
             "check" => Operation::Check(charges(&mut fields)?),
             "peek" => Operation::Peek(charges(&mut fields)?),
             "refund" => Operation::Refund(returned(&mut fields)?),
-            "settle" => Operation::Settle(returned(&mut fields)?, fields.required_whole("actual")?),
-            "credit" => {
-                let units = fields.required_whole("units")?;
-                Operation::Credit(asked(&mut fields, String::new(), units)?)
+            "settle" => {
+                Operation::Settle(returned(&mut fields)?, fields.required_whole("actual", 0..=u64::MAX)?)
             }
-            "reset" => Operation::Reset(asked(&mut fields, String::new(), 0)?),
-            "inspect" => Operation::Inspect(asked(&mut fields, String::new(), 0)?),
+            "credit" => {
+                let units = fields.required_whole("units", 1..=u64::MAX)?;
+                Operation::Credit(asked(&mut fields, Place::default(), units)?)
+            }
+            "reset" => Operation::Reset(asked(&mut fields, Place::default(), 0)?),
+            "inspect" => Operation::Inspect(asked(&mut fields, Place::default(), 0)?),
             "limit" => Operation::Limit(fields.required_text("rule")?, new_limits(&mut fields)?),
             other => {
-                let remedy = did_you_mean(other, OPERATIONS);
+                let remedy = did_you_mean(other, &OPERATIONS);
                 return Err(format!("op: `{}` is unknown; {remedy}", shown(other)).into());
             }
         };
@@ -116,21 +138,22 @@ impl Request {
 fn charges(fields: &mut Fields) -> Result<Vec<Asked>, Failure> {
     let found = fields.list("charges")?;
     let items = fields.required("charges", found)?;
+    let one_of_several = items.len() > 1;
     let mut charges = Vec::with_capacity(items.len().min(slidegate::charge::CHARGES_MAX));
     for (index, item) in items.into_iter().enumerate() {
         let Json::Object(charge) = item else {
             return Err(format!("charges[{index}]: expected an object, found {}", item.kind()).into());
         };
         let mut charge = Fields::new(format!("charges[{index}]."), charge);
-        let cost = charge.whole("cost")?.unwrap_or(1);
-        let prefix = charge.path("");
-        charges.push(asked(&mut charge, prefix, cost)?);
+        let cost = charge.whole("cost", 1..=u64::MAX)?.unwrap_or(1);
+        let place = Place { prefix: charge.path(""), one_of_several };
+        charges.push(asked(&mut charge, place, cost)?);
         charge.finish()?;
     }
     Ok(charges)
 }
 
-fn asked(fields: &mut Fields, prefix: String, units: u64) -> Result<Asked, Failure> {
+fn asked(fields: &mut Fields, place: Place, units: u64) -> Result<Asked, Failure> {
     let found = fields.take("rule");
     let rule = match fields.required("rule", found)? {
         Json::Text(name) => RuleText::Named(name),
@@ -139,7 +162,7 @@ fn asked(fields: &mut Fields, prefix: String, units: u64) -> Result<Asked, Failu
             return Err(fields.wrong("rule", "the name of a rule or an inline rule", &other).into());
         }
     };
-    Ok(Asked { rule, key: fields.required_text("key")?, units, prefix })
+    Ok(Asked { rule, key: fields.required_text("key")?, units, place })
 }
 
 fn returned(fields: &mut Fields) -> Result<Returned, Failure> {

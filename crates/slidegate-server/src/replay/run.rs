@@ -18,8 +18,8 @@ pub(crate) struct Summary {
 
 /// Executes every line of `trace` and writes its answers.
 ///
-/// When no more input is at hand, the answers so far are flushed: whoever writes a line and waits for
-/// its answer gets it.
+/// When no whole line is at hand, the answers so far are flushed: whoever writes a line and waits for
+/// its answer gets it, whether or not the next line has begun.
 pub(crate) fn run(
     session: &mut Session,
     trace: impl Read,

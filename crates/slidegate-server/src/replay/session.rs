@@ -2,9 +2,10 @@
 
 use slidegate::store::{MapStore, Outcome};
 use slidegate::time::TIME_MAX_US;
-use slidegate::{Admission, Applied, Charge, Rate, Receipt};
+use slidegate::{Applied, Charge, Rate, Receipt};
 
 use super::answer::{Answer, Body, whole_us};
+use super::charges::{admission, charge};
 use super::failure::Failure;
 use super::lines::{LINE_BYTES_MAX, Line};
 use super::receipts::{Fate, Receipts};
@@ -18,8 +19,13 @@ pub(crate) struct Session {
     store: MapStore,
     receipts: Receipts,
     line: u64,
+    executed: u64,
     now_us: u64,
 }
+
+/// After so many executed lines the states of keys that have gone are dropped, so that memory follows
+/// the keys in use and not the length of the trace.
+const SWEEP_EVERY: u64 = 65_536;
 
 /// The answer to a line, and what it means for receipts.
 struct Done {
@@ -38,7 +44,8 @@ impl Done {
 impl Session {
     /// A session on an empty store.
     pub(crate) fn new(rules: Rules) -> Self {
-        Self { rules, store: MapStore::new(), receipts: Receipts::default(), line: 0, now_us: 0 }
+        let (store, receipts) = (MapStore::new(), Receipts::default());
+        Self { rules, store, receipts, line: 0, executed: 0, now_us: 0 }
     }
 
     /// Executes the next line. A blank one is counted but has no answer. A line that fails changes
@@ -99,6 +106,10 @@ impl Session {
         };
         if answered {
             self.now_us = at_us;
+            self.executed += 1;
+            if self.executed.is_multiple_of(SWEEP_EVERY) {
+                self.store.sweep(at_us);
+            }
         }
         done
     }
@@ -123,7 +134,7 @@ impl Session {
     }
 
     fn refund(&mut self, at_us: u64, returned: &Returned) -> Result<Done, Failure> {
-        let applied = match presented(&self.receipts, at_us, returned)? {
+        let applied = match self.receipts.presented(at_us, returned)? {
             Some(receipt) => self.store.refund(at_us, receipt)?,
             None => Applied::default(),
         };
@@ -131,7 +142,7 @@ impl Session {
     }
 
     fn settle(&mut self, at_us: u64, returned: &Returned, actual: u64) -> Result<Done, Failure> {
-        let applied = match presented(&self.receipts, at_us, returned)? {
+        let applied = match self.receipts.presented(at_us, returned)? {
             Some(receipt) => self.store.settle(at_us, receipt, actual)?,
             None => Applied::default(),
         };
@@ -142,13 +153,13 @@ impl Session {
         if asked.units == 0 {
             return Err(Failure::Units);
         }
-        let charge = charge(&self.rules, asked)?;
-        Ok(Done::no_check(self.store.credit(at_us, &charge)?))
+        let Charge { rule, key, cost: units } = charge(&self.rules, asked)?;
+        Ok(Done::no_check(self.store.credit(at_us, rule, key, units)?))
     }
 
     fn reset(&mut self, at_us: u64, asked: &Asked) -> Result<Done, Failure> {
         let Charge { rule, key, .. } = charge(&self.rules, asked)?;
-        Ok(Done::no_check(self.store.reset(at_us, rule, key)?))
+        Ok(Done::no_check(self.store.reset(at_us, rule, key)))
     }
 
     fn inspect(&self, at_us: u64, asked: &Asked) -> Result<Done, Failure> {
@@ -158,7 +169,8 @@ impl Session {
     }
 
     fn change(&mut self, at_us: u64, rule: &str, limits: &[(String, String)]) -> Result<Done, Failure> {
-        let rule = self.rules.get(rule)?;
+        let unknown = |error| Failure::UnknownRule(String::new(), error);
+        let rule = self.rules.get(rule).map_err(unknown)?;
         let rates = limits.iter().map(|(field, text)| rate(field, text)).collect::<Result<Vec<_>, _>>()?;
         let changed = rule.with_rates(&rates).map_err(|error| Failure::Limit(error.to_string()))?;
         self.store.change(at_us, &changed);
@@ -168,31 +180,29 @@ impl Session {
     }
 }
 
-fn charge<'a>(rules: &'a Rules, asked: &'a Asked) -> Result<Charge<'a>, Failure> {
-    Ok(Charge { rule: asked.rule(rules)?, key: asked.key()?, cost: asked.units })
-}
-
-fn admission<'a>(rules: &'a Rules, charges: &'a [Asked]) -> Result<Admission<'a>, Failure> {
-    let charges = charges.iter().map(|asked| charge(rules, asked)).collect::<Result<Vec<_>, _>>()?;
-    Ok(Admission::new(&charges)?)
-}
-
-/// The receipt that is presented, if it is still worth something.
-fn presented<'a>(
-    receipts: &'a Receipts,
-    at_us: u64,
-    returned: &Returned,
-) -> Result<Option<&'a Receipt>, Failure> {
-    let receipt = receipts.get(returned.line, at_us)?;
-    if let (Some(receipt), Some(rule)) = (receipt, &returned.rule) {
-        receipt.expect_rule(rule)?;
-    }
-    Ok(receipt)
-}
-
 fn rate(field: &str, text: &str) -> Result<Rate, Failure> {
     text.parse().map_err(|error: slidegate::RateError| {
         let error = error.to_string();
         Failure::Limit(format!("{field}: {}", error.strip_prefix("limit: ").unwrap_or(&error)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A day of traffic in which every visitor comes once used to hold every visitor in memory.
+    #[test]
+    fn keys_that_have_gone_are_forgotten() {
+        let mut session = Session::new(Rules::default());
+        let lines = 3 * SWEEP_EVERY + SWEEP_EVERY / 2;
+        for (number, at_us) in (0..lines).zip((0..).step_by(1_000)) {
+            let charge = format!(r#"{{"rule":{{"limit":1,"window":"1s"}},"key":"visitor-{number}"}}"#);
+            let line = format!(r#"{{"at_us":{at_us},"op":"check","charges":[{charge}]}}"#);
+            let answer = session.execute(Line::Whole(line.as_bytes())).unwrap();
+            assert!(!answer.is_failure());
+        }
+        let still_held = session.store.sweep(TIME_MAX_US) as u64;
+        assert!(still_held <= SWEEP_EVERY / 2 + 1_000, "{still_held} of {lines} keys, 1,000 in use");
+    }
 }

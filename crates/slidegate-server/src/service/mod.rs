@@ -7,7 +7,7 @@ mod shown;
 mod store_url;
 
 pub(crate) use algorithm::AlgorithmText;
-pub(crate) use nearest::did_you_mean;
+pub(crate) use nearest::{did_you_mean, nearest};
 pub(crate) use rules::{Rules, UnknownRule};
-pub(crate) use shown::shown;
+pub(crate) use shown::{escaped, shown};
 pub(crate) use store_url::StoreUrl;

@@ -5,35 +5,68 @@ use std::collections::BTreeMap;
 use slidegate::Rule;
 use thiserror::Error;
 
-use super::{did_you_mean, shown};
+use super::{nearest, shown};
+
+/// Most names that an error lists.
+const LISTED_MAX: usize = 5;
+/// Most rules among which the one that was probably meant is looked for: an unknown name may come with
+/// every request, and must not cost more than a known one by much.
+const SEARCHED_MAX: usize = 1_000;
 
 /// The rules in force. A live change replaces one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rules {
     by_name: BTreeMap<String, Rule>,
+    /// The configuration file that forbids inline rules, if one does.
+    inline_forbidden_by: Option<String>,
 }
 
 impl Rules {
     /// The rule of that name.
     pub(crate) fn get(&self, name: &str) -> Result<&Rule, UnknownRule> {
-        self.by_name.get(name).ok_or_else(|| UnknownRule {
-            name: shown(name),
-            remedy: match self.by_name.len() {
-                0 => "there are no named rules without a configuration file; give one, or write the rule inline".into(),
-                _ => did_you_mean(name, self.by_name.keys().map(String::as_str)),
-            },
-        })
+        self.by_name.get(name).ok_or_else(|| UnknownRule { name: shown(name), remedy: self.remedy(name) })
     }
 
     /// Puts a rule in force, in place of one of the same name.
     pub(crate) fn replace(&mut self, rule: Rule) {
         self.by_name.insert(rule.name().to_owned(), rule);
     }
+
+    /// The same rules, as the only ones: `file` does not allow inline rules.
+    pub(crate) fn forbidding_inline(self, file: &str) -> Self {
+        Self { inline_forbidden_by: Some(file.to_owned()), ..self }
+    }
+
+    /// Whether requests may bring their own rules.
+    pub(crate) fn check_inline(&self) -> Result<(), InlineForbidden> {
+        match &self.inline_forbidden_by {
+            None => Ok(()),
+            Some(file) => Err(InlineForbidden { file: file.clone() }),
+        }
+    }
+
+    fn remedy(&self, name: &str) -> String {
+        let names = || self.by_name.keys().map(String::as_str);
+        let count = self.by_name.len();
+        if count == 0 {
+            let none = "there are no named rules without a configuration file";
+            return format!("{none}; give one, or write the rule inline");
+        }
+        if let Some(meant) = nearest(name, names().take(if count > SEARCHED_MAX { 0 } else { count })) {
+            return format!("did you mean `{meant}`?");
+        }
+        let listed = names().take(LISTED_MAX).collect::<Vec<_>>().join(", ");
+        match count.saturating_sub(LISTED_MAX) {
+            0 => format!("choose from: {listed}"),
+            more => format!("choose from: {listed} and {more} more"),
+        }
+    }
 }
 
 impl FromIterator<Rule> for Rules {
     fn from_iter<I: IntoIterator<Item = Rule>>(rules: I) -> Self {
-        Self { by_name: rules.into_iter().map(|rule| (rule.name().to_owned(), rule)).collect() }
+        let by_name = rules.into_iter().map(|rule| (rule.name().to_owned(), rule)).collect();
+        Self { by_name, inline_forbidden_by: None }
     }
 }
 
@@ -45,12 +78,23 @@ pub(crate) struct UnknownRule {
     remedy: String,
 }
 
+/// A request brought its own rule where only named ones are allowed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("rule: inline rules are not allowed; add `inline_rules: true` to {file} or name a rule of it")]
+pub(crate) struct InlineForbidden {
+    file: String,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn rule(name: &str, rate: &str) -> Rule {
         Rule::builder(name).limit(rate.parse().unwrap()).build().unwrap()
+    }
+
+    fn error(rules: &Rules, name: &str) -> String {
+        rules.get(name).unwrap_err().to_string()
     }
 
     #[test]
@@ -64,9 +108,26 @@ mod tests {
     #[test]
     fn an_unknown_rule_comes_with_a_remedy() {
         let rules: Rules = [rule("api", "5/1m"), rule("login", "5/1m")].into_iter().collect();
-        let error = |rules: &Rules, name: &str| rules.get(name).unwrap_err().to_string();
         assert_eq!(error(&rules, "apy"), "rule: `apy` is unknown; did you mean `api`?");
         assert_eq!(error(&rules, "search"), "rule: `search` is unknown; choose from: api, login");
         assert!(error(&Rules::default(), "api").ends_with("give one, or write the rule inline"));
+    }
+
+    #[test]
+    fn many_rules_are_neither_listed_nor_searched() {
+        let rules = |count| -> Rules { (0..count).map(|n| rule(&format!("rule-{n:04}"), "5/1m")).collect() };
+        let listed = "choose from: rule-0000, rule-0001, rule-0002, rule-0003, rule-0004";
+        assert_eq!(error(&rules(5), "x"), format!("rule: `x` is unknown; {listed}"));
+        assert_eq!(error(&rules(6), "x"), format!("rule: `x` is unknown; {listed} and 1 more"));
+        assert!(error(&rules(1_000), "rule-077").ends_with("did you mean `rule-0077`?"));
+        assert!(error(&rules(1_001), "rule-077").ends_with("and 996 more"));
+    }
+
+    #[test]
+    fn a_file_may_forbid_inline_rules() {
+        let rules: Rules = [rule("api", "5/1m")].into_iter().collect();
+        assert_eq!(rules.check_inline(), Ok(()));
+        let error = rules.forbidding_inline("rules.yaml").check_inline().unwrap_err().to_string();
+        assert!(error.ends_with("add `inline_rules: true` to rules.yaml or name a rule of it"), "{error}");
     }
 }

@@ -66,6 +66,15 @@ fn a_trace_comes_from_a_file_or_from_stdin() {
 }
 
 #[test]
+fn a_byte_order_mark_is_passed_over() {
+    let line = r#"{"at_us":1,"op":"inspect","rule":{"limit":5,"window":"1m"},"key":"a"}"#;
+    let marked = run(&["replay"], format!("\u{feff}{line}\n{line}\n"));
+    assert_eq!((marked.code, marked.out), (0, run(&["replay"], format!("{line}\n{line}\n")).out));
+    let inside = run(&["replay"], format!("{line}\n\u{feff}{line}\n"));
+    assert_eq!(inside.code, 2, "elsewhere it is no mark");
+}
+
+#[test]
 fn blank_lines_are_counted_and_not_answered() {
     let line = r#"{"at_us":1,"op":"inspect","rule":{"limit":5,"window":"1m"},"key":"a"}"#;
     let replayed = run(&["replay"], format!("\n{line}\n  \t\r\n{line}\n\n"));
@@ -99,6 +108,21 @@ fn whoever_waits_for_an_answer_gets_it() {
         let answer = answers.next().unwrap().unwrap();
         assert!(answer.starts_with(&format!(r#"{{"line":{number},"#)), "{answer}");
     }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn an_answer_does_not_wait_for_the_rest_of_the_next_line() {
+    let mut child = command(&["replay"]).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
+    let rest = r#""op":"inspect","rule":{"limit":5,"window":"1m"},"key":"a"}"#;
+    // In one write, so that both parts are read at once.
+    stdin.write_all(format!("{{\"at_us\":1,{rest}\n{{\"at_us\":2,").as_bytes()).unwrap();
+    assert!(answers.next().unwrap().unwrap().starts_with(r#"{"line":1,"rule""#));
+    writeln!(stdin, "{rest}").unwrap();
+    assert!(answers.next().unwrap().unwrap().starts_with(r#"{"line":2,"rule""#));
     drop(stdin);
     assert!(child.wait().unwrap().success());
 }

@@ -62,21 +62,21 @@ rules:
 #[test]
 fn every_mistake_has_its_place_and_remedy() {
     for (config, place, words) in [
-        ("", "", "is empty; write for example `rules: { api: { limit: 60/1m } }`"),
-        ("# rules\n", "", "is empty"),
-        ("---\n", "", "is empty"),
+        ("", "1:1", "is empty; write for example `rules: { api: { limit: 60/1m } }`"),
+        ("# rules\n", "1:1", "is empty"),
+        ("---\n", "1:1", "is empty"),
         ("rules:\n", "1:6", "rules: expected rules by name, found nothing"),
         ("rules: {}\n", "1:8", "rules: expected rules by name, found none"),
         ("rules: [api]\n", "1:8", "rules: expected rules by name, found a list"),
-        ("store: memory\n", "", "rules: is missing"),
+        ("store: memory\n", "1:1", "rules: is missing"),
         ("- a\n", "1:1", "expected a mapping with `rules`, found a list"),
         ("rules: { a: { limit: 5/1m }\n", "1:8", "is not YAML: "),
         ("rules:\n\ta: 1\n", "2:2", "is not YAML: tabs disallowed"),
         ("rules: { a: { limit: 5/1m } }\nruels: {}\n", "2:1", "ruels: is not a field; did you mean `rules`?"),
         (
-            "rules: { a: { limit: 5/1m } }\ninline_rules: true\n",
-            "2:1",
-            "inline_rules: is not supported by this version",
+            "rules: { a: { limit: 5/1m } }\ninline_rules: yes\n",
+            "2:15",
+            "inline_rules: expected true or false, found `yes`",
         ),
         ("rules: { a: { limit: 5/1m } }\n---\nrules: {}\n", "3:1", "a second document begins"),
         ("rules:\n  a: { limit: 5/1m }\n  a: { limit: 6/1m }\n", "3:3", "a: is given twice"),
@@ -139,6 +139,17 @@ fn every_mistake_of_a_rule_names_rule_and_field() {
         ("{ limit: 5/1m, headroom: 1 }", 3, "headroom: 1 leaves no units"),
         ("{ limit: 5/1m, shadow: yes }", 31, "shadow: expected true or false, found `yes`"),
         (
+            "{ limit: 5/1m, algorithm: sliding-buckets, buckets: 60.0 }",
+            60,
+            "buckets: expected a whole number, found `60.0`; write digits only",
+        ),
+        ("{ limit: 6.0e1 }", 17, "limit: expected LIMIT/WINDOW, found `6.0e1`"),
+        (
+            "{ limit: 5/1m, on_store_error: { loc: 0.2 } }",
+            39,
+            "on_store_error: loc: is not a field here; choose deny, allow or { local: 0.25 }",
+        ),
+        (
             "{ limit: 5/1m, on_store_error: open }",
             39,
             "on_store_error: `open` is unknown; choose deny, allow or",
@@ -153,12 +164,13 @@ fn every_mistake_of_a_rule_names_rule_and_field() {
 }
 
 /// Loads a configuration with one mistake.
-fn assert_mistake(config: &str, place: &str, words: &str) -> String {
+pub(crate) fn assert_mistake(config: &str, place: &str, words: &str) -> String {
     let file = file_of("mistake.yaml", config);
     let replayed = run(&["replay", "--config", &file], NOTHING);
+    // Some are too long to be of use in a message.
+    let config: String = config.chars().take(500).collect();
     assert_eq!((replayed.code, replayed.out.as_str()), (2, ""), "{config}");
-    let separator = if place.is_empty() { "" } else { ":" };
-    let start = format!("error: {file}{separator}{place}: ");
+    let start = format!("error: {file}:{place}: ");
     assert!(replayed.err.starts_with(&start), "{config}\n{}\n{start}", replayed.err);
     assert!(replayed.err.contains(words), "{config}\n{}\n{words}", replayed.err);
     assert_eq!(replayed.err.lines().count(), 1, "{config}\n{}", replayed.err);
@@ -201,9 +213,13 @@ fn files_that_cannot_be_read_are_named() {
     let missing = run(&["replay", "--config", "no-such-file.yaml"], NOTHING);
     assert_eq!(missing.code, 2);
     assert!(missing.err.starts_with("error: no-such-file.yaml: cannot be read: "), "{}", missing.err);
-    let binary = file_of("binary.yaml", b"rules: \xff\n");
-    let replayed = run(&["replay", "--config", &binary], NOTHING);
-    assert!(replayed.err.contains("is not UTF-8 at byte 7"), "{}", replayed.err);
+}
+
+#[test]
+fn a_file_that_is_not_utf8_is_placed() {
+    let file = file_of("latin1.yaml", b"rules:\n  k\xc3\xa4se: k\xe4se\n");
+    let replayed = run(&["replay", "--config", &file], NOTHING);
+    assert_eq!(replayed.err, format!("error: {file}:2:10: is not UTF-8; save it as UTF-8\n"));
 }
 
 #[test]

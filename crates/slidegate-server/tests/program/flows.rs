@@ -87,6 +87,14 @@ fn an_expired_receipt_is_worth_nothing() {
 }
 
 #[test]
+fn a_spent_receipt_is_not_asked_whether_its_arguments_could_be() {
+    for algorithm in ALGORITHMS {
+        let trace = Trace::of(algorithm).check(NOW_US, 5).refund(NOW_US, "#1");
+        assert_eq!(trace.settle(NOW_US, "#1", 1_000_000).story(), ["=5", "+5", "-0"], "{algorithm}");
+    }
+}
+
+#[test]
 fn a_settlement_gives_back_or_charges_the_difference() {
     for algorithm in ALGORITHMS {
         let less = Trace::of(algorithm).check(NOW_US, 3).settle(NOW_US, "#1", 1).inspect(NOW_US);
@@ -135,13 +143,12 @@ fn what_can_never_pass_is_an_answer_and_no_failure() {
     );
     assert_eq!((replayed.code, replayed.err.as_str()), (0, ""));
     let answers = replayed.answers();
-    for answer in &answers[..3] {
+    let alone = "cost: 9 units can never pass rule `dear`, whose limit is 8;";
+    let summed = "charges[0].cost: with the other charges of key `a`, 9 units can never pass rule `dear`,";
+    for (answer, start) in answers.iter().zip([alone, alone, summed]) {
         assert_eq!(answer["error"], "never");
         let message = answer["message"].as_str().unwrap();
-        assert!(
-            message.starts_with("cost: 9 units can never pass rule `dear`, whose limit is 8;"),
-            "{message}"
-        );
+        assert!(message.starts_with(start), "{message}");
     }
     assert_eq!(
         (&answers[3]["allowed"], &answers[3]["used"]),

@@ -2,8 +2,11 @@
 
 mod command_line;
 mod config_files;
+mod control_characters;
 mod demo;
 mod flows;
+mod inline_rules;
+mod large_files;
 mod live_change;
 mod malformed_lines;
 mod program;

@@ -1,15 +1,16 @@
 //! Lines that cannot be executed: what they are answered, and that they change nothing.
 
-use crate::program::{Run, replay, run};
+use crate::program::{Run, file_of, replay, run};
 
-const CONFIG: &str = "rules:\n  api: { limit: 5/1m }\n  dear: { limits: [2/1m, 10/1h] }\n";
+const CONFIG: &str =
+    "inline_rules: true\nrules:\n  api: { limit: 5/1m }\n  dear: { limits: [2/1m, 10/1h] }\n";
 
 fn replayed(lines: &[&str]) -> Run {
     replay(CONFIG, &lines.iter().map(ToString::to_string).collect::<Vec<_>>())
 }
 
 /// Replays one bad line and compares kind and words.
-fn assert_answers(table: &[(&str, &str, &str)]) {
+pub(crate) fn assert_answers(table: &[(&str, &str, &str)]) {
     for (line, kind, words) in table {
         let run = replayed(&[line]);
         assert_eq!(run.code, 2, "{line}");
@@ -38,7 +39,9 @@ fn not_an_operation() {
         (r#"{"at_us":1,"op":"chekc"}"#, "malformed", "op: `chekc` is unknown; did you mean `check`?"),
         (r#"{"at_us":1,"op":"burn"}"#, "malformed", "choose from: check, peek, refund"),
         (r#"{"at_us":1,"op":7}"#, "malformed", "op: expected a text in quotes, found 7"),
-        (r#"{"at_us":1,"at_us":2,"op":"check"}"#, "malformed", "field `at_us` is given twice"),
+        (r#"{"at_us":1,"at_us":2,"op":"check"}"#, "malformed", "at_us: is given twice; give it once"),
+        (r#"{"at_us":1,"OP":"check"}"#, "malformed", "OP: is not a field here; did you mean `op`?"),
+        (r#"{"at_ms":1,"op":"check"}"#, "malformed", "at_ms: is not a field here; did you mean `at_us`?"),
         (r#"{"at_us":1,"op":"check","charges":[]} x"#, "malformed", "trailing characters at column 39"),
     ]);
 }
@@ -47,7 +50,7 @@ fn not_an_operation() {
 fn numbers_that_are_not_whole() {
     let line = |number: &str| format!(r#"{{"at_us":{number},"op":"inspect","rule":"api","key":"a"}}"#);
     for (number, words) in [
-        ("-1", "at_us: expected a whole number from 0 to 18446744073709551615, in digits only, found -1"),
+        ("-1", "at_us: expected a whole number from 0 to 253402300799999999, in digits only, found -1"),
         ("1.5", "found 1.5"),
         ("1.0", "found 1.0"),
         ("1e3", "in digits only, found 1000.0"),
@@ -81,7 +84,11 @@ fn charges_that_cannot_be() {
             "malformed",
             "charges[1].csot: is not a field here; did you mean `cost`?",
         ),
-        (&line(r#"[{"rule":"api","key":"a","cost":-1}]"#), "malformed", "charges[0].cost: expected a whole"),
+        (
+            &line(r#"[{"rule":"api","key":"a","cost":-1}]"#),
+            "malformed",
+            "charges[0].cost: expected a whole number from 1 to 18446744073709551615, in digits only, found -1",
+        ),
         (&line(r#"[{"rule":"api","key":"a","cost":0}]"#), "cost", "cost: 0 asked of rule `api`"),
         (&line(r#"[{"rule":"api","key":""}]"#), "key", "charges[0].key: is empty"),
         (&line(r#"[{"rule":"api","key":"a\nb"}]"#), "key", "charges[0].key: has the control character"),
@@ -98,41 +105,29 @@ fn charges_that_cannot_be() {
 }
 
 #[test]
-fn inline_rules_that_cannot_be() {
-    let line =
-        |rule: &str| format!(r#"{{"at_us":1,"op":"check","charges":[{{"rule":{{{rule}}},"key":"a"}}]}}"#);
-    let with = |more: &str| line(&format!(r#""limit":5,"window":"60s",{more}"#));
+fn of_several_charges_the_bad_one_is_named() {
+    let line = |second: &str| {
+        let charges = format!(r#"[{{"rule":"api","key":"a","cost":2}},{second}]"#);
+        format!(r#"{{"at_us":1,"op":"check","charges":{charges}}}"#)
+    };
     assert_answers(&[
-        (&line(r#""window":"60s""#), "malformed", "charges[0].rule.limit: is missing"),
-        (&line(r#""limit":5"#), "malformed", "charges[0].rule.window: is missing"),
-        (
-            &line(r#""limit":"5","window":"60s""#),
-            "malformed",
-            "charges[0].rule.limit: expected a whole number",
-        ),
-        (&line(r#""limit":5,"window":60"#), "malformed", "charges[0].rule.window: expected a text"),
-        (&line(r#""limit":0,"window":"60s""#), "inline-rule", "charges[0].rule.limit: 0 units are outside"),
-        (
-            &line(r#""limit":5,"window":"a minute""#),
-            "inline-rule",
-            "charges[0].rule.window: `a minute` is not",
-        ),
-        (&line(r#""limit":5,"window":"401d""#), "inline-rule", "charges[0].rule.window: "),
-        (&with(r#""algorithm":"leaky""#), "inline-rule", "charges[0].rule.algorithm: `leaky` is unknown"),
-        (&with(r#""buckets":60"#), "inline-rule", "charges[0].rule.buckets: is only for sliding-buckets"),
-        (
-            &with(r#""algorithm":"sliding-buckets","edge":"half""#),
-            "inline-rule",
-            "charges[0].rule.edge: `half` is unknown",
-        ),
-        (
-            &with(r#""algorithm":"compact-log","entries":3"#),
-            "inline-rule",
-            "charges[0].rule.entries: 3 is outside",
-        ),
-        (&with(r#""headroom":0.05"#), "inline-rule", "charges[0].rule.headroom: is not for inline rules"),
-        (&with(r#""algoritm":"gcra""#), "malformed", "did you mean `algorithm`?"),
+        (&line(r#"{"rule":"apy","key":"a"}"#), "unknown-rule", "charges[1].rule: `apy` is unknown"),
+        (&line(r#"{"rule":"api","key":"a","cost":0}"#), "cost", "charges[1].cost: 0 asked of rule `api`"),
     ]);
+    let answers = replayed(&[
+        &line(r#"{"rule":"dear","key":"a","cost":3}"#),
+        &line(r#"{"rule":"api","key":"a","cost":4}"#),
+        &line(r#"{"rule":"api","key":"b","cost":6}"#),
+    ])
+    .answers();
+    for (answer, start) in answers.iter().zip([
+        "charges[1].cost: 3 units can never pass rule `dear`, whose limit is 2;",
+        "charges[0].cost: with the other charges of key `a`, 6 units can never pass rule `api`, whose limit is 5;",
+        "charges[1].cost: 6 units can never pass rule `api`",
+    ]) {
+        assert_eq!(answer["error"], "never");
+        assert!(answer["message"].as_str().unwrap().starts_with(start), "{answer}\n{start}");
+    }
 }
 
 #[test]
@@ -263,7 +258,7 @@ fn long_and_foreign_lines_are_answered_and_passed_over() {
     let padded = |bytes: usize| format!("{good}{}", " ".repeat(bytes - good.len())).into_bytes();
     let lines =
         [padded(1 << 20), padded((1 << 20) + 1), padded(5 << 20), b"{\"at_us\":\xff}".to_vec(), padded(99)];
-    let file = crate::program::file_of("api.yaml", CONFIG);
+    let file = file_of("api.yaml", CONFIG);
     let run = run(&["replay", "--config", &file], lines.join(&b'\n'));
     let answers = run.answers();
     assert_eq!((run.code, answers.len()), (2, 5));

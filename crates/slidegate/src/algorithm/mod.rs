@@ -10,7 +10,7 @@
 //! | [`sliding-buckets`](SlidingBuckets) | 1 to 8 B per bucket | L (full), 2L-1 (interpolated), 2L (dropped) | by what arrived in one bucket (full) |
 //! | [`sliding-counter`](SlidingCounter) | two counts and a number | 2L-1 | down to an empty window |
 //! | [`fixed-window`](FixedWindow) | a count and a number | 2L | never |
-//! | [`gcra`](Gcra) | one instant | 2L-1 | never |
+//! | [`gcra`](Gcra) | a backlog and an instant | 2L-1 | never |
 //!
 //! # Time
 //!

@@ -1,0 +1,72 @@
+//! Rules that come with a charge: when they are allowed, and what makes one that cannot be.
+
+use crate::malformed_lines::assert_answers;
+use crate::program::{file_of, run};
+
+#[test]
+fn inline_rules_need_the_consent_of_the_configuration() {
+    let inline = r#"{"at_us":1,"op":"inspect","rule":{"limit":5,"window":"1m"},"key":"a"}"#;
+    let lines = [inline.to_owned(), inline.replace("inspect", "reset")];
+    for (consent, code) in [("inline_rules: true\n", 0), ("inline_rules: false\n", 2), ("", 2)] {
+        let file = file_of("consent.yaml", format!("{consent}rules: {{ api: {{ limit: 5/1m }} }}\n"));
+        let run = run(&["replay", "--config", &file], lines.join("\n"));
+        assert_eq!(run.code, code, "{consent}{run:?}");
+        for answer in run.answers().iter().filter(|_| code == 2) {
+            assert_eq!(answer["error"], "inline-rule");
+            let remedy = format!(
+                "rule: inline rules are not allowed; add `inline_rules: true` to {file} or name a rule of it"
+            );
+            assert_eq!(answer["message"], remedy);
+        }
+    }
+    assert_eq!(run(&["replay"], inline).code, 0, "without a configuration nobody forbids them");
+}
+
+#[test]
+fn inline_rules_that_cannot_be() {
+    let line =
+        |rule: &str| format!(r#"{{"at_us":1,"op":"check","charges":[{{"rule":{{{rule}}},"key":"a"}}]}}"#);
+    let with = |more: &str| line(&format!(r#""limit":5,"window":"60s",{more}"#));
+    assert_answers(&[
+        (&line(r#""window":"60s""#), "malformed", "charges[0].rule.limit: is missing"),
+        (&line(r#""limit":5"#), "malformed", "charges[0].rule.window: is missing"),
+        (
+            &line(r#""limit":"5","window":"60s""#),
+            "malformed",
+            "charges[0].rule.limit: expected a whole number from 1 to 1000000000000, in digits only, found \"5\"",
+        ),
+        (&line(r#""limit":5,"window":60"#), "malformed", "charges[0].rule.window: expected a text"),
+        (&line(r#""limit":0,"window":"60s""#), "inline-rule", "charges[0].rule.limit: 0 units are outside"),
+        (
+            &line(r#""limit":5,"window":"a minute""#),
+            "inline-rule",
+            "charges[0].rule.window: `a minute` is not",
+        ),
+        (&line(r#""limit":5,"window":"401d""#), "inline-rule", "charges[0].rule.window: "),
+        (&with(r#""algorithm":"leaky""#), "inline-rule", "charges[0].rule.algorithm: `leaky` is unknown"),
+        (&with(r#""buckets":60"#), "inline-rule", "charges[0].rule.buckets: is only for sliding-buckets"),
+        (
+            &with(r#""algorithm":"sliding-buckets","edge":"half""#),
+            "inline-rule",
+            "charges[0].rule.edge: `half` is unknown",
+        ),
+        (
+            &with(r#""algorithm":"compact-log","entries":3"#),
+            "inline-rule",
+            "charges[0].rule.entries: 3 is outside",
+        ),
+        (&with(r#""headroom":0.05"#), "inline-rule", "charges[0].rule.headroom: is not for inline rules"),
+        (&with(r#""algoritm":"gcra""#), "malformed", "did you mean `algorithm`?"),
+    ]);
+}
+
+#[test]
+fn inline_rules_of_one_name_must_fit_one_state() {
+    let charge = |buckets: u64| {
+        let rule =
+            format!(r#"{{"limit":5,"window":"60s","algorithm":"sliding-buckets","buckets":{buckets}}}"#);
+        format!(r#"{{"rule":{rule},"key":"a"}}"#)
+    };
+    let line = format!(r#"{{"at_us":1,"op":"check","charges":[{},{}]}}"#, charge(60), charge(30));
+    assert_answers(&[(&line, "charges", "`sliding-buckets/60s` differ in window, algorithm or buckets")]);
+}

@@ -1,0 +1,54 @@
+//! Configurations with very many rules.
+
+use std::fmt::Write;
+
+use crate::config_files::assert_mistake;
+use crate::program::{file_of, replay, run};
+
+/// A configuration of `count` equal rules.
+fn many_rules(count: usize, rule: &str) -> String {
+    (0..count).fold("rules:\n".to_owned(), |mut config, number| {
+        writeln!(config, "  rule-{number:05}: {rule}").expect("a String takes everything");
+        config
+    })
+}
+
+/// With sixty thousand rules, three hundred unknown names used to be answered by 195 MB.
+#[test]
+fn an_unknown_name_costs_the_same_however_many_rules_there_are() {
+    let line = r#"{"at_us":1,"op":"inspect","rule":"rule-6000","key":"a"}"#.to_owned();
+    let run = replay(&many_rules(60_000, "{ limit: 5/1m }"), &vec![line; 300]);
+    let remedy = "choose from: rule-00000, rule-00001, rule-00002, rule-00003, rule-00004 and 59995 more";
+    let answers = run.answers();
+    assert_eq!((run.code, answers.len()), (2, 300));
+    for answer in answers {
+        assert_eq!(answer["message"], format!("rule: `rule-6000` is unknown; {remedy}"));
+    }
+}
+
+/// Two hundred and fifty thousand values are enough for sixty thousand rules; a file with more used to be
+/// told that it is not YAML.
+#[test]
+fn a_file_beyond_a_limit_is_told_the_limit() {
+    let remedy = "has more than 250000 values; split the file or remove rules";
+    assert_mistake(&many_rules(63_000, "{ limit: 5/1m }"), "62501:15", remedy);
+    let nested = format!("rules: {}{}\n", "[".repeat(70), "]".repeat(70));
+    assert_mistake(&nested, "1:71", "is nested more than 64 deep; a rule needs 4 levels, remove the others");
+    let references = "*a, ".repeat(50_001);
+    let aliased = format!("rules:\n  a: &a {{ limit: 5/1m }}\n  b: [{references}]\n");
+    assert_mistake(&aliased, "3:200007", "has more than 50000 aliases; write some of the values out");
+    let doubled = (1..30).fold("a0: &a0 [x, x]\n".to_owned(), |mut config, n| {
+        writeln!(config, "a{n}: &a{n} [*a{m}, *a{m}]", m = n - 1).expect("a String takes everything");
+        config
+    });
+    assert_mistake(&doubled, "16:18", remedy);
+}
+
+/// A rule set that shares its defaults is no attack.
+#[test]
+fn one_anchor_may_serve_every_rule() {
+    let rules = many_rules(300, "{ <<: *defaults }");
+    let config = rules.replacen("{ <<: *defaults }", "&defaults { limit: 5/1m }", 1);
+    let replayed = run(&["replay", "--config", &file_of("defaults.yaml", config)], "");
+    assert_eq!((replayed.code, replayed.err.as_str()), (0, ""));
+}
