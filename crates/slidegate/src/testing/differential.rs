@@ -153,7 +153,10 @@ impl Run<'_> {
     fn settle(&mut self, now_us: u64, index: usize, actual: u64, rules: &[Rule]) -> Result<(), String> {
         let (receipt, model_receipt) = self.receipts[index].clone();
         // Refused settlements change nothing; which they are has tests of its own.
-        let Ok(real) = self.store.settle(now_us, &receipt, actual) else { return Ok(()) };
+        let Ok(real) = self.store.settle(now_us, &receipt, actual) else {
+            self.model.presented(now_us);
+            return Ok(());
+        };
         same(&real, &self.model.settle(now_us, &model_receipt, actual))?;
         let event = match actual.cmp(&receipt.charges()[0].cost()) {
             _ if !real.applied => Event::RefundedInVain,

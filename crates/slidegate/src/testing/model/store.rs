@@ -126,6 +126,11 @@ impl ModelStore {
         }
     }
 
+    /// A receipt was presented, whatever became of it: what has expired by now stays expired.
+    pub fn presented(&mut self, now_us: u64) {
+        self.latest_us = self.latest_us.max(now_us);
+    }
+
     /// Forgets every state of which nothing is used; says how many.
     pub fn sweep(&mut self, now_us: u64) -> usize {
         let before = self.states.len();
@@ -156,7 +161,7 @@ impl ModelStore {
 
     /// Marks the receipt as spent, unless it was or has expired; says whether it may still be used.
     fn spend(&mut self, now_us: u64, receipt: &ModelReceipt) -> bool {
-        self.latest_us = self.latest_us.max(now_us);
+        self.presented(now_us);
         if self.spent.contains(&receipt.id) || self.latest_us >= receipt.expires_us() {
             return false;
         }
