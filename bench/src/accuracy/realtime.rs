@@ -97,10 +97,11 @@ pub(crate) fn cost_attack(limit: u32) -> anyhow::Result<u64> {
     Ok(admitted)
 }
 
-/// Of `probes` announced waits, those at whose end the request was still refused.
-pub(crate) fn short_waits(limit: u32, probes: u64) -> anyhow::Result<u64> {
+/// Of `probes` announced waits, those at whose end the request was still refused, and those where it was
+/// so a millisecond later.
+pub(crate) fn short_waits(limit: u32, probes: u64) -> anyhow::Result<(u64, u64)> {
     let subject = Trypema::new(limit)?;
-    let mut short = 0;
+    let (mut at_the_end, mut later) = (0, 0);
     let mut count = 0;
     while count < probes {
         let wait_us = subject.inc(1);
@@ -111,9 +112,13 @@ pub(crate) fn short_waits(limit: u32, probes: u64) -> anyhow::Result<u64> {
             Some(wait_us) => {
                 count += 1;
                 subject.wait_until(asked_us + wait_us);
-                short += u64::from(subject.inc(1).is_some());
+                if subject.inc(1).is_some() {
+                    at_the_end += 1;
+                    subject.wait_until(asked_us + wait_us + 1_000);
+                    later += u64::from(subject.inc(1).is_some());
+                }
             }
         }
     }
-    Ok(short)
+    Ok((at_the_end, later))
 }
