@@ -5,32 +5,25 @@
 //!
 //! # A decision
 //!
-//! A [`Rule`] says how much, a [`Key`] says who, a [`Charge`] is so many units of a rule for a key, and
-//! an [`Admission`] is one or several charges that pass together or not at all. A store answers with a
-//! [`Decision`] and, if it admits, a [`Receipt`].
+//! A [`Rule`] says how much, a [`Key`] says who, and a [`Charge`] is so many units of a rule for a key. A
+//! [`Limiter`] answers one or several charges, which pass together or not at all, with a [`Decision`] and,
+//! if it admits, a [`Receipt`].
 //!
 //! ```
-//! use slidegate::store::MapStore;
-//! use slidegate::{Admission, Charge, Key, Rule};
+//! use slidegate::{Charge, Key, Limiter, Rule};
 //!
-//! let login = Rule::builder("login").limit("5/1m".parse()?).build()?;
-//! let attempt = Admission::new(&[Charge { rule: &login, key: Key::new("alice")?, cost: 1 }])?;
+//! let quota = Rule::builder("quota").limit("10000/24h".parse()?).headroom("0.05".parse()?).build()?;
+//! let search = Rule::builder("search").limit("500/10m".parse()?).build()?;
+//! let limiter = Limiter::in_memory();
 //!
-//! let mut store = MapStore::new();
-//! let now_us = 1_745_000_145_000_000;
-//! let first = store.check(now_us, &attempt);
-//! assert_eq!((first.decision.used(), first.decision.remaining()), (1, 4));
-//! for _ in 0..4 {
-//!     store.check(now_us, &attempt);
-//! }
-//! let refused = store.check(now_us + 1, &attempt).decision;
-//! assert!(!refused.allowed());
-//! assert_eq!(refused.retry_after().as_micros(), 59_999_999);
+//! let key = Key::new("yt:quota:key1")?;
+//! let call = [Charge { rule: &quota, key, cost: 100 }, Charge { rule: &search, key, cost: 100 }];
+//! let admitted = limiter.check(&call)?;
+//! assert_eq!((admitted.decision.rule(), admitted.decision.remaining()), ("search", 400));
 //!
-//! // The work was not done after all: give the unit back.
-//! let receipt = first.receipt.expect("an admission has a receipt");
-//! assert!(store.refund(now_us + 1, &receipt)?.applied);
-//! assert!(store.check(now_us + 1, &attempt).decision.allowed());
+//! // The call was not made after all: give the units back.
+//! let receipt = admitted.receipt.expect("an admission has a receipt");
+//! assert_eq!(limiter.refund(&receipt)?.units, 200);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -39,7 +32,7 @@
 //! * [`rule`], [`rate`], [`key`], [`charge`], [`decision`], [`receipt`], [`time`]: the nouns. What cannot be
 //!   valid cannot be built; every error names the field and the remedy.
 //! * [`algorithm`]: the six algorithms as pure functions, in integers.
-//! * [`store`]: where states live.
+//! * [`store`]: where states live. [`limiter`]: a store and its clock.
 //! * [`testing`]: what all of it is judged with, for your tests too.
 #![forbid(unsafe_code)]
 
@@ -47,6 +40,7 @@ pub mod algorithm;
 pub mod charge;
 pub mod decision;
 pub mod key;
+pub mod limiter;
 pub mod rate;
 pub mod receipt;
 pub mod rule;
@@ -57,6 +51,7 @@ pub mod time;
 pub use charge::{Admission, Charge, ChargeError};
 pub use decision::{Decision, Verdict};
 pub use key::{Key, KeyError};
+pub use limiter::Limiter;
 pub use rate::{Rate, RateError};
 pub use receipt::{Applied, Receipt, ReceiptError};
 pub use rule::{Algorithm, Rule, RuleBuilder, RuleError};

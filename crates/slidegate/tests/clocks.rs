@@ -6,7 +6,7 @@ mod common;
 use std::time::Duration;
 
 use common::*;
-use slidegate::store::MapStore;
+use slidegate::store::MemoryStore;
 use slidegate::time::{Clock, JumpingClock, ManualClock};
 
 const HOUR_US: i64 = 3_600 * 1_000_000;
@@ -16,25 +16,22 @@ fn a_clock_set_back_admits_no_more() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["5/10s"], algorithm);
         let clock = JumpingClock::new(ManualClock::at_us(BOUNDARY_US + 3 * SECOND_US));
-        let mut store = MapStore::new();
-        assert!(check(&mut store, clock.now_us(), &rule, 3).decision.allowed());
+        let store = MemoryStore::new();
+        assert!(check(&store, clock.now_us(), &rule, 3).decision.allowed());
         clock.jump_us(-HOUR_US);
         assert!(
-            check(&mut store, clock.now_us(), &rule, 3).decision.retry_after() > Duration::ZERO,
+            check(&store, clock.now_us(), &rule, 3).decision.retry_after() > Duration::ZERO,
             "{algorithm}"
         );
         let mut admitted = 3;
         // For the hour that the clock repeats, what was charged keeps counting.
         for _ in 0..360 {
-            admitted += u64::from(check(&mut store, clock.now_us(), &rule, 1).decision.allowed());
+            admitted += u64::from(check(&store, clock.now_us(), &rule, 1).decision.allowed());
             clock.inner().advance(Duration::from_secs(9));
         }
         assert!(admitted <= 5, "{algorithm}: {admitted}");
         clock.inner().advance(Duration::from_secs(3_600));
-        assert!(
-            check(&mut store, clock.now_us(), &rule, 5).decision.allowed(),
-            "{algorithm}: it has caught up"
-        );
+        assert!(check(&store, clock.now_us(), &rule, 5).decision.allowed(), "{algorithm}: it has caught up");
     }
 }
 
@@ -43,8 +40,8 @@ fn a_clock_set_back_admits_no_more() {
 fn waits_are_exact_on_a_clock_set_back() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["5/10s"], algorithm);
-        let mut store = MapStore::new();
-        check(&mut store, BOUNDARY_US, &rule, 5);
+        let store = MemoryStore::new();
+        check(&store, BOUNDARY_US, &rule, 5);
         let now_us = BOUNDARY_US - 100 * SECOND_US;
         let passes_us = now_us + retry_us(&peek(&store, now_us, &rule, 2));
         assert!(!peek(&store, passes_us - 1, &rule, 2).allowed(), "{algorithm}");
@@ -57,8 +54,8 @@ fn a_clock_that_leaps_ahead_lets_entries_leave_early_but_looking_drops_nothing()
     for algorithm in every_algorithm() {
         let rule = rule("api", &["5/10s"], algorithm);
         let clock = JumpingClock::new(ManualClock::at_us(BOUNDARY_US));
-        let mut store = MapStore::new();
-        check(&mut store, clock.now_us(), &rule, 5);
+        let store = MemoryStore::new();
+        check(&store, clock.now_us(), &rule, 5);
         clock.jump_us(HOUR_US);
         assert!(peek(&store, clock.now_us(), &rule, 5).allowed(), "{algorithm}");
         clock.jump_us(-HOUR_US);
@@ -67,7 +64,7 @@ fn a_clock_that_leaps_ahead_lets_entries_leave_early_but_looking_drops_nothing()
             "{algorithm}: nothing was charged meanwhile"
         );
         clock.jump_us(HOUR_US);
-        check(&mut store, clock.now_us(), &rule, 5);
+        check(&store, clock.now_us(), &rule, 5);
         clock.jump_us(-HOUR_US);
         assert!(
             !peek(&store, clock.now_us(), &rule, 1).allowed(),
@@ -81,8 +78,8 @@ fn a_clock_that_leaps_ahead_lets_entries_leave_early_but_looking_drops_nothing()
 fn use_does_not_grow_with_the_step() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["5/10s"], algorithm);
-        let mut store = MapStore::new();
-        check(&mut store, BOUNDARY_US, &rule, 5);
+        let store = MemoryStore::new();
+        check(&store, BOUNDARY_US, &rule, 5);
         assert_eq!(used(&store, BOUNDARY_US - DAY_US, &rule), 5, "{algorithm}");
         store.change(BOUNDARY_US - DAY_US, &common::rule("api", &["5/1d"], algorithm));
         assert_eq!(used(&store, BOUNDARY_US - DAY_US, &rule), 5, "{algorithm}");

@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use slidegate::store::MapStore;
+use slidegate::store::MemoryStore;
 use slidegate::testing::{Coverage, Rng, differential, trace};
 
 #[test]
@@ -24,7 +24,7 @@ fn the_store_equals_the_model_and_every_cell_was_met() {
 fn sweeping_is_not_noticed() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["5/1s", "20/10s"], algorithm);
-        let (mut swept, mut kept) = (MapStore::new(), MapStore::new());
+        let (swept, kept) = (MemoryStore::new(), MemoryStore::new());
         let mut rng = Rng::new(5);
         let (mut now_us, mut dropped) = (BOUNDARY_US, 0);
         for _ in 0..3_000 {

@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use slidegate::rule::Entries;
-use slidegate::store::{MapStore, Outcome};
+use slidegate::store::{MemoryStore, Outcome};
 use slidegate::testing::Auditor;
 use slidegate::{Algorithm, ChargeError, ReceiptError};
 
@@ -13,8 +13,8 @@ use slidegate::{Algorithm, ChargeError, ReceiptError};
 fn settling_for_less_refunds_the_difference() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["100/10s"], algorithm);
-        let mut store = MapStore::new();
-        let receipt = check(&mut store, BOUNDARY_US, &rule, 40).receipt.unwrap();
+        let store = MemoryStore::new();
+        let receipt = check(&store, BOUNDARY_US, &rule, 40).receipt.unwrap();
         let settled = store.settle(BOUNDARY_US, &receipt, 15).unwrap();
         assert_eq!((settled.applied, settled.units), (true, 25), "{algorithm}");
         assert_eq!(used(&store, BOUNDARY_US, &rule), 15, "{algorithm}");
@@ -25,11 +25,11 @@ fn settling_for_less_refunds_the_difference() {
 fn settling_for_more_charges_the_excess_unconditionally() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["100/10s"], algorithm);
-        let mut store = MapStore::new();
-        let receipt = check(&mut store, BOUNDARY_US, &rule, 40).receipt.unwrap();
+        let store = MemoryStore::new();
+        let receipt = check(&store, BOUNDARY_US, &rule, 40).receipt.unwrap();
         let settled = store.settle(BOUNDARY_US, &receipt, 340).unwrap();
         assert_eq!((settled.applied, settled.units), (true, 300), "{algorithm}");
-        let denied = check(&mut store, BOUNDARY_US, &rule, 1).decision;
+        let denied = check(&store, BOUNDARY_US, &rule, 1).decision;
         assert_eq!((denied.allowed(), denied.used(), denied.remaining()), (false, 340, 0), "{algorithm}");
         let passes_us = BOUNDARY_US + retry_us(&denied);
         assert!(!peek(&store, passes_us - 1, &rule, 1).allowed(), "{algorithm}");
@@ -40,8 +40,8 @@ fn settling_for_more_charges_the_excess_unconditionally() {
 #[test]
 fn settling_as_charged_spends_the_receipt() {
     let rule = rule("api", &["100/10s"], Algorithm::SlidingLog);
-    let mut store = MapStore::new();
-    let receipt = check(&mut store, BOUNDARY_US, &rule, 40).receipt.unwrap();
+    let store = MemoryStore::new();
+    let receipt = check(&store, BOUNDARY_US, &rule, 40).receipt.unwrap();
     assert_eq!(store.settle(BOUNDARY_US, &receipt, 40).unwrap().units, 0);
     assert!(!store.refund(BOUNDARY_US, &receipt).unwrap().applied);
     assert_eq!(used(&store, BOUNDARY_US, &rule), 40);
@@ -51,11 +51,11 @@ fn settling_as_charged_spends_the_receipt() {
 fn bad_settlements_name_the_field_and_change_nothing() {
     let quota = rule("quota", &["100/10s"], Algorithm::SlidingLog);
     let dear = rule("dear", &["5/10s"], Algorithm::SlidingLog);
-    let mut store = MapStore::new();
+    let store = MemoryStore::new();
     let both = store.check(BOUNDARY_US, &admission(&[(&quota, "alice", 50), (&dear, "alice", 1)]));
     let unequal = store.settle(BOUNDARY_US, &both.receipt.unwrap(), 20).unwrap_err();
     assert_eq!(unequal, ReceiptError::UnequalCosts { first: 50, second: 1 });
-    let receipt = check(&mut store, BOUNDARY_US, &dear, 1).receipt.unwrap();
+    let receipt = check(&store, BOUNDARY_US, &dear, 1).receipt.unwrap();
     let excess = store.settle(BOUNDARY_US, &receipt, 1 + 16 * 5 + 1).unwrap_err();
     assert_eq!(excess, ReceiptError::Excess { rule: "dear".into(), excess: 81, excess_max: 80 });
     assert!(excess.to_string().starts_with("actual: 81 units above"));
@@ -70,19 +70,19 @@ fn bad_settlements_name_the_field_and_change_nothing() {
 fn a_credit_takes_the_oldest_first_and_at_most_what_is_used() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["100/10s"], algorithm);
-        let mut store = MapStore::new();
-        let credit = |store: &mut MapStore, units| store.credit(BOUNDARY_US, &rule, key("alice"), units);
-        assert!(!credit(&mut store, 5).unwrap().applied, "{algorithm}: nobody there");
-        check(&mut store, BOUNDARY_US, &rule, 30);
-        assert_eq!(credit(&mut store, 10).unwrap().units, 10, "{algorithm}");
-        assert_eq!(credit(&mut store, u64::MAX).unwrap().units, 20, "{algorithm}");
+        let store = MemoryStore::new();
+        let credit = |store: &MemoryStore, units| store.credit(BOUNDARY_US, &rule, key("alice"), units);
+        assert!(!credit(&store, 5).unwrap().applied, "{algorithm}: nobody there");
+        check(&store, BOUNDARY_US, &rule, 30);
+        assert_eq!(credit(&store, 10).unwrap().units, 10, "{algorithm}");
+        assert_eq!(credit(&store, u64::MAX).unwrap().units, 20, "{algorithm}");
         assert_eq!(used(&store, BOUNDARY_US, &rule), 0, "{algorithm}");
-        assert_eq!(credit(&mut store, 0), Err(ChargeError::ZeroCredit { rule: "api".into() }));
+        assert_eq!(credit(&store, 0), Err(ChargeError::ZeroCredit { rule: "api".into() }));
     }
     let rule = rule("api", &["100/10s"], Algorithm::SlidingLog);
-    let mut store = MapStore::new();
-    check(&mut store, BOUNDARY_US, &rule, 30);
-    check(&mut store, BOUNDARY_US + SECOND_US, &rule, 30);
+    let store = MemoryStore::new();
+    check(&store, BOUNDARY_US, &rule, 30);
+    check(&store, BOUNDARY_US + SECOND_US, &rule, 30);
     store.credit(BOUNDARY_US + SECOND_US, &rule, key("alice"), 30).unwrap();
     assert_eq!(
         used(&store, BOUNDARY_US + 10 * SECOND_US, &rule),
@@ -95,8 +95,8 @@ fn a_credit_takes_the_oldest_first_and_at_most_what_is_used() {
 #[test]
 fn small_credits_are_not_lost() {
     let rule = rule("api", &["10/10s"], Algorithm::SlidingCounter);
-    let mut store = MapStore::new();
-    check(&mut store, BOUNDARY_US - 1, &rule, 3);
+    let store = MemoryStore::new();
+    check(&store, BOUNDARY_US - 1, &rule, 3);
     let now_us = BOUNDARY_US + 4 * SECOND_US;
     assert_eq!(used(&store, now_us, &rule), 2, "3 x 0.6, rounded up");
     store.credit(now_us, &rule, key("alice"), 1).unwrap();
@@ -109,29 +109,29 @@ fn small_credits_are_not_lost() {
 #[test]
 fn gcra_refunds_only_what_has_not_drained() {
     let rule = rule("api", &["10/10s"], Algorithm::Gcra);
-    let mut store = MapStore::new();
+    let store = MemoryStore::new();
     let mut auditor = Auditor::new(10, 10 * SECOND_US);
     let mut admitted = |now_us: u64, outcome: &Outcome, cost: u64| {
         auditor.saw(now_us, cost, outcome.decision.allowed());
         auditor.findings().most_in_window
     };
-    let first = check(&mut store, BOUNDARY_US, &rule, 5).receipt.unwrap();
-    let second = check(&mut store, BOUNDARY_US, &rule, 5).receipt.unwrap();
+    let first = check(&store, BOUNDARY_US, &rule, 5).receipt.unwrap();
+    let second = check(&store, BOUNDARY_US, &rule, 5).receipt.unwrap();
     assert_eq!(store.refund(BOUNDARY_US, &first).unwrap().units, 5);
     let later_us = BOUNDARY_US + 4 * SECOND_US;
-    let third = check(&mut store, later_us, &rule, 5);
+    let third = check(&store, later_us, &rule, 5);
     admitted(later_us, &third, 5);
     assert_eq!(store.refund(later_us, &second).unwrap().units, 1, "4 of its 5 units have drained");
     for step in 0..1_000 {
         let now_us = later_us + step * 10 * MILLISECOND_US;
-        let outcome = check(&mut store, now_us, &rule, 1);
+        let outcome = check(&store, now_us, &rule, 1);
         assert!(admitted(now_us, &outcome, 1) <= 19, "2L-1, although charges were refunded");
     }
 
     // Undisturbed, a charge at the end of the line has not begun to drain.
-    let mut store = MapStore::new();
-    check(&mut store, BOUNDARY_US, &rule, 4);
-    let last = check(&mut store, BOUNDARY_US, &rule, 4).receipt.unwrap();
+    let store = MemoryStore::new();
+    check(&store, BOUNDARY_US, &rule, 4);
+    let last = check(&store, BOUNDARY_US, &rule, 4).receipt.unwrap();
     assert_eq!(store.refund(BOUNDARY_US + 4 * SECOND_US, &last).unwrap().units, 4);
 }
 
@@ -139,11 +139,11 @@ fn gcra_refunds_only_what_has_not_drained() {
 #[test]
 fn a_compact_log_does_not_refund_what_was_credited() {
     let rule = rule("api", &["20/10s"], Algorithm::CompactLog(Entries::new(4).unwrap()));
-    let mut store = MapStore::new();
-    let first = check(&mut store, BOUNDARY_US, &rule, 5).receipt.unwrap();
+    let store = MemoryStore::new();
+    let first = check(&store, BOUNDARY_US, &rule, 5).receipt.unwrap();
     store.credit(BOUNDARY_US, &rule, key("alice"), 5).unwrap();
     for step in 1..=6 {
-        check(&mut store, BOUNDARY_US + step, &rule, 1);
+        check(&store, BOUNDARY_US + step, &rule, 1);
     }
     assert!(!store.refund(BOUNDARY_US + 7, &first).unwrap().applied);
     assert_eq!(used(&store, BOUNDARY_US + 7, &rule), 6);
@@ -154,7 +154,7 @@ fn a_receipt_of_several_charges_gives_back_all_of_them() {
     for algorithm in every_algorithm() {
         let (quota, dear) =
             (rule("quota", &["100/1h"], algorithm), rule("dear", &["5/10s", "9/1m"], algorithm));
-        let mut store = MapStore::new();
+        let store = MemoryStore::new();
         let charges = [(&quota, "alice", 10), (&dear, "alice", 2), (&dear, "alice", 1), (&quota, "bob", 7)];
         let receipt = store.check(BOUNDARY_US, &admission(&charges)).receipt.unwrap();
         assert_eq!(receipt.charges().len(), 3, "one entry per state");
@@ -173,13 +173,13 @@ fn a_receipt_of_several_charges_gives_back_all_of_them() {
 fn a_receipt_of_before_a_live_change_there_and_back_gives_nothing() {
     for algorithm in every_algorithm() {
         let hourly = rule("api", &["10/1h"], algorithm);
-        let mut store = MapStore::new();
-        let old = check(&mut store, BOUNDARY_US, &hourly, 6).receipt.unwrap();
+        let store = MemoryStore::new();
+        let old = check(&store, BOUNDARY_US, &hourly, 6).receipt.unwrap();
         store.change(BOUNDARY_US + SECOND_US, &rule("api", &["10/1s"], algorithm));
         store.change(BOUNDARY_US + 10 * SECOND_US, &hourly);
         let now_us = BOUNDARY_US + 11 * SECOND_US;
         let left = 10 - used(&store, now_us, &hourly);
-        let new = check(&mut store, now_us, &hourly, left).receipt.unwrap();
+        let new = check(&store, now_us, &hourly, left).receipt.unwrap();
         assert!(!store.refund(now_us, &old).unwrap().applied, "{algorithm}");
         assert!(!peek(&store, now_us, &hourly, 1).allowed(), "{algorithm}: never over");
         assert_eq!(store.refund(now_us, &new).unwrap().units, left, "{algorithm}: its own receipts work");
@@ -190,7 +190,7 @@ fn a_receipt_of_before_a_live_change_there_and_back_gives_nothing() {
 fn a_spent_or_expired_receipt_is_not_examined_further() {
     let (quota, dear) =
         (rule("quota", &["100/10s"], Algorithm::Gcra), rule("dear", &["5/10s"], Algorithm::Gcra));
-    let mut store = MapStore::new();
+    let store = MemoryStore::new();
     let both =
         store.check(BOUNDARY_US, &admission(&[(&quota, "alice", 50), (&dear, "alice", 1)])).receipt.unwrap();
     assert!(store.refund(BOUNDARY_US, &both).unwrap().applied);
@@ -198,7 +198,7 @@ fn a_spent_or_expired_receipt_is_not_examined_further() {
         !store.settle(BOUNDARY_US, &both, 20).unwrap().applied,
         "spent, although it could not be settled"
     );
-    let late = check(&mut store, BOUNDARY_US, &dear, 1).receipt.unwrap();
+    let late = check(&store, BOUNDARY_US, &dear, 1).receipt.unwrap();
     assert!(!store.settle(BOUNDARY_US + 60 * SECOND_US, &late, u64::MAX).unwrap().applied, "expired");
 }
 
@@ -208,10 +208,10 @@ fn a_reset_voids_what_came_before_it_and_nothing_else() {
     for algorithm in every_algorithm() {
         for reset_us in [BOUNDARY_US - MILLISECOND_US, BOUNDARY_US, BOUNDARY_US + MILLISECOND_US] {
             let rule = rule("api", &["5/10s"], algorithm);
-            let mut store = MapStore::new();
-            let old = check(&mut store, BOUNDARY_US, &rule, 5).receipt.unwrap();
+            let store = MemoryStore::new();
+            let old = check(&store, BOUNDARY_US, &rule, 5).receipt.unwrap();
             store.reset(reset_us, &rule, key("alice"));
-            let new = check(&mut store, BOUNDARY_US, &rule, 5).receipt.unwrap();
+            let new = check(&store, BOUNDARY_US, &rule, 5).receipt.unwrap();
             assert!(!store.refund(BOUNDARY_US, &old).unwrap().applied, "{algorithm}: reset at {reset_us}");
             assert!(!peek(&store, BOUNDARY_US, &rule, 1).allowed(), "{algorithm}: never over");
             assert_eq!(store.refund(BOUNDARY_US, &new).unwrap().units, 5, "{algorithm}: reset at {reset_us}");
@@ -223,14 +223,14 @@ fn a_reset_voids_what_came_before_it_and_nothing_else() {
 fn a_live_change_voids_receipts_although_the_clock_was_set_back() {
     for algorithm in every_algorithm() {
         let hourly = rule("api", &["10/1h"], algorithm);
-        let mut store = MapStore::new();
-        let old = check(&mut store, BOUNDARY_US + 10 * SECOND_US, &hourly, 8).receipt.unwrap();
+        let store = MemoryStore::new();
+        let old = check(&store, BOUNDARY_US + 10 * SECOND_US, &hourly, 8).receipt.unwrap();
         store.change(BOUNDARY_US, &rule("api", &["10/1s"], algorithm));
         store.change(BOUNDARY_US + 5 * SECOND_US, &hourly);
         let now_us = BOUNDARY_US + 11 * SECOND_US;
         let left = 10 - used(&store, now_us, &hourly);
         if left > 0 {
-            check(&mut store, now_us, &hourly, left);
+            check(&store, now_us, &hourly, left);
         }
         assert!(!store.refund(now_us, &old).unwrap().applied, "{algorithm}");
         assert!(!peek(&store, now_us, &hourly, 1).allowed(), "{algorithm}");
@@ -242,11 +242,11 @@ fn a_live_change_voids_receipts_although_the_clock_was_set_back() {
 fn a_receipt_does_not_fit_the_successor_of_a_swept_state() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["1000000000/10s"], algorithm);
-        let mut store = MapStore::new();
-        let old = check(&mut store, BOUNDARY_US, &rule, 1_000_000_000).receipt.unwrap();
+        let store = MemoryStore::new();
+        let old = check(&store, BOUNDARY_US, &rule, 1_000_000_000).receipt.unwrap();
         store.credit(BOUNDARY_US, &rule, key("alice"), u64::MAX).unwrap();
         assert_eq!(store.sweep(BOUNDARY_US), 1, "{algorithm}");
-        check(&mut store, BOUNDARY_US + 1, &rule, 1_000_000_000);
+        check(&store, BOUNDARY_US + 1, &rule, 1_000_000_000);
         assert!(!store.refund(BOUNDARY_US + 1, &old).unwrap().applied, "{algorithm}");
     }
 }
@@ -254,8 +254,8 @@ fn a_receipt_does_not_fit_the_successor_of_a_swept_state() {
 #[test]
 fn a_settlement_is_bounded_by_the_smallest_limit() {
     let rule = rule("api", &["5/1s", "100/1m"], Algorithm::SlidingLog);
-    let mut store = MapStore::new();
-    let receipt = check(&mut store, BOUNDARY_US, &rule, 1).receipt.unwrap();
+    let store = MemoryStore::new();
+    let receipt = check(&store, BOUNDARY_US, &rule, 1).receipt.unwrap();
     let error = store.settle(BOUNDARY_US, &receipt, 1 + 81).unwrap_err();
     assert_eq!(error, ReceiptError::Excess { rule: "api".into(), excess: 81, excess_max: 80 });
     assert_eq!(store.settle(BOUNDARY_US, &receipt, 1 + 80).unwrap().units, 80);
@@ -266,9 +266,9 @@ fn a_settlement_is_bounded_by_the_smallest_limit() {
 fn use_is_counted_up_to_a_bound() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["1000000000000/400d"], algorithm);
-        let mut store = MapStore::new();
+        let store = MemoryStore::new();
         let receipts: Vec<_> =
-            (0..100).map(|step| check(&mut store, BOUNDARY_US + step, &rule, 1).receipt).collect();
+            (0..100).map(|step| check(&store, BOUNDARY_US + step, &rule, 1).receipt).collect();
         for receipt in receipts.into_iter().flatten() {
             store.settle(BOUNDARY_US + 100, &receipt, 16_000_000_000_000).unwrap();
         }

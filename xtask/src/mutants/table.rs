@@ -21,10 +21,10 @@ macro_rules! mutants {
 macro_rules! charging_refused {
     ($algorithm:literal) => {
         concat!(
-            "if !decision.allowed() { for ask in admission.asks() { ",
+            "if !decision.allowed() { for (index, ask) in admission.asks().iter().enumerate() { ",
             "if matches!(ask.rule.limits()[0].algorithm(), crate::rule::Algorithm::",
             $algorithm,
-            ") { self.charge(now_us, ask); } }",
+            ") { locked.charge(index, now_us, self.next_generation()); } }",
         )
     };
 }
@@ -134,7 +134,7 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "self.credit(&place.limit, now_us, units.min(whole))"
             => "units.min(whole)";
     }
-    in "crates/slidegate/src/store/map.rs" {
+    in "crates/slidegate/src/store/memory.rs" {
         ChargeOnDeny "sliding-log/charges-what-it-refused":
             "if !decision.allowed() {"
             => charging_refused!("SlidingLog");
@@ -155,12 +155,11 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             => charging_refused!("Gcra");
         ChargeOnDeny "store/denied-admission-charged-in-part":
             "if !decision.allowed() {"
-            => "if !decision.allowed() { for ask in admission.asks() { \
-                if self.view(ask.rule, ask.key).verdict(ask.rule, now_us, ask.cost).allowed() { \
-                self.charge(now_us, ask); } }";
+            => "if !decision.allowed() { for index in 0..verdicts.len() { if verdicts[index].allowed() { \
+                locked.charge(index, now_us, self.next_generation()); } }";
         ChargeOnDeny "store/shadow-charged-on-deny":
-            "if !verdicts[first].allowed() {"
-            => "if false {";
+            "if verdict.allowed() {"
+            => "if true {";
     }
     in "crates/slidegate/src/store/returns.rs" {
         LostRefund "store/only-the-first-charge-is-refunded":

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use slidegate::store::MapStore;
+use slidegate::store::MemoryStore;
 use slidegate::{Admission, Algorithm, Charge, Key, Rule};
 
 use super::colour::Colours;
@@ -70,7 +70,7 @@ fn in_order() -> impl Iterator<Item = Algorithm> {
 fn accepted(algorithm: Algorithm) -> Result<u64> {
     let rule = Rule::inline(RATE.parse()?, algorithm);
     let request = Admission::new(&[Charge { rule: &rule, key: Key::new("demo")?, cost: 1 }])?;
-    let mut store = MapStore::new();
+    let store = MemoryStore::new();
     let bursts = [BOUNDARY_US - SECOND_US, BOUNDARY_US + SECOND_US];
     let arrivals = bursts.into_iter().flat_map(|at_us| (0..LIMIT).map(move |_| at_us));
     let admitted = arrivals.map(|at_us| u64::from(store.check(at_us, &request).decision.allowed()));

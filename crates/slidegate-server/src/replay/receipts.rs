@@ -140,7 +140,7 @@ pub(super) enum NoReceipt {
 
 #[cfg(test)]
 mod tests {
-    use slidegate::store::MapStore;
+    use slidegate::store::MemoryStore;
     use slidegate::{Admission, Algorithm, Charge, Key, Rule};
 
     use super::*;
@@ -158,7 +158,7 @@ mod tests {
         let rule = Rule::inline("1000000/1ms".parse().unwrap(), Algorithm::FixedWindow);
         let charge = Charge { rule: &rule, key: Key::new("alice").unwrap(), cost: 1 };
         let admission = Admission::new(&[charge]).unwrap();
-        let (mut store, mut receipts) = (MapStore::new(), Receipts::default());
+        let (store, mut receipts) = (MemoryStore::new(), Receipts::default());
         for now_us in 0..100_000 {
             let receipt = store.check(now_us, &admission).receipt.unwrap();
             receipts.record_charged(now_us, (now_us / 1_000 + 1) * 1_000, receipt);

@@ -1,6 +1,6 @@
 //! Executes lines, one after the other, each at its own time.
 
-use slidegate::store::{MapStore, Outcome};
+use slidegate::store::{MemoryStore, Outcome};
 use slidegate::time::TIME_MAX_US;
 use slidegate::{Applied, Charge, Rate, Receipt};
 
@@ -16,7 +16,7 @@ use crate::service::Rules;
 #[derive(Debug)]
 pub(crate) struct Session {
     rules: Rules,
-    store: MapStore,
+    store: MemoryStore,
     receipts: Receipts,
     line: u64,
     executed: u64,
@@ -44,7 +44,7 @@ impl Done {
 impl Session {
     /// A session on an empty store.
     pub(crate) fn new(rules: Rules) -> Self {
-        let (store, receipts) = (MapStore::new(), Receipts::default());
+        let (store, receipts) = (MemoryStore::new(), Receipts::default());
         Self { rules, store, receipts, line: 0, executed: 0, now_us: 0 }
     }
 

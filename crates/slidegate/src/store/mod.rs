@@ -1,12 +1,16 @@
 //! Where states live.
 //!
-//! A state is (rule name, key). [`MapStore`] keeps all of them in one map with one owner and is told
-//! the time with every call: what replays and the judge run on.
+//! A state is (rule name, key). [`MemoryStore`] keeps them in this process, shared by its threads, and is
+//! told the time with every call.
 
 mod key_state;
 mod ledger;
-mod map;
+mod lock;
+mod locked;
+mod memory;
 mod returns;
+mod shard;
 
 pub use key_state::KeyState;
-pub use map::{LimitUsage, MapStore, Outcome};
+pub use lock::{Lock, Locks, StdLocks};
+pub use memory::{LimitUsage, MemoryStore, Outcome};

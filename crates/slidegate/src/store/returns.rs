@@ -1,29 +1,30 @@
 //! What receipts are good for: taking an admission back, and settling it.
 
-use super::map::MapStore;
+use super::lock::{Lock, Locks};
+use super::memory::MemoryStore;
 use crate::receipt::{Applied, Receipt, ReceiptCharge, ReceiptError};
 
 /// A settlement may charge at most so many limits above the cost.
 const EXCESS_LIMITS_MAX: u64 = 16;
 
-impl MapStore {
+impl<L: Locks> MemoryStore<L> {
     /// Takes back a whole admission. A receipt works once; later, or when its charges have expired,
     /// nothing is applied.
     ///
     /// ```
-    /// use slidegate::store::MapStore;
+    /// use slidegate::store::MemoryStore;
     /// use slidegate::{Admission, Charge, Key, Rule};
     ///
     /// let api = Rule::builder("api").limit("10/1m".parse()?).build()?;
     /// let request = Admission::new(&[Charge { rule: &api, key: Key::new("alice")?, cost: 3 }])?;
-    /// let mut store = MapStore::new();
+    /// let store = MemoryStore::new();
     ///
     /// let receipt = store.check(1_000, &request).receipt.expect("an admission has a receipt");
     /// assert_eq!(store.refund(2_000, &receipt)?.units, 3);
     /// assert!(!store.refund(2_000, &receipt)?.applied);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn refund(&mut self, now_us: u64, receipt: &Receipt) -> Result<Applied, ReceiptError> {
+    pub fn refund(&self, now_us: u64, receipt: &Receipt) -> Result<Applied, ReceiptError> {
         self.spend(now_us, receipt, |store| {
             let given = receipt.charges().iter().map(|charge| store.give_back(now_us, charge, charge.cost));
             let units = given.sum();
@@ -36,19 +37,19 @@ impl MapStore {
     /// what was spent beyond it then is a new request.
     ///
     /// ```
-    /// use slidegate::store::MapStore;
+    /// use slidegate::store::MemoryStore;
     /// use slidegate::{Admission, Charge, Key, Rule};
     ///
     /// let tokens = Rule::builder("tokens").limit("1000/1m".parse()?).build()?;
     /// let guess = Admission::new(&[Charge { rule: &tokens, key: Key::new("alice")?, cost: 500 }])?;
-    /// let mut store = MapStore::new();
+    /// let store = MemoryStore::new();
     ///
     /// let receipt = store.check(1_000, &guess).receipt.expect("an admission has a receipt");
     /// assert_eq!(store.settle(2_000, &receipt, 120)?.units, 380);
     /// assert_eq!(store.peek(2_000, &guess).used(), 120);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn settle(&mut self, now_us: u64, receipt: &Receipt, actual: u64) -> Result<Applied, ReceiptError> {
+    pub fn settle(&self, now_us: u64, receipt: &Receipt, actual: u64) -> Result<Applied, ReceiptError> {
         self.spend(now_us, receipt, |store| {
             let cost = settled_cost(receipt, actual)?;
             let moved = receipt.charges().iter().map(|charge| match actual.checked_sub(cost) {
@@ -63,32 +64,38 @@ impl MapStore {
 
     /// Runs `act` if the receipt is ours, unspent and alive, and records it as spent if that succeeds.
     fn spend(
-        &mut self,
+        &self,
         now_us: u64,
         receipt: &Receipt,
-        act: impl FnOnce(&mut Self) -> Result<Applied, ReceiptError>,
+        act: impl FnOnce(&Self) -> Result<Applied, ReceiptError>,
     ) -> Result<Applied, ReceiptError> {
         if receipt.store != self.id {
             return Err(ReceiptError::Foreign);
         }
-        if !self.ledger.accepts(now_us, receipt) {
+        // Held until it is recorded, so that a receipt presented twice at once works once. Shards are
+        // locked after the ledger and never before it.
+        let mut ledger = self.ledger.lock();
+        if !ledger.accepts(now_us, receipt) {
             return Ok(Applied::default());
         }
-        self.ledger.make_room()?;
+        ledger.make_room()?;
         let applied = act(self)?;
-        self.ledger.spend(receipt);
+        ledger.spend(receipt);
         Ok(applied)
     }
 
     /// Lowers what a charge left behind by up to `units`.
-    fn give_back(&mut self, now_us: u64, charge: &ReceiptCharge, units: u64) -> u64 {
-        let state = self.state_mut(charge.rule(), charge.key());
+    fn give_back(&self, now_us: u64, charge: &ReceiptCharge, units: u64) -> u64 {
+        let mut shard = self.shard(charge.rule(), charge.key());
+        let state = shard.state_mut(charge.rule(), charge.key());
         state.map_or(0, |state| state.refund(now_us, &charge.places, units))
     }
 
-    fn charge_excess(&mut self, now_us: u64, charge: &ReceiptCharge, units: u64) -> u64 {
+    fn charge_excess(&self, now_us: u64, charge: &ReceiptCharge, units: u64) -> u64 {
         let limits = charge.places.iter().map(|place| place.limit);
-        self.state_or_new(&charge.rule, charge.key(), limits).charge_excess(now_us, units);
+        let mut shard = self.shard(charge.rule(), charge.key());
+        let state = shard.state_or_new(&charge.rule, charge.key(), limits, self.next_generation());
+        state.charge_excess(now_us, units);
         units
     }
 }

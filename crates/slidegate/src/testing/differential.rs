@@ -9,14 +9,14 @@ use crate::charge::{Admission, Charge};
 use crate::key::Key;
 use crate::receipt::Receipt;
 use crate::rule::{Algorithm, Rule};
-use crate::store::{KeyState, MapStore};
+use crate::store::{KeyState, MemoryStore};
 
 /// Runs a trace of `steps` and counts what it met. The error names the seed, the step and the two
 /// answers.
 pub fn run(seed: u64, algorithm: Algorithm, steps: usize, coverage: &mut Coverage) -> Result<(), String> {
     let mut run = Run {
         trace: Trace::new(seed, algorithm),
-        store: MapStore::new(),
+        store: MemoryStore::new(),
         model: ModelStore::new(),
         receipts: Vec::new(),
         resets: Vec::new(),
@@ -36,7 +36,7 @@ pub fn run(seed: u64, algorithm: Algorithm, steps: usize, coverage: &mut Coverag
 
 struct Run<'a> {
     trace: Trace,
-    store: MapStore,
+    store: MemoryStore,
     model: ModelStore,
     receipts: Vec<(Receipt, ModelReceipt)>,
     /// Rule, key, and how many receipts had been issued then.
@@ -96,8 +96,8 @@ impl Run<'_> {
 
     fn check(&mut self, now_us: u64, asks: &[Ask], rules: &[Rule]) -> Result<(), String> {
         let Some(admission) = admission(rules, asks) else { return Ok(()) };
-        let states = |store: &MapStore| -> Vec<Option<KeyState>> {
-            asks.iter().map(|ask| store.state(&rules[ask.rule], key_of(KEYS[ask.key])).cloned()).collect()
+        let states = |store: &MemoryStore| -> Vec<Option<KeyState>> {
+            asks.iter().map(|ask| store.state(&rules[ask.rule], key_of(KEYS[ask.key]))).collect()
         };
         let before = states(&self.store);
         let outcome = self.store.check(now_us, &admission);

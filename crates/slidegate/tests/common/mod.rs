@@ -2,7 +2,7 @@
 #![allow(unreachable_pub, dead_code, reason = "every test file uses its own part of it")]
 
 use slidegate::rule::{Buckets, Edge, Entries};
-use slidegate::store::{MapStore, Outcome};
+use slidegate::store::{MemoryStore, Outcome};
 use slidegate::{Admission, Algorithm, Charge, Decision, Key, Rule};
 
 /// An instant that is a boundary of every window used with it.
@@ -30,15 +30,15 @@ pub fn key(text: &str) -> Key<'_> {
 }
 
 /// Asks for `cost` units of one rule for alice.
-pub fn check(store: &mut MapStore, now_us: u64, rule: &Rule, cost: u64) -> Outcome {
+pub fn check(store: &MemoryStore, now_us: u64, rule: &Rule, cost: u64) -> Outcome {
     store.check(now_us, &admission(&[(rule, "alice", cost)]))
 }
 
-pub fn peek(store: &MapStore, now_us: u64, rule: &Rule, cost: u64) -> Decision {
+pub fn peek(store: &MemoryStore, now_us: u64, rule: &Rule, cost: u64) -> Decision {
     store.peek(now_us, &admission(&[(rule, "alice", cost)]))
 }
 
-pub fn used(store: &MapStore, now_us: u64, rule: &Rule) -> u64 {
+pub fn used(store: &MemoryStore, now_us: u64, rule: &Rule) -> u64 {
     store.inspect(now_us, rule, key("alice")).iter().map(|limit| limit.used).max().unwrap()
 }
 

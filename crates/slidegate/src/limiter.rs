@@ -1,0 +1,122 @@
+//! The limiter: a store and the clock that it goes by.
+
+use crate::charge::{Admission, Charge, ChargeError};
+use crate::decision::Decision;
+use crate::key::Key;
+use crate::receipt::{Applied, Receipt, ReceiptError};
+use crate::rule::Rule;
+use crate::store::{LimitUsage, MemoryStore, Outcome};
+use crate::time::{Clock, SystemClock};
+
+/// Decides, counts and remembers, in this process, for all its threads.
+///
+/// Every call reads the clock once. Share it behind an `Arc`, or in a `static`.
+///
+/// ```
+/// use slidegate::{Charge, Key, Limiter, Rule};
+///
+/// let login = Rule::builder("login").limit("5/1m".parse()?).build()?;
+/// let limiter = Limiter::in_memory();
+///
+/// let attempt = [Charge { rule: &login, key: Key::new("alice")?, cost: 1 }];
+/// for _ in 0..5 {
+///     assert!(limiter.check(&attempt)?.decision.allowed());
+/// }
+/// let refused = limiter.check(&attempt)?.decision;
+/// assert!(!refused.allowed());
+/// assert!(refused.retry_after().as_secs() >= 59);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Tests bring a clock of their own:
+///
+/// ```
+/// use slidegate::time::ManualClock;
+/// use slidegate::{Charge, Key, Limiter, Rule};
+/// use std::time::Duration;
+///
+/// let api = Rule::builder("api").limit("1/10s".parse()?).build()?;
+/// let limiter = Limiter::with_clock(ManualClock::at_us(1_745_000_145_000_000));
+/// let request = [Charge { rule: &api, key: Key::new("alice")?, cost: 1 }];
+///
+/// assert!(limiter.check(&request)?.decision.allowed());
+/// let refused = limiter.check(&request)?.decision;
+/// limiter.clock().advance(refused.retry_after() - Duration::from_micros(1));
+/// assert!(!limiter.check(&request)?.decision.allowed());
+/// limiter.clock().advance(Duration::from_micros(1));
+/// assert!(limiter.check(&request)?.decision.allowed());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Limiter<C = SystemClock> {
+    store: MemoryStore,
+    clock: C,
+}
+
+impl Limiter {
+    /// A limiter whose states live in this process, on the system's clock.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::with_clock(SystemClock::new())
+    }
+}
+
+impl<C: Clock> Limiter<C> {
+    /// A limiter whose states live in this process, on that clock.
+    #[must_use]
+    pub fn with_clock(clock: C) -> Self {
+        Self { store: MemoryStore::new(), clock }
+    }
+
+    /// The clock it goes by.
+    #[must_use]
+    pub fn clock(&self) -> &C {
+        &self.clock
+    }
+
+    /// Decides and, if every charge passes, makes all of them; otherwise none.
+    pub fn check(&self, charges: &[Charge<'_>]) -> Result<Outcome, ChargeError> {
+        Ok(self.store.check(self.clock.now_us(), &Admission::new(charges)?))
+    }
+
+    /// Decides without charging.
+    pub fn peek(&self, charges: &[Charge<'_>]) -> Result<Decision, ChargeError> {
+        Ok(self.store.peek(self.clock.now_us(), &Admission::new(charges)?))
+    }
+
+    /// Takes back a whole admission: [`MemoryStore::refund`].
+    pub fn refund(&self, receipt: &Receipt) -> Result<Applied, ReceiptError> {
+        self.store.refund(self.clock.now_us(), receipt)
+    }
+
+    /// Replaces the cost of an admission by what was really spent: [`MemoryStore::settle`].
+    pub fn settle(&self, receipt: &Receipt, actual: u64) -> Result<Applied, ReceiptError> {
+        self.store.settle(self.clock.now_us(), receipt, actual)
+    }
+
+    /// Gives back `units` from the oldest live charges first, at most what is used.
+    pub fn credit(&self, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, ChargeError> {
+        self.store.credit(self.clock.now_us(), rule, key, units)
+    }
+
+    /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.
+    pub fn reset(&self, rule: &Rule, key: Key<'_>) -> Applied {
+        self.store.reset(self.clock.now_us(), rule, key)
+    }
+
+    /// What is used of every limit of a rule, without changing anything.
+    #[must_use]
+    pub fn inspect(&self, rule: &Rule, key: Key<'_>) -> Vec<LimitUsage> {
+        self.store.inspect(self.clock.now_us(), rule, key)
+    }
+
+    /// Takes over a live change of a rule. What is used is kept, or begins the states of a new window.
+    pub fn change(&self, rule: &Rule) {
+        self.store.change(self.clock.now_us(), rule);
+    }
+
+    /// Drops every state of which nothing is used; says how many.
+    pub fn sweep(&self) -> usize {
+        self.store.sweep(self.clock.now_us())
+    }
+}

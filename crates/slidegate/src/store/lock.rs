@@ -1,0 +1,69 @@
+//! The lock that a shard stands behind, as a parameter: programs use the standard library's, the search
+//! through interleavings brings its own.
+
+use std::ops::DerefMut;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A kind of mutual exclusion.
+pub trait Lock<T>: Send + Sync {
+    /// Access to what the lock guards, until it is dropped.
+    type Guard<'a>: DerefMut<Target = T>
+    where
+        Self: 'a;
+
+    /// A lock around `value`.
+    fn new(value: T) -> Self;
+
+    /// Waits for the lock.
+    fn lock(&self) -> Self::Guard<'_>;
+}
+
+/// A family of locks: one kind, for whatever is guarded.
+pub trait Locks: 'static {
+    /// The lock around a `T`.
+    type Of<T: Send + 'static>: Lock<T>;
+}
+
+/// The standard library's mutex.
+#[derive(Debug)]
+pub struct StdLocks;
+
+impl Locks for StdLocks {
+    type Of<T: Send + 'static> = Mutex<T>;
+}
+
+impl<T: Send> Lock<T> for Mutex<T> {
+    type Guard<'a>
+        = MutexGuard<'a, T>
+    where
+        T: 'a;
+
+    fn new(value: T) -> Self {
+        Self::new(value)
+    }
+
+    /// A caller that panicked while it held the lock leaves no half-made state behind: everything is
+    /// decided before anything is written.
+    fn lock(&self) -> MutexGuard<'_, T> {
+        Self::lock(self).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_that_panics_does_not_take_the_lock_away() {
+        let lock: Mutex<u64> = Lock::new(1);
+        let panicked = std::thread::scope(|scope| {
+            let caller = scope.spawn(|| {
+                let _guard = Lock::lock(&lock);
+                panic!("with the lock in hand");
+            });
+            caller.join().is_err()
+        });
+        assert!(panicked && lock.is_poisoned());
+        assert_eq!(*Lock::lock(&lock), 1);
+    }
+}

@@ -1,0 +1,97 @@
+//! The limiter reads its clock, once per call, and knows all verbs.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use common::*;
+use slidegate::time::{Clock, ManualClock};
+use slidegate::{Algorithm, Charge, ChargeError, Limiter, ReceiptError};
+
+#[test]
+fn the_verbs_follow_the_clock() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &["10/10s"], algorithm);
+        let limiter = Limiter::with_clock(ManualClock::at_us(BOUNDARY_US));
+        let ask = |cost| [Charge { rule: &rule, key: key("alice"), cost }];
+        let used = || limiter.inspect(&rule, key("alice"))[0].used;
+
+        let receipt = limiter.check(&ask(6)).unwrap().receipt.unwrap();
+        assert_eq!(limiter.peek(&ask(4)).unwrap().used(), 6, "{algorithm}: a peek charges nothing");
+        assert_eq!(limiter.settle(&receipt, 2).unwrap().units, 4, "{algorithm}");
+        assert_eq!(used(), 2, "{algorithm}");
+        assert_eq!(limiter.credit(&rule, key("alice"), 1).unwrap().units, 1, "{algorithm}");
+        let second = limiter.check(&ask(9)).unwrap().receipt.unwrap();
+        assert_eq!(limiter.refund(&second).unwrap().units, 9, "{algorithm}");
+        assert_eq!(limiter.reset(&rule, key("alice")).units, 1, "{algorithm}");
+
+        limiter.check(&ask(10)).unwrap();
+        let refused = limiter.check(&ask(1)).unwrap().decision;
+        limiter.clock().advance(refused.retry_after().checked_sub(Duration::from_micros(1)).unwrap());
+        assert!(!limiter.check(&ask(1)).unwrap().decision.allowed(), "{algorithm}");
+        limiter.clock().advance(Duration::from_micros(1));
+        assert!(limiter.check(&ask(1)).unwrap().decision.allowed(), "{algorithm}");
+
+        limiter.change(&rule.with_rates(&["3/10s".parse().unwrap()]).unwrap());
+        limiter.clock().advance(Duration::from_secs(60));
+        assert_eq!(limiter.sweep(), 1, "{algorithm}");
+        assert_eq!(used(), 0, "{algorithm}");
+    }
+}
+
+#[test]
+fn bad_arguments_are_errors_and_change_nothing() {
+    let rule = rule("api", &["10/10s"], Algorithm::SlidingLog);
+    let limiter = Limiter::with_clock(ManualClock::at_us(BOUNDARY_US));
+    let ask = |cost| [Charge { rule: &rule, key: key("alice"), cost }];
+    assert!(matches!(limiter.check(&[]), Err(ChargeError::Count { count: 0 })));
+    assert!(matches!(limiter.check(&ask(0)), Err(ChargeError::Zero { .. })));
+    assert!(matches!(limiter.peek(&ask(11)), Err(ChargeError::Never { limit: 10, .. })));
+    let elsewhere = Limiter::with_clock(ManualClock::at_us(BOUNDARY_US));
+    let receipt = elsewhere.check(&ask(1)).unwrap().receipt.unwrap();
+    assert_eq!(limiter.refund(&receipt), Err(ReceiptError::Foreign), "a receipt of another limiter");
+    assert_eq!(limiter.settle(&receipt, 5), Err(ReceiptError::Foreign));
+    assert_eq!(limiter.inspect(&rule, key("alice"))[0].used, 0);
+}
+
+/// A clock that counts how often it is read.
+struct CountingClock(AtomicU64);
+
+impl Clock for CountingClock {
+    fn now_us(&self) -> u64 {
+        BOUNDARY_US + self.0.fetch_add(1, Ordering::SeqCst)
+    }
+}
+
+#[test]
+fn a_call_reads_the_clock_once() {
+    let (quota, dear) =
+        (rule("quota", &["9/1s", "9/1m"], Algorithm::Gcra), rule("dear", &["9/1h"], Algorithm::Gcra));
+    let limiter = Limiter::with_clock(CountingClock(AtomicU64::new(0)));
+    let charges = [&quota, &dear].map(|rule| Charge { rule, key: key("alice"), cost: 1 });
+    limiter.check(&charges).unwrap();
+    limiter.peek(&charges).unwrap();
+    assert_eq!(limiter.clock().0.load(Ordering::SeqCst), 2);
+}
+
+/// The small service everyone writes first, on threads and on the system's clock.
+#[test]
+fn threads_share_one_limiter() {
+    let rule = Arc::new(rule("default", &["5/60s"], Algorithm::SlidingLog));
+    let limiter = Arc::new(Limiter::in_memory());
+    let threads: Vec<_> = (0..6)
+        .map(|_| {
+            let (rule, limiter) = (Arc::clone(&rule), Arc::clone(&limiter));
+            thread::spawn(move || {
+                let ask = [Charge { rule: &rule, key: key("alice"), cost: 1 }];
+                limiter.check(&ask).unwrap().decision.allowed()
+            })
+        })
+        .collect();
+    let admitted = threads.into_iter().map(|thread| thread.join().unwrap());
+    assert_eq!(admitted.filter(|allowed| *allowed).count(), 5);
+}
