@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::few::Few;
 use crate::key::Key;
 use crate::rule::Rule;
 
@@ -25,8 +26,8 @@ pub struct Charge<'a> {
 /// not. What no amount of waiting can admit is refused here, before any store is asked.
 #[derive(Debug, Clone)]
 pub struct Admission<'a> {
-    asks: Vec<Charge<'a>>,
-    ask_of_charge: Vec<usize>,
+    asks: Few<Charge<'a>>,
+    ask_of_charge: Few<usize>,
 }
 
 impl<'a> Admission<'a> {
@@ -35,8 +36,8 @@ impl<'a> Admission<'a> {
         if charges.is_empty() || charges.len() > CHARGES_MAX {
             return Err(ChargeError::Count { count: charges.len() });
         }
-        let mut asks: Vec<Charge<'a>> = Vec::with_capacity(charges.len());
-        let mut ask_of_charge = Vec::with_capacity(charges.len());
+        let mut asks: Few<Charge<'a>> = Few::default();
+        let mut ask_of_charge = Few::default();
         for charge in charges {
             if charge.cost == 0 {
                 return Err(ChargeError::Zero { rule: charge.rule.name().to_owned() });

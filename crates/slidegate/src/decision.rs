@@ -1,18 +1,17 @@
 //! Decisions: allowed or denied, with the numbers that explain it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::rule::Limit;
+use crate::few::Few;
+use crate::rule::{Limit, Rule};
 
 /// What one rule says to one charge.
 ///
 /// A rule with several limits speaks through the one that binds: `limit`, `used` and `remaining`
 /// are that one's, `retry_after` and `reset_after` the latest of all.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
-    pub(crate) rule: Arc<str>,
-    pub(crate) shadow: bool,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict<'a> {
+    pub(crate) rule: &'a Rule,
     pub(crate) limit: u64,
     pub(crate) window_us: u64,
     pub(crate) used: u64,
@@ -21,13 +20,12 @@ pub struct Verdict {
     pub(crate) reset_after_us: u64,
 }
 
-impl Verdict {
+impl<'a> Verdict<'a> {
     /// The verdict of one limit.
     #[must_use]
-    pub fn new(rule: Arc<str>, shadow: bool, limit: &Limit) -> Self {
+    pub fn new(rule: &'a Rule, limit: &Limit) -> Self {
         Self {
             rule,
-            shadow,
             limit: limit.units(),
             window_us: limit.window_us(),
             used: 0,
@@ -45,14 +43,14 @@ impl Verdict {
 
     /// Name of the rule.
     #[must_use]
-    pub fn rule(&self) -> &str {
-        &self.rule
+    pub fn rule(&self) -> &'a str {
+        self.rule.name()
     }
 
     /// Whether the rule only counts: its refusal does not refuse the request.
     #[must_use]
     pub fn shadow(&self) -> bool {
-        self.shadow
+        self.rule.shadow()
     }
 
     /// Units that the limit enforces, after headroom.
@@ -119,21 +117,21 @@ impl Verdict {
 ///
 /// All of it comes from the one step that decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
-    binding: Verdict,
+pub struct Decision<'a> {
+    binding: Verdict<'a>,
     degraded: bool,
-    verdicts: Vec<Verdict>,
+    verdicts: Few<Verdict<'a>>,
 }
 
-impl Decision {
+impl<'a> Decision<'a> {
     /// Joins the verdicts of every charge, in the order of the charges, of which there is at least one.
     ///
     /// Shadow rules take no part, unless there are no others: then their numbers are shown with an
     /// admission.
-    pub(crate) fn new(verdicts: Vec<Verdict>) -> Self {
-        let enforced = Verdict::join(verdicts.iter().filter(|verdict| !verdict.shadow).cloned());
+    pub(crate) fn new(verdicts: Few<Verdict<'a>>) -> Self {
+        let enforced = Verdict::join(verdicts.iter().filter(|verdict| !verdict.shadow()).copied());
         let binding = enforced.unwrap_or_else(|| {
-            let shadows = Verdict::join(verdicts.iter().cloned()).expect("an admission has a charge");
+            let shadows = Verdict::join(verdicts.iter().copied()).expect("an admission has a charge");
             Verdict { allowed: true, retry_after_us: 0, ..shadows }
         });
         Self { binding, degraded: false, verdicts }
@@ -148,7 +146,7 @@ impl Decision {
     /// Name of the rule that binds: on a denial the one with the latest `retry_after`, on an
     /// admission the one with the least `remaining`.
     #[must_use]
-    pub fn rule(&self) -> &str {
+    pub fn rule(&self) -> &'a str {
         self.binding.rule()
     }
 
@@ -197,7 +195,7 @@ impl Decision {
 
     /// Every charge's own verdict, in the order of the charges.
     #[must_use]
-    pub fn verdicts(&self) -> &[Verdict] {
+    pub fn verdicts(&self) -> &[Verdict<'a>] {
         &self.verdicts
     }
 }
@@ -205,22 +203,37 @@ impl Decision {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::{Algorithm, Decimal};
+    use std::sync::LazyLock;
 
-    fn verdict(rule: &str, rate: &str, used: u64, retry_after_us: u64) -> Verdict {
-        let limit = Limit::new(rate.parse().unwrap(), Decimal::ZERO, Algorithm::SlidingLog);
+    /// Rules that outlive the verdicts of the tests.
+    static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+        let rates = ["10/1s", "10/1m", "10/1h", "10/60s"];
+        let build = |name: &str, shadow: bool, rate: &str| {
+            Rule::builder(name).limit(rate.parse().unwrap()).shadow(shadow).build().unwrap()
+        };
+        let named = ["a", "b", "c", "s"].into_iter();
+        named.flat_map(|name| rates.map(|rate| build(name, name == "s", rate))).collect()
+    });
+
+    fn verdict(name: &str, rate: &str, used: u64, retry_after_us: u64) -> Verdict<'static> {
+        let rate: crate::rate::Rate = rate.parse().unwrap();
+        let rule = RULES.iter().find(|rule| rule.name() == name && rule.limits()[0].rate() == rate).unwrap();
         Verdict {
             used,
             retry_after_us,
             allowed: retry_after_us == 0,
             reset_after_us: used,
-            ..Verdict::new(rule.into(), false, &limit)
+            ..Verdict::new(rule, &rule.limits()[0])
         }
+    }
+
+    fn joined(verdicts: impl IntoIterator<Item = Verdict<'static>>) -> Decision<'static> {
+        Decision::new(verdicts.into_iter().collect())
     }
 
     #[test]
     fn an_admission_is_bound_by_the_least_remaining() {
-        let decision = Decision::new(vec![verdict("a", "10/1s", 3, 0), verdict("b", "10/1m", 8, 0)]);
+        let decision = joined([verdict("a", "10/1s", 3, 0), verdict("b", "10/1m", 8, 0)]);
         assert!(decision.allowed());
         assert_eq!((decision.rule(), decision.remaining()), ("b", 2));
         assert_eq!(decision.reset_after(), Duration::from_micros(8));
@@ -228,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_denial_is_bound_by_the_latest_retry() {
-        let decision = Decision::new(vec![
+        let decision = joined([
             verdict("a", "10/1s", 10, 0),
             verdict("b", "10/1m", 8, 500),
             verdict("c", "10/1h", 2, 900),
@@ -241,23 +254,20 @@ mod tests {
 
     #[test]
     fn ties_go_to_the_longest_window_then_the_first() {
-        let decision = Decision::new(vec![
-            verdict("a", "10/1s", 5, 0),
-            verdict("b", "10/1m", 5, 0),
-            verdict("c", "10/60s", 5, 0),
-        ]);
+        let decision =
+            joined([verdict("a", "10/1s", 5, 0), verdict("b", "10/1m", 5, 0), verdict("c", "10/60s", 5, 0)]);
         assert_eq!(decision.rule(), "b");
-        let decision = Decision::new(vec![verdict("a", "10/1s", 5, 7), verdict("b", "10/1m", 5, 7)]);
+        let decision = joined([verdict("a", "10/1s", 5, 7), verdict("b", "10/1m", 5, 7)]);
         assert_eq!(decision.rule(), "b");
     }
 
     #[test]
     fn a_shadow_takes_no_part_unless_alone() {
-        let shadow = Verdict { shadow: true, ..verdict("s", "10/1h", 10, 900) };
-        let decision = Decision::new(vec![verdict("a", "10/1s", 3, 0), shadow.clone()]);
+        let shadow = verdict("s", "10/1h", 10, 900);
+        let decision = joined([verdict("a", "10/1s", 3, 0), shadow]);
         assert!(decision.allowed());
         assert_eq!((decision.rule(), decision.retry_after()), ("a", Duration::ZERO));
-        let alone = Decision::new(vec![shadow]);
+        let alone = joined([shadow]);
         assert!(alone.allowed());
         assert_eq!((alone.rule(), alone.used(), alone.retry_after()), ("s", 10, Duration::ZERO));
         assert!(!alone.verdicts()[0].allowed());

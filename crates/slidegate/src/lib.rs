@@ -39,6 +39,7 @@
 pub mod algorithm;
 pub mod charge;
 pub mod decision;
+mod few;
 pub mod key;
 pub mod limiter;
 pub mod rate;

@@ -75,22 +75,22 @@ impl<C: Clock> Limiter<C> {
     }
 
     /// Decides and, if every charge passes, makes all of them; otherwise none.
-    pub fn check(&self, charges: &[Charge<'_>]) -> Result<Outcome, ChargeError> {
+    pub fn check<'a>(&self, charges: &[Charge<'a>]) -> Result<Outcome<'a>, ChargeError> {
         Ok(self.store.check(self.clock.now_us(), &Admission::new(charges)?))
     }
 
     /// Decides without charging.
-    pub fn peek(&self, charges: &[Charge<'_>]) -> Result<Decision, ChargeError> {
+    pub fn peek<'a>(&self, charges: &[Charge<'a>]) -> Result<Decision<'a>, ChargeError> {
         Ok(self.store.peek(self.clock.now_us(), &Admission::new(charges)?))
     }
 
     /// Takes back a whole admission: [`MemoryStore::refund`].
-    pub fn refund(&self, receipt: &Receipt) -> Result<Applied, ReceiptError> {
+    pub fn refund(&self, receipt: &Receipt<'_>) -> Result<Applied, ReceiptError> {
         self.store.refund(self.clock.now_us(), receipt)
     }
 
     /// Replaces the cost of an admission by what was really spent: [`MemoryStore::settle`].
-    pub fn settle(&self, receipt: &Receipt, actual: u64) -> Result<Applied, ReceiptError> {
+    pub fn settle(&self, receipt: &Receipt<'_>, actual: u64) -> Result<Applied, ReceiptError> {
         self.store.settle(self.clock.now_us(), receipt, actual)
     }
 

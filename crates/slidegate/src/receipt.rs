@@ -1,12 +1,13 @@
 //! Receipts: what an admission returns so that it can be refunded or settled.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
 use thiserror::Error;
 
+use crate::few::Few;
 use crate::rule::Limit;
 
-/// Names a receipt; random, so that it cannot be guessed or repeated.
+/// Names a receipt within its store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReceiptId(pub(crate) u128);
 
@@ -49,14 +50,14 @@ impl Position {
 
 /// What one state was charged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReceiptCharge {
-    pub(crate) rule: Arc<str>,
-    pub(crate) key: Box<str>,
+pub struct ReceiptCharge<'a> {
+    pub(crate) rule: Cow<'a, str>,
+    pub(crate) key: Cow<'a, str>,
     pub(crate) cost: u64,
-    pub(crate) places: Box<[Place]>,
+    pub(crate) places: Few<Place>,
 }
 
-impl ReceiptCharge {
+impl ReceiptCharge<'_> {
     /// Name of the rule that was charged.
     #[must_use]
     pub fn rule(&self) -> &str {
@@ -77,14 +78,16 @@ impl ReceiptCharge {
 }
 
 /// Proof of an admission. The first refund or settlement spends it; dropping it does nothing.
+///
+/// It borrows the rules' names and the keys of the request; [`Receipt::into_owned`] makes one to keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Receipt {
+pub struct Receipt<'a> {
     pub(crate) id: ReceiptId,
     pub(crate) store: u64,
-    pub(crate) charges: Box<[ReceiptCharge]>,
+    pub(crate) charges: Few<ReceiptCharge<'a>>,
 }
 
-impl Receipt {
+impl<'a> Receipt<'a> {
     /// Its id.
     #[must_use]
     pub fn id(&self) -> ReceiptId {
@@ -93,8 +96,20 @@ impl Receipt {
 
     /// What was charged: one entry per state, in the order of the admission's charges.
     #[must_use]
-    pub fn charges(&self) -> &[ReceiptCharge] {
+    pub fn charges(&self) -> &[ReceiptCharge<'a>] {
         &self.charges
+    }
+
+    /// The same receipt, independent of the request.
+    #[must_use]
+    pub fn into_owned(self) -> Receipt<'static> {
+        let owned = |charge: &ReceiptCharge<'_>| ReceiptCharge {
+            rule: charge.rule.to_string().into(),
+            key: charge.key.to_string().into(),
+            cost: charge.cost,
+            places: charge.places.clone(),
+        };
+        Receipt { id: self.id, store: self.store, charges: self.charges.iter().map(owned).collect() }
     }
 
     /// Checks that it was issued for a charge on `rule`.

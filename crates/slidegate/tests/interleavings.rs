@@ -45,8 +45,8 @@ fn store() -> Arc<Store> {
     Arc::new(MemoryStore::with_locks(2))
 }
 
-fn admit(store: &Store, rule: &Rule, name: &str, cost: u64) -> Option<Receipt> {
-    store.check(BOUNDARY_US, &admission(&[(rule, name, cost)])).receipt
+fn admit(store: &Store, rule: &Rule, name: &str, cost: u64) -> Option<Receipt<'static>> {
+    store.check(BOUNDARY_US, &admission(&[(rule, name, cost)])).receipt.map(Receipt::into_owned)
 }
 
 fn used(store: &Store, rule: &Rule, name: &str) -> u64 {

@@ -24,7 +24,7 @@ macro_rules! charging_refused {
             "if !decision.allowed() { for (index, ask) in admission.asks().iter().enumerate() { ",
             "if matches!(ask.rule.limits()[0].algorithm(), crate::rule::Algorithm::",
             $algorithm,
-            ") { locked.charge(index, now_us, self.next_generation()); } }",
+            ") { locked.charge(index, now_us); } }",
         )
     };
 }
@@ -156,7 +156,7 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
         ChargeOnDeny "store/denied-admission-charged-in-part":
             "if !decision.allowed() {"
             => "if !decision.allowed() { for index in 0..verdicts.len() { if verdicts[index].allowed() { \
-                locked.charge(index, now_us, self.next_generation()); } }";
+                locked.charge(index, now_us); } }";
         ChargeOnDeny "store/shadow-charged-on-deny":
             "if verdict.allowed() {"
             => "if true {";

@@ -18,13 +18,14 @@ enum MayUse {
 
 /// The library, from the ground up.
 const LIBRARY_MODULES: &[(&str, MayUse)] = &[
+    ("few", MayUse::Only(&[])),
     ("time", MayUse::Only(&[])),
     ("rate", MayUse::Only(&[])),
     ("key", MayUse::Only(&[])),
     ("rule", MayUse::Only(&["rate"])),
-    ("receipt", MayUse::Only(&["rule"])),
-    ("decision", MayUse::Only(&["rule"])),
-    ("charge", MayUse::Only(&["key", "rule"])),
+    ("receipt", MayUse::Only(&["few", "rule"])),
+    ("decision", MayUse::Only(&["few", "rule"])),
+    ("charge", MayUse::Only(&["few", "key", "rule"])),
     ("algorithm", MayUse::AllAbove),
     ("store", MayUse::AllAbove),
     ("guard", MayUse::AllAbove),

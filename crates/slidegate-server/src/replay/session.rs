@@ -32,7 +32,7 @@ struct Done {
     body: Body,
     fate: Fate,
     /// The receipt it earned, and when that expires.
-    earned: Option<(Receipt, u64)>,
+    earned: Option<(Receipt<'static>, u64)>,
 }
 
 impl Done {
@@ -124,7 +124,7 @@ impl Session {
         Ok(Done {
             body: Body::decided(&decision, charges.iter().map(Asked::key_text)),
             fate: if decision.allowed() { Fate::Uncharged } else { Fate::Denied },
-            earned: receipt.map(|receipt| (receipt, expires_us)),
+            earned: receipt.map(|receipt| (receipt.into_owned(), expires_us)),
         })
     }
 

@@ -1,7 +1,6 @@
 //! The rule and the only ways to make one.
 
 use std::fmt;
-use std::sync::Arc;
 
 use super::{Algorithm, Decimal, LIMITS_MAX, Limit, NAME_BYTES_MAX, OnStoreError, RuleError};
 use crate::rate::Rate;
@@ -18,7 +17,7 @@ use crate::rate::Rate;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    name: Arc<str>,
+    name: Box<str>,
     limits: Box<[Limit]>,
     headroom: Decimal,
     shadow: bool,
@@ -82,12 +81,6 @@ impl Rule {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// The name, to be kept beyond the rule.
-    #[must_use]
-    pub fn shared_name(&self) -> Arc<str> {
-        Arc::clone(&self.name)
     }
 
     /// The limits, at least one; all must admit. No two have the same window.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::algorithm::{State, Usage};
 use crate::decision::Verdict;
+use crate::few::Few;
 use crate::receipt::Place;
 use crate::rule::{Limit, Rule};
 
@@ -54,9 +55,9 @@ impl KeyState {
     }
 
     /// What an aligned state says to `cost`, without charging it.
-    pub(crate) fn verdict(&self, rule: &Rule, now_us: u64, cost: u64) -> Verdict {
+    pub(crate) fn verdict<'a>(&self, rule: &'a Rule, now_us: u64, cost: u64) -> Verdict<'a> {
         let verdicts = self.states.iter().zip(rule.limits()).map(|(state, limit)| {
-            let verdict = Verdict::new(rule.shared_name(), rule.shadow(), limit);
+            let verdict = Verdict::new(rule, limit);
             if cost > limit.units() {
                 // Only a shadow rule gets here: what it can never admit, it would deny.
                 let Usage { used, reset_after_us } = state.usage(limit, now_us);
@@ -75,13 +76,13 @@ impl KeyState {
     }
 
     /// Charges an aligned state and says what is used then, and where the charge stands.
-    pub(crate) fn charge(&mut self, rule: &Rule, now_us: u64, cost: u64) -> (Verdict, Box<[Place]>) {
+    pub(crate) fn charge<'a>(&mut self, rule: &'a Rule, now_us: u64, cost: u64) -> (Verdict<'a>, Few<Place>) {
         let places =
             self.states.iter_mut().zip(rule.limits()).map(|(state, limit)| state.charge(limit, now_us, cost));
         let places = places.collect();
         let verdicts = self.states.iter().zip(rule.limits()).map(|(state, limit)| {
             let Usage { used, reset_after_us } = state.usage(limit, now_us);
-            Verdict { used, reset_after_us, ..Verdict::new(rule.shared_name(), rule.shadow(), limit) }
+            Verdict { used, reset_after_us, ..Verdict::new(rule, limit) }
         });
         (Verdict::join(verdicts).expect("a rule has at least one limit"), places)
     }

@@ -21,7 +21,7 @@ pub(super) struct Ledger {
 
 impl Ledger {
     /// Whether the receipt may still be used at `now_us`: it was not spent and has not expired.
-    pub(super) fn accepts(&mut self, now_us: u64, receipt: &Receipt) -> bool {
+    pub(super) fn accepts(&mut self, now_us: u64, receipt: &Receipt<'_>) -> bool {
         self.latest_us = self.latest_us.max(now_us);
         while let Some(&(expired_us, id)) = self.by_expiry.first() {
             if expired_us > self.latest_us {
@@ -39,14 +39,14 @@ impl Ledger {
         if records < RECORDS_MAX { Ok(()) } else { Err(ReceiptError::RecordsFull { records }) }
     }
 
-    pub(super) fn spend(&mut self, receipt: &Receipt) {
+    pub(super) fn spend(&mut self, receipt: &Receipt<'_>) {
         self.spent.insert(receipt.id());
         self.by_expiry.insert((expires_us(receipt), receipt.id()));
     }
 }
 
 /// The instant from which none of a receipt's charges counts any more.
-fn expires_us(receipt: &Receipt) -> u64 {
+fn expires_us(receipt: &Receipt<'_>) -> u64 {
     let places = receipt.charges().iter().flat_map(|charge| charge.places.iter());
     places.map(State::expires_us).max().unwrap_or(0)
 }
@@ -54,15 +54,16 @@ fn expires_us(receipt: &Receipt) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::few::Few;
     use crate::receipt::{Place, Position, ReceiptCharge};
     use crate::rule::{Algorithm, Decimal, Limit};
 
     /// A receipt that expires ten seconds after `charged_us`.
-    fn receipt(id: u64, charged_us: u64) -> Receipt {
+    fn receipt(id: u64, charged_us: u64) -> Receipt<'static> {
         let limit = Limit::new("1/10s".parse().unwrap(), Decimal::ZERO, Algorithm::SlidingLog);
         let place = Place { limit, generation: 0, position: Position::At(charged_us) };
-        let charge = ReceiptCharge { rule: "r".into(), key: "k".into(), cost: 1, places: [place].into() };
-        Receipt { id: ReceiptId(id.into()), store: 0, charges: [charge].into() }
+        let charge = ReceiptCharge { rule: "r".into(), key: "k".into(), cost: 1, places: Few::One([place]) };
+        Receipt { id: ReceiptId(id.into()), store: 0, charges: Few::One([charge]) }
     }
 
     #[test]

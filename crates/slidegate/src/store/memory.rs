@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::key_state::KeyState;
@@ -12,8 +11,9 @@ use super::locked::Locked;
 use super::shard::Shard;
 use crate::charge::{Admission, Charge, ChargeError};
 use crate::decision::{Decision, Verdict};
+use crate::few::Few;
 use crate::key::Key;
-use crate::receipt::{Applied, Receipt, ReceiptId};
+use crate::receipt::{Applied, Receipt};
 use crate::rule::{Limit, Rule};
 use crate::time::TIME_MAX_US;
 
@@ -44,17 +44,15 @@ pub struct MemoryStore<L: Locks = StdLocks> {
     pub(super) ledger: L::Of<Ledger>,
     pub(super) id: u64,
     random: RandomState,
-    receipts: AtomicU64,
-    generations: AtomicU64,
 }
 
 /// A decision and, for an admission, its receipt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct Outcome<'a> {
     /// The answer.
-    pub decision: Decision,
+    pub decision: Decision<'a>,
     /// Present if something was charged.
-    pub receipt: Option<Receipt>,
+    pub receipt: Option<Receipt<'a>>,
 }
 
 /// One limit of a rule and what is used of it.
@@ -94,17 +92,15 @@ impl<L: Locks> MemoryStore<L> {
     pub fn with_locks(shards: usize) -> Self {
         let random = RandomState::new();
         Self {
-            shards: (0..shards.max(1)).map(|_| Lock::new(Shard::default())).collect(),
+            shards: (0..shards.max(1)).map(|number| Lock::new(Shard::new(number))).collect(),
             ledger: Lock::new(Ledger::default()),
             id: random.hash_one("id"),
             random,
-            receipts: AtomicU64::new(0),
-            generations: AtomicU64::new(0),
         }
     }
 
     /// Decides and, if everything passes, charges everything. A denial changes nothing.
-    pub fn check(&self, now_us: u64, admission: &Admission<'_>) -> Outcome {
+    pub fn check<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Outcome<'a> {
         assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
         let mut locked = Locked::new(self, admission.asks());
         let mut verdicts = locked.verdicts(now_us);
@@ -112,23 +108,23 @@ impl<L: Locks> MemoryStore<L> {
         if !decision.allowed() {
             return Outcome { decision, receipt: None };
         }
-        let mut charges = Vec::with_capacity(verdicts.len());
+        let mut charges = Few::default();
         for (index, verdict) in verdicts.iter_mut().enumerate() {
             // A shadow rule that would deny is not charged.
             if verdict.allowed() {
-                let (after, charge) = locked.charge(index, now_us, self.next_generation());
+                let (after, charge) = locked.charge(index, now_us);
                 *verdict = after;
                 charges.push(charge);
             }
         }
-        let receipt = Receipt { id: self.next_id(), store: self.id, charges: charges.into() };
+        let receipt = Receipt { id: locked.next_id(), store: self.id, charges };
         let decision = self::decision(admission, &verdicts);
         Outcome { decision, receipt: Some(receipt).filter(|receipt| !receipt.charges.is_empty()) }
     }
 
     /// Decides without charging.
     #[must_use]
-    pub fn peek(&self, now_us: u64, admission: &Admission<'_>) -> Decision {
+    pub fn peek<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Decision<'a> {
         assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
         decision(admission, &Locked::new(self, admission.asks()).verdicts(now_us))
     }
@@ -138,9 +134,8 @@ impl<L: Locks> MemoryStore<L> {
         if units == 0 {
             return Err(ChargeError::ZeroCredit { rule: rule.name().to_owned() });
         }
-        let generation = self.next_generation();
         let charge = Charge { rule, key, cost: units };
-        Ok(self.shard(rule.name(), key.as_str()).credit(now_us, &charge, generation))
+        Ok(self.shard(rule.name(), key.as_str()).credit(now_us, &charge))
     }
 
     /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.
@@ -163,9 +158,8 @@ impl<L: Locks> MemoryStore<L> {
 
     /// Takes over a live change of a rule: every state goes on as the new rule needs it.
     pub fn change(&self, now_us: u64, rule: &Rule) {
-        let generation = self.next_generation();
         for shard in &self.shards {
-            shard.lock().change(now_us, rule, generation);
+            shard.lock().change(now_us, rule);
         }
     }
 
@@ -193,20 +187,9 @@ impl<L: Locks> MemoryStore<L> {
     pub(super) fn shard(&self, rule: &str, key: &str) -> <L::Of<Shard> as Lock<Shard>>::Guard<'_> {
         self.lock_shard(self.shard_of(rule, key))
     }
-
-    /// A number that no state of this store was begun with.
-    pub(super) fn next_generation(&self) -> u64 {
-        self.generations.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    fn next_id(&self) -> ReceiptId {
-        let number = self.receipts.fetch_add(1, Ordering::Relaxed);
-        let (high, low) = (self.random.hash_one(number), self.random.hash_one((self.id, number)));
-        ReceiptId(u128::from(high) << 64 | u128::from(low))
-    }
 }
 
 /// Every charge shows the verdict of its state.
-fn decision(admission: &Admission<'_>, verdicts: &[Verdict]) -> Decision {
-    Decision::new(admission.ask_of_charge().iter().map(|&ask| verdicts[ask].clone()).collect())
+fn decision<'a>(admission: &Admission<'_>, verdicts: &[Verdict<'a>]) -> Decision<'a> {
+    Decision::new(admission.ask_of_charge().iter().map(|&ask| verdicts[ask]).collect())
 }

@@ -24,7 +24,7 @@ impl<L: Locks> MemoryStore<L> {
     /// assert!(!store.refund(2_000, &receipt)?.applied);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn refund(&self, now_us: u64, receipt: &Receipt) -> Result<Applied, ReceiptError> {
+    pub fn refund(&self, now_us: u64, receipt: &Receipt<'_>) -> Result<Applied, ReceiptError> {
         self.spend(now_us, receipt, |store| {
             let given = receipt.charges().iter().map(|charge| store.give_back(now_us, charge, charge.cost));
             let units = given.sum();
@@ -49,7 +49,7 @@ impl<L: Locks> MemoryStore<L> {
     /// assert_eq!(store.peek(2_000, &guess).used(), 120);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn settle(&self, now_us: u64, receipt: &Receipt, actual: u64) -> Result<Applied, ReceiptError> {
+    pub fn settle(&self, now_us: u64, receipt: &Receipt<'_>, actual: u64) -> Result<Applied, ReceiptError> {
         self.spend(now_us, receipt, |store| {
             let cost = settled_cost(receipt, actual)?;
             let moved = receipt.charges().iter().map(|charge| match actual.checked_sub(cost) {
@@ -66,7 +66,7 @@ impl<L: Locks> MemoryStore<L> {
     fn spend(
         &self,
         now_us: u64,
-        receipt: &Receipt,
+        receipt: &Receipt<'_>,
         act: impl FnOnce(&Self) -> Result<Applied, ReceiptError>,
     ) -> Result<Applied, ReceiptError> {
         if receipt.store != self.id {
@@ -85,23 +85,22 @@ impl<L: Locks> MemoryStore<L> {
     }
 
     /// Lowers what a charge left behind by up to `units`.
-    fn give_back(&self, now_us: u64, charge: &ReceiptCharge, units: u64) -> u64 {
+    fn give_back(&self, now_us: u64, charge: &ReceiptCharge<'_>, units: u64) -> u64 {
         let mut shard = self.shard(charge.rule(), charge.key());
         let state = shard.state_mut(charge.rule(), charge.key());
         state.map_or(0, |state| state.refund(now_us, &charge.places, units))
     }
 
-    fn charge_excess(&self, now_us: u64, charge: &ReceiptCharge, units: u64) -> u64 {
+    fn charge_excess(&self, now_us: u64, charge: &ReceiptCharge<'_>, units: u64) -> u64 {
         let limits = charge.places.iter().map(|place| place.limit);
         let mut shard = self.shard(charge.rule(), charge.key());
-        let state = shard.state_or_new(&charge.rule, charge.key(), limits, self.next_generation());
-        state.charge_excess(now_us, units);
+        shard.state_or_new(charge.rule(), charge.key(), limits).charge_excess(now_us, units);
         units
     }
 }
 
 /// The cost that all charges of a receipt have, if it can be settled for `actual`.
-fn settled_cost(receipt: &Receipt, actual: u64) -> Result<u64, ReceiptError> {
+fn settled_cost(receipt: &Receipt<'_>, actual: u64) -> Result<u64, ReceiptError> {
     let mut cost = None;
     for charge in receipt.charges() {
         let first = *cost.get_or_insert(charge.cost);

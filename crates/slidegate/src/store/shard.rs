@@ -2,22 +2,39 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::sync::Arc;
 
 use super::key_state::KeyState;
 use crate::charge::Charge;
 use crate::decision::Verdict;
-use crate::receipt::{Applied, ReceiptCharge};
+use crate::receipt::{Applied, ReceiptCharge, ReceiptId};
 use crate::rule::{Limit, Rule};
 
 /// States by rule name and key.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Shard {
-    states: HashMap<Arc<str>, HashMap<Box<str>, KeyState>>,
+    states: HashMap<Box<str>, HashMap<Box<str>, KeyState>>,
+    /// Which of the shards it is.
+    number: u64,
+    /// Numbers handed out so far.
+    sequence: u64,
 }
 
 impl Shard {
+    pub(super) fn new(number: usize) -> Self {
+        Self { states: HashMap::new(), number: number as u64, sequence: 0 }
+    }
+
+    /// A number that this shard has not handed out before.
+    fn next(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    /// An id that no shard has handed out before.
+    pub(super) fn next_id(&mut self) -> ReceiptId {
+        ReceiptId(u128::from(self.number) << 64 | u128::from(self.next()))
+    }
+
     pub(super) fn state(&self, rule: &str, key: &str) -> Option<&KeyState> {
         self.states.get(rule)?.get(key)
     }
@@ -29,15 +46,16 @@ impl Shard {
     /// The state of a key, begun under `limits` if there is none.
     pub(super) fn state_or_new(
         &mut self,
-        rule: &Arc<str>,
+        rule: &str,
         key: &str,
         limits: impl IntoIterator<Item = Limit>,
-        generation: u64,
     ) -> &mut KeyState {
-        match self.states.entry(Arc::clone(rule)).or_default().entry(key.into()) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(KeyState::new(limits, generation)),
+        // Names are copied only for what is new.
+        if self.state(rule, key).is_none() {
+            let state = KeyState::new(limits, self.next());
+            self.states.entry(rule.into()).or_default().insert(key.into(), state);
         }
+        self.state_mut(rule, key).expect("it is there by now")
     }
 
     /// The state of a key as `rule` needs it, for a look.
@@ -49,28 +67,26 @@ impl Shard {
     }
 
     /// What the rule of `ask` says to it, without charging.
-    pub(super) fn verdict(&self, now_us: u64, ask: &Charge<'_>) -> Verdict {
+    pub(super) fn verdict<'a>(&self, now_us: u64, ask: &Charge<'a>) -> Verdict<'a> {
         self.view(ask.rule, ask.key.as_str()).verdict(ask.rule, now_us, ask.cost)
     }
 
     /// Charges `ask`, which was decided.
-    pub(super) fn charge(
-        &mut self,
-        now_us: u64,
-        ask: &Charge<'_>,
-        generation: u64,
-    ) -> (Verdict, ReceiptCharge) {
-        let (rule, key) = (ask.rule.shared_name(), ask.key.as_str());
-        let state = self.state_or_new(&rule, key, ask.rule.limits().iter().copied(), generation);
-        if let Cow::Owned(aligned) = state.aligned(ask.rule, generation) {
+    pub(super) fn charge<'a>(&mut self, now_us: u64, ask: &Charge<'a>) -> (Verdict<'a>, ReceiptCharge<'a>) {
+        let Charge { rule, key, cost } = *ask;
+        let generation = self.next();
+        let state = self.state_or_new(rule.name(), key.as_str(), rule.limits().iter().copied());
+        if let Cow::Owned(aligned) = state.aligned(rule, generation) {
             *state = aligned;
         }
-        let (verdict, places) = state.charge(ask.rule, now_us, ask.cost);
-        (verdict, ReceiptCharge { rule, key: key.into(), cost: ask.cost, places })
+        let (verdict, places) = state.charge(rule, now_us, cost);
+        let (rule, key) = (rule.name().into(), key.as_str().into());
+        (verdict, ReceiptCharge { rule, key, cost, places })
     }
 
-    pub(super) fn credit(&mut self, now_us: u64, charge: &Charge<'_>, generation: u64) -> Applied {
+    pub(super) fn credit(&mut self, now_us: u64, charge: &Charge<'_>) -> Applied {
         let Charge { rule, key, cost: units } = *charge;
+        let generation = self.next();
         let Some(state) = self.state_mut(rule.name(), key.as_str()) else { return Applied::default() };
         let mut aligned = state.aligned(rule, generation).into_owned();
         let units = aligned.credit(rule, now_us, units);
@@ -85,7 +101,8 @@ impl Shard {
         Applied { applied: units > 0, units }
     }
 
-    pub(super) fn change(&mut self, now_us: u64, rule: &Rule, generation: u64) {
+    pub(super) fn change(&mut self, now_us: u64, rule: &Rule) {
+        let generation = self.next();
         for state in self.states.get_mut(rule.name()).into_iter().flat_map(HashMap::values_mut) {
             *state = state.changed(rule, now_us, generation);
         }

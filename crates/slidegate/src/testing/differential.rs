@@ -38,7 +38,7 @@ struct Run<'a> {
     trace: Trace,
     store: MemoryStore,
     model: ModelStore,
-    receipts: Vec<(Receipt, ModelReceipt)>,
+    receipts: Vec<(Receipt<'static>, ModelReceipt)>,
     /// Rule, key, and how many receipts had been issued then.
     resets: Vec<(String, String, usize)>,
     coverage: &'a mut Coverage,
@@ -119,7 +119,7 @@ impl Run<'_> {
                 self.count(rule, Event::Summed);
             }
         }
-        self.receipts.extend(outcome.receipt.zip(receipt));
+        self.receipts.extend(outcome.receipt.map(Receipt::into_owned).zip(receipt));
         Ok(())
     }
 
@@ -190,7 +190,7 @@ impl Run<'_> {
         }
     }
 
-    fn count_receipt(&mut self, receipt: &Receipt, rules: &[Rule], event: Event) {
+    fn count_receipt(&mut self, receipt: &Receipt<'_>, rules: &[Rule], event: Event) {
         for charge in receipt.charges() {
             if let Some(rule) = rules.iter().find(|rule| rule.name() == charge.rule()) {
                 self.coverage.count(rule.algorithm(), event);

@@ -30,11 +30,11 @@ pub fn key(text: &str) -> Key<'_> {
 }
 
 /// Asks for `cost` units of one rule for alice.
-pub fn check(store: &MemoryStore, now_us: u64, rule: &Rule, cost: u64) -> Outcome {
+pub fn check<'a>(store: &MemoryStore, now_us: u64, rule: &'a Rule, cost: u64) -> Outcome<'a> {
     store.check(now_us, &admission(&[(rule, "alice", cost)]))
 }
 
-pub fn peek(store: &MemoryStore, now_us: u64, rule: &Rule, cost: u64) -> Decision {
+pub fn peek<'a>(store: &MemoryStore, now_us: u64, rule: &'a Rule, cost: u64) -> Decision<'a> {
     store.peek(now_us, &admission(&[(rule, "alice", cost)]))
 }
 
@@ -48,6 +48,6 @@ pub fn admission<'a>(charges: &[(&'a Rule, &'a str, u64)]) -> Admission<'a> {
     Admission::new(&charges).unwrap()
 }
 
-pub fn retry_us(decision: &Decision) -> u64 {
+pub fn retry_us(decision: &Decision<'_>) -> u64 {
     u64::try_from(decision.retry_after().as_micros()).unwrap()
 }

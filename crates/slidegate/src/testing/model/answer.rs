@@ -79,7 +79,7 @@ impl ModelVerdict {
         }
     }
 
-    fn of(verdict: &Verdict) -> Self {
+    fn of(verdict: &Verdict<'_>) -> Self {
         Self {
             rule: verdict.rule().to_owned(),
             shadow: verdict.shadow(),
@@ -97,7 +97,7 @@ impl ModelVerdict {
 impl ModelDecision {
     /// A real decision, as its accessors tell it.
     #[must_use]
-    pub fn of(decision: &Decision) -> Self {
+    pub fn of(decision: &Decision<'_>) -> Self {
         Self {
             allowed: decision.allowed(),
             rule: decision.rule().to_owned(),
