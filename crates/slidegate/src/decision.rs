@@ -216,8 +216,10 @@ mod tests {
     });
 
     fn verdict(name: &str, rate: &str, used: u64, retry_after_us: u64) -> Verdict<'static> {
-        let rate: crate::rate::Rate = rate.parse().unwrap();
-        let rule = RULES.iter().find(|rule| rule.name() == name && rule.limits()[0].rate() == rate).unwrap();
+        let rule = RULES
+            .iter()
+            .find(|rule| rule.name() == name && rule.limits()[0].rate() == rate.parse().unwrap())
+            .unwrap();
         Verdict {
             used,
             retry_after_us,
