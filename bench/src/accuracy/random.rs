@@ -30,6 +30,8 @@ pub(crate) struct Found {
     pub(crate) decisions: u64,
     /// Most units in any window in millionths of the limit, where nothing was given back.
     pub(crate) most_ppm: u64,
+    /// The most that a window lacked at a refusal, in millionths of the limit.
+    pub(crate) early_ppm: u64,
     /// Units above the documented bound.
     pub(crate) over_bound: u64,
     pub(crate) waits_wrong: Vec<String>,
@@ -70,6 +72,7 @@ fn run_chunk(algorithm: Algorithm, chunk: u64) -> Found {
         Ok(findings) => Found {
             decisions: findings.decisions,
             most_ppm: ppm(findings.most_in_window, limit.units()),
+            early_ppm: ppm(findings.early_units_max, limit.units()),
             over_bound: findings.most_in_window.saturating_sub(attack::attainable_max(&limit)),
             waits_wrong: Vec::new(),
         },
@@ -84,6 +87,7 @@ impl Found {
     fn add(&mut self, part: Self) {
         self.decisions += part.decisions;
         self.most_ppm = self.most_ppm.max(part.most_ppm);
+        self.early_ppm = self.early_ppm.max(part.early_ppm);
         self.over_bound = self.over_bound.max(part.over_bound);
         self.waits_wrong.extend(part.waits_wrong);
     }
