@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
 
 mod accuracy;
+mod bench;
 mod files;
 mod lint;
 mod mutants;
@@ -31,6 +32,9 @@ cargo xtask COMMAND: the one door for development
              NAME-PREFIX plants only the bugs whose names begin so; --list shows them all.
   accuracy   measures every algorithm beside the exact answer and writes docs/accuracy.md. Minutes.
              --check compares instead of writing. Seconds, once it is compiled.
+  bench core measures what a decision costs in time and memory beside other limiters, on a machine that
+             should have nothing else to do. Half an hour or more; --quick --reps 3 takes five minutes.
+             --large adds ten million keys, --only NAME measures one subject, --help says more.
   help       this page
 
 Exit status: 0 all well, 1 a check failed, 2 the command line was not understood.
@@ -58,6 +62,7 @@ fn main() -> ExitCode {
         }
         ["mutants", prefix] if !prefix.starts_with('-') => mutants::run(prefix),
         ["accuracy", ref rest @ ..] => accuracy::run(rest),
+        ["bench", ref rest @ ..] => bench::run(rest),
         _ => {
             eprintln!(
                 "error: `cargo xtask {}` is not a command; `cargo xtask help` lists them",

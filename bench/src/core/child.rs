@@ -1,0 +1,104 @@
+//! One run: one subject, one scenario, in a process of its own.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Result, ensure};
+
+use crate::options::Run;
+use crate::requests::{Requests, every_key};
+use crate::resident;
+use crate::sample::Sample;
+use crate::subject::{
+    Floor, Governor, Ours, Pingora, Shared, Subject, Throttlecrab, Trypema, Worker, algorithm,
+};
+use crate::threads::{Cores, together};
+
+pub(crate) fn run(run: Run) -> Result<Sample> {
+    let bench = Bench::new(run)?;
+    match run.subject {
+        Subject::Governor => bench.shared(&Governor::new()?),
+        Subject::Throttlecrab => bench.alone(Throttlecrab::new()),
+        Subject::PingoraLimits => bench.shared(&Pingora::new()),
+        Subject::Trypema => bench.shared(&Trypema::new()?),
+        Subject::Floor => bench.alone(Floor::default()),
+        ours => {
+            let algorithm = algorithm(ours).expect("all others are listed above");
+            bench.shared(&Ours::new(algorithm, run.scenario.traffic())?)
+        }
+    }
+}
+
+/// Everything but the subject. It is made first, so that what is resident from then on is the subject's.
+struct Bench {
+    run: Run,
+    cores: Cores,
+    requests: Vec<Requests>,
+    resident_before: u64,
+}
+
+impl Bench {
+    fn new(run: Run) -> Result<Self> {
+        let cores = Cores::of_process();
+        let (have, want) = (cores.len(), run.scenario.threads());
+        ensure!(have >= want, "{want} threads need {want} cores, and this process may use {have}");
+        ensure!(cores.pin(0), "cannot keep a thread on one core, so figures would be noise");
+        let threads = 0..run.scenario.threads() as u64;
+        let requests = threads.map(|thread| Requests::new(run.scenario, run.effort, thread)).collect();
+        Ok(Self { run, cores, requests, resident_before: resident::bytes()? })
+    }
+
+    fn alone<W: Worker + Send>(&self, mut worker: W) -> Result<Sample> {
+        ensure!(self.requests.len() == 1, "{} takes one thread only", self.run.subject);
+        self.preload(&mut worker)?;
+        self.measure(vec![|requests: &Requests| ask(worker, requests)])
+    }
+
+    fn shared<S: Shared>(&self, subject: &S) -> Result<Sample> {
+        self.preload(&mut subject.worker())?;
+        // A worker is made by the thread that uses it.
+        let asks = |requests: &Requests| ask(subject.worker(), requests);
+        self.measure(vec![asks; self.requests.len()])
+    }
+
+    /// Makes every key known. Hits of one key come far apart, as they would.
+    fn preload<W: Worker>(&self, worker: &mut W) -> Result<()> {
+        let mut refused = 0_u64;
+        for _ in 0..self.run.subject.hits() {
+            every_key(self.run.scenario.keys(self.run.effort), |key| {
+                refused += u64::from(!worker.decide(key));
+            });
+        }
+        ensure!(refused == 0, "{refused} hits were refused before the run; its limit is too low");
+        Ok(())
+    }
+
+    fn measure<A: FnOnce(&Requests) -> u64 + Send>(&self, asks: Vec<A>) -> Result<Sample> {
+        let mut sample = Sample::of(self.run);
+        if self.run.scenario.memory() {
+            let grown = resident::bytes()?.saturating_sub(self.resident_before);
+            sample.key_bytes = Some(grown / self.run.scenario.keys(self.run.effort));
+            return Ok(sample);
+        }
+        let allowed = AtomicU64::new(0);
+        let work = asks.into_iter().zip(&self.requests).map(|(ask, requests)| {
+            let allowed = &allowed;
+            move || {
+                allowed.fetch_add(ask(requests), Ordering::Relaxed);
+            }
+        });
+        let elapsed_us = together(&self.cores, work.collect());
+        let asked: u64 = self.requests.iter().map(Requests::len).sum();
+        let allowed = allowed.into_inner();
+        ensure!(allowed == asked, "{allowed} of {asked} decisions were allowed; the limit is too low");
+        sample.decisions = self.requests[0].len();
+        sample.decision_ps = Some(elapsed_us * 1_000_000 / sample.decisions);
+        Ok(sample)
+    }
+}
+
+/// Makes the requests; says how many were allowed.
+fn ask<W: Worker>(mut worker: W, requests: &Requests) -> u64 {
+    let mut allowed = 0;
+    requests.for_each(|key| allowed += u64::from(worker.decide(key)));
+    allowed
+}

@@ -1,0 +1,35 @@
+//! What one decision costs, in time and memory, beside other limiters and a bare hash table.
+//!
+//! The program starts itself once per subject, scenario and repetition: a fresh process has a fresh
+//! heap, and no subject inherits the pages or the branch history of another. Subjects take turns
+//! within a repetition, so that a noisy minute of the machine falls on all of them.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
+
+mod child;
+mod options;
+mod parent;
+mod report;
+mod requests;
+mod resident;
+mod sample;
+mod scenario;
+mod statistics;
+mod subject;
+mod threads;
+mod zipf;
+
+use clap::Parser;
+
+use options::Options;
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+fn main() -> anyhow::Result<()> {
+    let options = Options::parse();
+    if let Some(run) = options.child_run() {
+        println!("{}", serde_json::to_string(&child::run(run)?)?);
+        return Ok(());
+    }
+    parent::run(&options)
+}

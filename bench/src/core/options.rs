@@ -1,0 +1,91 @@
+//! The command line.
+
+use clap::Parser;
+
+use crate::scenario::{Effort, Scenario};
+use crate::subject::Subject;
+
+/// Measures what one decision costs beside other limiters. Half an hour or more.
+#[derive(Debug, Parser)]
+#[command(name = "core")]
+pub(crate) struct Options {
+    /// A fifth of the keys and decisions, for trying it; the figures are not comparable
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Repetitions of every run, of which the median is shown
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) reps: u32,
+    /// Also 10 million keys: several GB of memory, and about as long again
+    #[arg(long)]
+    pub(crate) large: bool,
+    /// Measure this subject alone; give it again for more, `governor` and `floor` for the ratios
+    #[arg(long, value_name = "SUBJECT")]
+    only: Vec<Subject>,
+    /// Where a child is told what to run
+    #[arg(long, hide = true, requires = "scenario")]
+    child: Option<Subject>,
+    #[arg(long, hide = true, requires = "child")]
+    scenario: Option<Scenario>,
+}
+
+/// One run: what a child process measures.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Run {
+    pub(crate) subject: Subject,
+    pub(crate) scenario: Scenario,
+    pub(crate) effort: Effort,
+}
+
+impl Run {
+    /// The arguments that tell a child to do this run.
+    pub(crate) fn args(self) -> Vec<String> {
+        let mut args = vec![
+            "--child".to_owned(),
+            self.subject.to_string(),
+            "--scenario".to_owned(),
+            self.scenario.to_string(),
+        ];
+        if self.effort == Effort::Quick {
+            args.push("--quick".to_owned());
+        }
+        args
+    }
+}
+
+impl Options {
+    /// The run to make, if this process is a child.
+    pub(crate) fn child_run(&self) -> Option<Run> {
+        let (subject, scenario) = (self.child?, self.scenario?);
+        Some(Run { subject, scenario, effort: self.effort() })
+    }
+
+    pub(crate) fn effort(&self) -> Effort {
+        if self.quick { Effort::Quick } else { Effort::Full }
+    }
+
+    pub(crate) fn subjects(&self) -> Vec<Subject> {
+        let chosen = |subject: &Subject| self.only.is_empty() || self.only.contains(subject);
+        Subject::all().into_iter().filter(chosen).collect()
+    }
+
+    pub(crate) fn scenarios(&self) -> Vec<Scenario> {
+        Scenario::all().into_iter().filter(|scenario| self.large || !scenario.large()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_understands_what_it_is_told() {
+        for (subject, scenario) in [(Subject::Floor, Scenario::Hot1), (Subject::Gcra, Scenario::Zipf2)] {
+            for effort in [Effort::Full, Effort::Quick] {
+                let told = Run { subject, scenario, effort }.args();
+                let run = Options::parse_from([vec!["core".to_owned()], told].concat()).child_run().unwrap();
+                assert_eq!((run.subject, run.scenario, run.effort), (subject, scenario, effort));
+            }
+        }
+        assert!(Options::parse_from(["core"]).child_run().is_none());
+    }
+}

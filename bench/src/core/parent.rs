@@ -1,0 +1,100 @@
+//! The runner: one child per run, subjects taking turns.
+
+use std::env;
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::options::{Options, Run};
+use crate::report;
+use crate::resident::RETURN_AT_ONCE;
+use crate::sample::{Sample, Samples};
+
+/// Measures everything that was asked for, keeps the samples and prints the tables.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let mut samples = Vec::new();
+    let mut failures = Vec::new();
+    for repetition in 0..options.reps {
+        let runs = runs(options, repetition);
+        for (index, run) in runs.iter().enumerate() {
+            let name = format!("{}, {}", run.subject, run.scenario.title(run.effort));
+            eprintln!(
+                "repetition {} of {}, {}/{}: {name}",
+                repetition + 1,
+                options.reps,
+                index + 1,
+                runs.len()
+            );
+            match child(*run) {
+                Ok(sample) => samples.push(sample),
+                Err(error) => {
+                    eprintln!("  failed: {error:#}");
+                    failures.push(name);
+                }
+            }
+        }
+    }
+    print!("{}", report::tables(&samples, options.effort()));
+    write(&Samples { quick: options.quick, samples })?;
+    ensure!(failures.is_empty(), "{} runs failed and are missing: {}", failures.len(), failures.join("; "));
+    Ok(())
+}
+
+/// The runs of a repetition, scenario by scenario. Each repetition begins with another subject, so that
+/// none always follows the same one.
+fn runs(options: &Options, repetition: u32) -> Vec<Run> {
+    let mut subjects = options.subjects();
+    let shift = repetition as usize % subjects.len();
+    subjects.rotate_left(shift);
+    let mut runs = Vec::new();
+    for scenario in options.scenarios() {
+        // Memory does not vary from run to run.
+        if scenario.memory() && repetition > 0 {
+            continue;
+        }
+        let able = subjects.iter().filter(|subject| scenario.threads() <= subject.threads_max());
+        runs.extend(able.map(|&subject| Run { subject, scenario, effort: options.effort() }));
+    }
+    runs
+}
+
+/// Runs a child to its end, or to the end of our patience.
+fn child(run: Run) -> Result<Sample> {
+    let mut command = Command::new(env::current_exe().context("cannot find this program")?);
+    command.args(run.args()).stdin(Stdio::null()).stdout(Stdio::piped());
+    if run.scenario.memory() {
+        let (name, value) = RETURN_AT_ONCE;
+        command.env(name, value);
+    }
+    let mut child = command.spawn().context("cannot start a child")?;
+    let mut stdout = child.stdout.take().context("the child has no output")?;
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut text = String::new();
+        let read: io::Result<String> = stdout.read_to_string(&mut text).map(|_| text);
+        // No one listens any more once patience has ended.
+        let _ = sender.send(read);
+    });
+    let Ok(text) = receiver.recv_timeout(run.scenario.patience()) else {
+        child.kill().context("cannot end the child")?;
+        child.wait()?;
+        bail!("no result after {} s; it was ended", run.scenario.patience().as_secs());
+    };
+    ensure!(child.wait()?.success(), "the child failed; what it said stands above");
+    serde_json::from_str(&text?).context("the child's line was not understood")
+}
+
+fn write(samples: &Samples) -> Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/bench");
+    let path = folder.join("core.json");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::write(&path, serde_json::to_string_pretty(samples)? + "\n")
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    eprintln!("all samples: target/bench/core.json");
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! Requests, made before the clock starts, as they would stand in a network buffer.
+
+use std::fmt::Write;
+
+use slidegate::testing::Rng;
+
+use crate::scenario::{Effort, Scenario, Traffic};
+use crate::zipf::Zipf;
+
+/// Bytes of a record: the key, padding, and one character that says how long the key is.
+const RECORD_BYTES: usize = 16;
+/// A hot key's buffer is read over and over; so many records stay in the first-level cache.
+const HOT_RECORDS: u64 = 1_000;
+/// Prime, and no factor of any number of keys here: multiples of it visit every key once.
+const STRIDE: u64 = 7_368_787;
+
+/// The keys of one thread's requests, in order. One text rather than a list of strings: reading it
+/// runs ahead of the loop, so the bytes of a key are in the cache when it is asked for.
+pub(crate) struct Requests {
+    records: String,
+    passes: u64,
+}
+
+impl Requests {
+    pub(crate) fn new(scenario: Scenario, effort: Effort, thread: u64) -> Self {
+        let (keys, decisions) = (scenario.keys(effort), scenario.decisions(effort));
+        let mut rng = Rng::new(thread + 1);
+        let count = if scenario.traffic() == Traffic::Hot { HOT_RECORDS } else { decisions };
+        let mut requests =
+            Self { records: String::with_capacity(room(count)), passes: decisions / count.max(1) };
+        let zipf = (scenario.traffic() == Traffic::Zipf).then(|| Zipf::new(keys));
+        for _ in 0..count {
+            requests.push(match (&zipf, scenario.traffic()) {
+                (_, Traffic::Hot) => scattered(0, keys),
+                (Some(zipf), _) => scattered(zipf.rank(&mut rng), keys),
+                (None, _) => rng.below(keys),
+            });
+        }
+        requests
+    }
+
+    fn push(&mut self, number: u64) {
+        let start = self.records.len();
+        write_key(&mut self.records, number);
+        let key_bytes = self.records.len() - start;
+        let length = char::from_digit(u32::try_from(key_bytes).expect("a short key"), 36);
+        let length = length.expect("a key has fewer than 16 bytes");
+        write!(self.records, "{length:>0$}", RECORD_BYTES - key_bytes).expect("a string takes everything");
+    }
+
+    /// How many requests [`Requests::for_each`] makes.
+    pub(crate) fn len(&self) -> u64 {
+        self.passes * (self.records.len() / RECORD_BYTES) as u64
+    }
+
+    /// Calls `ask` with every key in order.
+    #[inline]
+    pub(crate) fn for_each(&self, mut ask: impl FnMut(&str)) {
+        for _ in 0..self.passes {
+            for start in (0..self.records.len()).step_by(RECORD_BYTES) {
+                let record = &self.records[start..start + RECORD_BYTES];
+                let key_bytes = match record.as_bytes()[RECORD_BYTES - 1] {
+                    digit @ b'0'..=b'9' => digit - b'0',
+                    letter => letter - b'a' + 10,
+                };
+                ask(&record[..usize::from(key_bytes)]);
+            }
+        }
+    }
+}
+
+/// Calls `ask` with every key once, in an order that no table is laid out in.
+pub(crate) fn every_key(keys: u64, mut ask: impl FnMut(&str)) {
+    let mut key = String::new();
+    for index in 0..keys {
+        key.clear();
+        write_key(&mut key, scattered(index, keys));
+        ask(&key);
+    }
+}
+
+fn write_key(text: &mut String, number: u64) {
+    write!(text, "user:{number}").expect("a string takes everything");
+}
+
+fn scattered(index: u64, keys: u64) -> u64 {
+    (index + 1) * STRIDE % keys
+}
+
+fn room(records: u64) -> usize {
+    usize::try_from(records).expect("requests fit memory") * RECORD_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_key_comes_once() {
+        let mut seen = HashSet::new();
+        every_key(1_000, |key| assert!(seen.insert(key.to_owned()), "{key} came twice"));
+        assert_eq!(seen.len(), 1_000);
+        assert!(seen.contains("user:0") && seen.contains("user:999"));
+    }
+
+    #[test]
+    fn requests_are_keys_of_the_scenario() {
+        for scenario in [Scenario::Hot2, Scenario::Uniform1, Scenario::Zipf1] {
+            let requests = Requests::new(scenario, Effort::Quick, 0);
+            let (mut count, mut least, mut most) = (0, u64::MAX, 0);
+            requests.for_each(|key| {
+                let number: u64 = key.strip_prefix("user:").unwrap().parse().unwrap();
+                (count, least, most) = (count + 1, least.min(number), most.max(number));
+            });
+            assert_eq!(count, requests.len());
+            assert!(most < scenario.keys(Effort::Quick));
+            assert_eq!(least == most, scenario.traffic() == Traffic::Hot);
+        }
+    }
+}

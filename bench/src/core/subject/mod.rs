@@ -1,0 +1,83 @@
+//! The subjects: what is measured, and how each of them is asked.
+
+mod floor;
+mod governor;
+mod ours;
+mod pingora;
+mod throttlecrab;
+mod trypema;
+
+use std::fmt;
+
+use clap::ValueEnum;
+
+pub(crate) use floor::Floor;
+pub(crate) use governor::Governor;
+pub(crate) use ours::{Ours, algorithm};
+pub(crate) use pingora::Pingora;
+pub(crate) use throttlecrab::Throttlecrab;
+pub(crate) use trypema::Trypema;
+
+/// What one thread asks.
+pub(crate) trait Worker {
+    /// Charges one unit to `key`; whether it was allowed.
+    fn decide(&mut self, key: &str) -> bool;
+}
+
+/// A limiter that many threads share.
+pub(crate) trait Shared: Sync {
+    fn worker(&self) -> impl Worker;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Subject {
+    SlidingCounter,
+    SlidingLog,
+    FixedWindow,
+    Gcra,
+    SlidingBuckets,
+    CompactLog,
+    Governor,
+    Throttlecrab,
+    PingoraLimits,
+    Trypema,
+    Floor,
+}
+
+impl Subject {
+    pub(crate) fn all() -> Vec<Self> {
+        Self::value_variants().to_vec()
+    }
+
+    /// The name in the tables.
+    pub(crate) fn title(self) -> String {
+        match self {
+            Self::Governor => "governor 0.10, keyed, DashMap".to_owned(),
+            Self::Throttlecrab => "throttlecrab 0.4, periodic store".to_owned(),
+            Self::PingoraLimits => "pingora-limits 0.9, 4 x 1024 sketch".to_owned(),
+            Self::Trypema => "trypema 2.2, local absolute".to_owned(),
+            Self::Floor => "floor: hashbrown get and add".to_owned(),
+            ours => format!("slidegate {ours}"),
+        }
+    }
+
+    /// Most threads that can ask it at once without a lock around it.
+    pub(crate) fn threads_max(self) -> usize {
+        match self {
+            Self::Throttlecrab | Self::Floor => 1,
+            _ => usize::MAX,
+        }
+    }
+
+    /// Hits of every key before the clock starts. A log is as large as what it remembers.
+    pub(crate) fn hits(self) -> u64 {
+        if self == Self::SlidingLog { 10 } else { 1 }
+    }
+}
+
+/// The name on the command line.
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.to_possible_value().expect("no subject is hidden").get_name())
+    }
+}
