@@ -217,12 +217,11 @@ pub(crate) fn disagreements(page: &str, exact: &str, short_run: &str) -> Vec<Str
     if !page.starts_with(INTRODUCTION) {
         found.push("the introduction differs".to_owned());
     }
-    found.extend(
-        exact
-            .lines()
-            .filter(|line| !page.lines().any(|other| other == *line))
-            .map(|line| format!("missing: {line}")),
-    );
+    if !page.contains(exact) {
+        let missing = exact.lines().filter(|line| !page.lines().any(|other| other == *line));
+        found.push("sections 1 to 3 are not what the code gives".to_owned());
+        found.extend(missing.map(|line| format!("missing: {line}")));
+    }
     for heading in [LONG_RUN_HEAD, REAL_TIME_HEAD] {
         if !page.contains(heading) {
             found.push(format!("missing: {}", heading.lines().next().unwrap_or_default()));
@@ -249,4 +248,43 @@ fn percent(parts_ppm: u64) -> String {
 fn capitalised(text: &str) -> String {
     let mut characters = text.chars();
     characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXACT: &str = "## 1. Tables\n\n| sliding-log | 1000 |\n| gcra | 1999 |\n\n";
+
+    fn run(decisions: u64, over: u64) -> String {
+        format!("{LONG_RUN_HEAD}| sliding-log | {decisions} | {over} | 0 | 1.000 L | 0.000 L |\n")
+    }
+
+    fn page(exact: &str, long_run: &str) -> String {
+        format!("{INTRODUCTION}{exact}{long_run}\n{REAL_TIME_HEAD}")
+    }
+
+    #[test]
+    fn a_page_that_says_what_the_code_does_agrees() {
+        let page = page(EXACT, &run(100_000_000, 0));
+        assert_eq!(disagreements(&page, EXACT, &run(1_000_000, 0)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn another_number_a_row_too_many_and_another_order_are_found() {
+        let changed = EXACT.replace("1999", "1998");
+        let longer = EXACT.replace("| gcra", "| ours | 0 |\n| gcra");
+        let swapped = "## 1. Tables\n\n| gcra | 1999 |\n| sliding-log | 1000 |\n\n";
+        for exact in [changed.as_str(), &longer, swapped] {
+            let page = page(exact, &run(100_000_000, 0));
+            assert!(!disagreements(&page, EXACT, &run(1_000_000, 0)).is_empty(), "{exact}");
+        }
+    }
+
+    #[test]
+    fn a_broken_promise_and_missing_parts_are_found() {
+        let broken = page(EXACT, &run(100_000_000, 3));
+        assert_eq!(disagreements(&broken, EXACT, &run(1_000_000, 0)).len(), 1);
+        assert!(disagreements(EXACT, EXACT, &run(1_000_000, 0)).len() >= 3);
+    }
 }

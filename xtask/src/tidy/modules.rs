@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn the_wires_do_not_touch_a_store() {
         for (module, expected) in [("http", &[1][..]), ("grpc", &[1]), ("resp", &[1]), ("replay", &[])] {
-            let text = "use slidegate::{Rule, store::MapStore};";
+            let text = "use slidegate::{Rule, store::MemoryStore};";
             assert_eq!(lines(&format!("{SERVER}{module}/mod.rs"), text), expected, "{module}");
         }
     }
