@@ -174,6 +174,13 @@ impl<L: Locks> MemoryStore<L> {
         self.shard(rule.name(), key.as_str()).state(rule.name(), key.as_str()).cloned()
     }
 
+    /// Bytes that the state of a key takes where it is stored; `None` if it was never charged.
+    #[must_use]
+    pub fn state_bytes(&self, rule: &Rule, key: Key<'_>) -> Option<usize> {
+        let shard = self.shard(rule.name(), key.as_str());
+        shard.state(rule.name(), key.as_str()).map(KeyState::memory_bytes)
+    }
+
     /// The number of the shard that a state lives in.
     pub(super) fn shard_of(&self, rule: &str, key: &str) -> usize {
         let hash = self.random.hash_one((rule, key));
