@@ -4,7 +4,8 @@ use super::Decimal;
 
 /// The answer when the store fails.
 ///
-/// The in-process store fails only at its memory budget; shared stores fail with their network.
+/// A rule carries it for stores that can fail, as shared ones do with their network. The in-process store
+/// does not fail, so nothing acts on it there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnStoreError {
     /// Refuse: the limit holds, requests are lost.

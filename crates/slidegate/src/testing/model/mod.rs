@@ -1,5 +1,4 @@
-//! A slow and obvious model of the six algorithms and of a store, written from the contract alone, to
-//! judge the real ones.
+//! A slow and obvious model of the six algorithms and of a store, to judge the real ones.
 //!
 //! A [`Model`] is one limit for one key; a [`ModelStore`] keeps one per limit of every (rule, key). They
 //! keep what was charged as plain lists and recompute every answer from them, in exact arithmetic that is
@@ -7,8 +6,8 @@
 //! [`Usage`](crate::algorithm::Usage)s find their instants by asking again and again, which is sound
 //! because use never grows while nobody spends.
 //!
-//! Rejected: sharing helpers with the real algorithms. A mistake in a shared helper would be judged by
-//! itself.
+//! It shares the nouns with the real code: geometry and the summing of charges are theirs. Rejected:
+//! sharing helpers of the algorithms, as a mistake in one would be judged by itself.
 
 mod amount;
 mod answer;
