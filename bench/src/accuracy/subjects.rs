@@ -51,7 +51,7 @@ pub(crate) struct Ours {
 
 impl Ours {
     pub(crate) fn new(limit: Limit) -> Self {
-        Self { limit, state: State::new(limit, 0) }
+        Self { limit, state: State::new(limit) }
     }
 }
 

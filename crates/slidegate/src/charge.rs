@@ -77,6 +77,11 @@ impl<'a> Admission<'a> {
         &self.asks
     }
 
+    /// The rule of every charge as given.
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &'a Rule> {
+        self.ask_of_charge.iter().map(|&ask| self.asks[ask].rule)
+    }
+
     /// For every charge as given, the index of its state in [`Admission::asks`].
     #[must_use]
     pub fn ask_of_charge(&self) -> &[usize] {

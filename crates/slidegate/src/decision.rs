@@ -137,6 +137,12 @@ impl<'a> Decision<'a> {
         Self { binding, degraded: false, verdicts }
     }
 
+    /// An admission of charges on these rules by the outage policy: nothing is known of what is used.
+    pub(crate) fn degraded_admission(rules: impl Iterator<Item = &'a Rule>) -> Self {
+        let verdicts = rules.map(|rule| Verdict::new(rule, &rule.limits()[0])).collect();
+        Self { degraded: true, ..Self::new(verdicts) }
+    }
+
     /// Whether the request may go ahead.
     #[must_use]
     pub fn allowed(&self) -> bool {
@@ -187,7 +193,8 @@ impl<'a> Decision<'a> {
         self.binding.reset_after()
     }
 
-    /// Whether this answer was given without the store, by the outage policy.
+    /// Whether this answer was given without the store, by the outage policy. What is used is not known then,
+    /// and its numbers say nothing.
     #[must_use]
     pub fn degraded(&self) -> bool {
         self.degraded

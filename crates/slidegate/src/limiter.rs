@@ -1,12 +1,27 @@
 //! The limiter: a store and the clock that it goes by.
 
+use thiserror::Error;
+
 use crate::charge::{Admission, Charge, ChargeError};
 use crate::decision::Decision;
+use crate::guard;
 use crate::key::Key;
 use crate::receipt::{Applied, Receipt, ReceiptError};
 use crate::rule::Rule;
-use crate::store::{LimitUsage, MemoryStore, Outcome};
+use crate::store::{LimitUsage, MemoryStore, Outcome, StoreError};
 use crate::time::{Clock, SystemClock};
+
+/// Why a check has no answer. Nothing was charged, unless the store's error says that it may have been.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CheckError {
+    /// The charges cannot be an admission.
+    #[error(transparent)]
+    Charge(#[from] ChargeError),
+    /// The store failed, and a rule says that this refuses the request.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
 
 /// Decides, counts and remembers, in this process, for all its threads.
 ///
@@ -75,8 +90,12 @@ impl<C: Clock> Limiter<C> {
     }
 
     /// Decides and, if every charge passes, makes all of them; otherwise none.
-    pub fn check<'a>(&self, charges: &[Charge<'a>]) -> Result<Outcome<'a>, ChargeError> {
-        Ok(self.store.check(self.clock.now_us(), &Admission::new(charges)?))
+    pub fn check<'a>(&self, charges: &[Charge<'a>]) -> Result<Outcome<'a>, CheckError> {
+        let admission = Admission::new(charges)?;
+        match self.store.check(self.clock.now_us(), &admission) {
+            Ok(outcome) => Ok(outcome),
+            Err(error) => Ok(guard::answer(&admission, error)?),
+        }
     }
 
     /// Decides without charging.

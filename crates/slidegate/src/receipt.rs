@@ -16,8 +16,8 @@ pub struct ReceiptId(pub(crate) u128);
 pub struct Place {
     /// The limit as it was when the charge was made.
     pub(crate) limit: Limit,
-    /// Which state it was: one that was begun anew since is another.
-    pub(crate) generation: u64,
+    /// When it was made, in the order of the store: what a state was begun anew after does not fit it.
+    pub(crate) order: u64,
     pub(crate) position: Position,
 }
 
@@ -30,11 +30,32 @@ pub enum Position {
     Line {
         /// When it was charged, in microseconds.
         charged_us: u64,
-        /// What was occupied then, the charge included, in unit-microseconds.
-        backlog: u128,
+        /// What was occupied then, the charge included.
+        backlog: Backlog,
         /// Units that had been given back until then.
         given_back: u64,
     },
+}
+
+/// How much of the line that `gcra` keeps is occupied, in unit-microseconds.
+///
+/// In two halves: as one number of 128 bits it would make every key's state a multiple of 16 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Backlog([u64; 2]);
+
+impl Backlog {
+    /// So many unit-microseconds.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "cut in two on purpose")]
+    pub fn new(unit_us: u128) -> Self {
+        Self([unit_us as u64, (unit_us >> 64) as u64])
+    }
+
+    /// In unit-microseconds.
+    #[must_use]
+    pub fn get(self) -> u128 {
+        u128::from(self.0[1]) << 64 | u128::from(self.0[0])
+    }
 }
 
 impl Position {

@@ -36,17 +36,21 @@ impl<T: Send> Lock<T> for ShuttleLock<T> {
     fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap()
     }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.0.try_lock().ok()
+    }
 }
 
 type Store = MemoryStore<ShuttleLocks>;
 
 /// Two shards, so that keys share them as often as not.
 fn store() -> Arc<Store> {
-    Arc::new(MemoryStore::with_locks(2))
+    Arc::new(MemoryStore::with_locks(2, 1 << 20))
 }
 
 fn admit(store: &Store, rule: &Rule, name: &str, cost: u64) -> Option<Receipt<'static>> {
-    store.check(BOUNDARY_US, &admission(&[(rule, name, cost)])).receipt.map(Receipt::into_owned)
+    store.check(BOUNDARY_US, &admission(&[(rule, name, cost)])).unwrap().receipt.map(Receipt::into_owned)
 }
 
 fn used(store: &Store, rule: &Rule, name: &str) -> u64 {
@@ -100,7 +104,7 @@ fn admissions_over_several_keys_in_both_orders_are_one_step() {
                         if number % 2 == 0 {
                             charges.reverse();
                         }
-                        u64::from(store.check(BOUNDARY_US, &admission(&charges)).decision.allowed())
+                        u64::from(store.check(BOUNDARY_US, &admission(&charges)).unwrap().decision.allowed())
                     })
                 })
                 .collect();

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::*;
 use slidegate::time::{Clock, ManualClock};
-use slidegate::{Algorithm, Charge, ChargeError, Limiter, ReceiptError};
+use slidegate::{Algorithm, Charge, ChargeError, CheckError, Limiter, ReceiptError};
 
 #[test]
 fn the_verbs_follow_the_clock() {
@@ -48,8 +48,8 @@ fn bad_arguments_are_errors_and_change_nothing() {
     let rule = rule("api", &["10/10s"], Algorithm::SlidingLog);
     let limiter = Limiter::with_clock(ManualClock::at_us(BOUNDARY_US));
     let ask = |cost| [Charge { rule: &rule, key: key("alice"), cost }];
-    assert!(matches!(limiter.check(&[]), Err(ChargeError::Count { count: 0 })));
-    assert!(matches!(limiter.check(&ask(0)), Err(ChargeError::Zero { .. })));
+    assert!(matches!(limiter.check(&[]), Err(CheckError::Charge(ChargeError::Count { count: 0 }))));
+    assert!(matches!(limiter.check(&ask(0)), Err(CheckError::Charge(ChargeError::Zero { .. }))));
     assert!(matches!(limiter.peek(&ask(11)), Err(ChargeError::Never { limit: 10, .. })));
     let elsewhere = Limiter::with_clock(ManualClock::at_us(BOUNDARY_US));
     let receipt = elsewhere.check(&ask(1)).unwrap().receipt.unwrap();

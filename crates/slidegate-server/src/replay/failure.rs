@@ -1,5 +1,6 @@
 //! What can be wrong with a line of a trace.
 
+use slidegate::store::StoreError;
 use slidegate::{ChargeError, ReceiptError};
 use thiserror::Error;
 
@@ -45,6 +46,9 @@ pub(super) enum Failure {
     /// The store does not accept the receipt.
     #[error(transparent)]
     Receipt(#[from] ReceiptError),
+    /// The store has no answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 impl Failure {
@@ -64,6 +68,8 @@ impl Failure {
             Self::Receipt(ReceiptError::UnequalCosts { .. } | ReceiptError::Excess { .. }) => "actual",
             Self::Receipt(ReceiptError::RecordsFull { .. }) => "full",
             Self::NoReceipt(_) | Self::Receipt(_) => "receipt",
+            Self::Store(StoreError::Full { .. }) => "full",
+            Self::Store(_) => "store",
         }
     }
 

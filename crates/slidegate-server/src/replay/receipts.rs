@@ -164,7 +164,7 @@ mod tests {
         let admission = Admission::new(&[charge]).unwrap();
         let (store, mut receipts) = (MemoryStore::new(), Receipts::default());
         for now_us in 0..100_000 {
-            let receipt = store.check(now_us, &admission).receipt.unwrap();
+            let receipt = store.check(now_us, &admission).unwrap().receipt.unwrap();
             receipts.record_charged(now_us, (now_us / 1_000 + 1) * 1_000, receipt.into_owned());
         }
         assert!(receipts.alive.len() <= 2_048 + 1, "{} kept of 1,000 alive", receipts.alive.len());

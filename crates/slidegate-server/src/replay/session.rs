@@ -19,13 +19,8 @@ pub(crate) struct Session {
     store: MemoryStore,
     receipts: Receipts,
     line: u64,
-    executed: u64,
     now_us: u64,
 }
-
-/// After so many executed lines the states of keys that have gone are dropped, so that memory follows
-/// the keys in use and not the length of the trace.
-const SWEEP_EVERY: u64 = 65_536;
 
 /// The answer to a line, and what it means for receipts.
 struct Done {
@@ -45,7 +40,7 @@ impl Session {
     /// A session on an empty store.
     pub(crate) fn new(rules: Rules) -> Self {
         let (store, receipts) = (MemoryStore::new(), Receipts::default());
-        Self { rules, store, receipts, line: 0, executed: 0, now_us: 0 }
+        Self { rules, store, receipts, line: 0, now_us: 0 }
     }
 
     /// Executes the next line. A blank one is counted but has no answer. A line that fails changes
@@ -106,17 +101,13 @@ impl Session {
         };
         if answered {
             self.now_us = at_us;
-            self.executed += 1;
-            if self.executed.is_multiple_of(SWEEP_EVERY) {
-                self.store.sweep(at_us);
-            }
         }
         done
     }
 
     fn check(&mut self, at_us: u64, charges: &[Asked]) -> Result<Done, Failure> {
         let admission = admission(&self.rules, charges)?;
-        let Outcome { decision, receipt } = self.store.check(at_us, &admission);
+        let Outcome { decision, receipt } = self.store.check(at_us, &admission)?;
         // Nothing is used when the last charge has expired.
         let expires_after_us =
             decision.verdicts().iter().map(|verdict| whole_us(verdict.reset_after())).max();

@@ -1,80 +1,94 @@
-//! Counters of the narrowest width that holds the limit.
+//! Counters of the narrowest width that holds the limit, and their sum.
 
-/// A fixed number of counters, all of one width. It starts narrow and widens when a value needs it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Cells {
-    U8(Box<[u8]>),
-    U16(Box<[u16]>),
-    U32(Box<[u32]>),
-    U64(Box<[u64]>),
-}
+/// Bits of the field that holds the sum; the two above tell the width.
+const SUM_BITS: u32 = 62;
 
-/// Runs the same expression on the counters of whichever width.
-macro_rules! with_cells {
-    ($cells:expr, $values:ident => $result:expr) => {
-        match $cells {
-            Cells::U8($values) => $result,
-            Cells::U16($values) => $result,
-            Cells::U32($values) => $result,
-            Cells::U64($values) => $result,
-        }
-    };
-}
-
-impl Default for Cells {
-    fn default() -> Self {
-        Self::U8(Box::default())
-    }
+/// A fixed number of counters, all of 1, 2, 4 or 8 bytes, with their running sum. It starts narrow and
+/// widens when a value needs it.
+///
+/// Bytes instead of an enum over four kinds of slices: a million keys have a million of these, and the
+/// width fits beside the sum.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Cells {
+    bytes: Box<[u8]>,
+    sum_and_width: u64,
 }
 
 impl Cells {
     /// `len` counters at zero that can count to `value_max`.
     pub(super) fn zeros(len: usize, value_max: u64) -> Self {
-        if u8::try_from(value_max).is_ok() {
-            Self::U8(vec![0; len].into())
-        } else if u16::try_from(value_max).is_ok() {
-            Self::U16(vec![0; len].into())
-        } else if u32::try_from(value_max).is_ok() {
-            Self::U32(vec![0; len].into())
-        } else {
-            Self::U64(vec![0; len].into())
-        }
+        let log2 = width_log2(value_max);
+        Self { bytes: vec![0; len << log2].into(), sum_and_width: u64::from(log2) << SUM_BITS }
+    }
+
+    /// Bytes of `len` counters that can count to `value_max`.
+    pub(super) fn bytes_for(len: usize, value_max: u64) -> usize {
+        len << width_log2(value_max)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
     }
 
     pub(super) fn len(&self) -> usize {
-        with_cells!(self, values => values.len())
+        self.bytes.len() >> self.log2()
+    }
+
+    /// All counters together.
+    pub(super) fn sum(&self) -> u64 {
+        self.sum_and_width & ((1 << SUM_BITS) - 1)
     }
 
     pub(super) fn get(&self, index: usize) -> u64 {
-        match self {
-            Self::U8(values) => values[index].into(),
-            Self::U16(values) => values[index].into(),
-            Self::U32(values) => values[index].into(),
-            Self::U64(values) => values[index],
-        }
+        let width = 1 << self.log2();
+        let mut value = [0; 8];
+        value[..width].copy_from_slice(&self.bytes[index * width..(index + 1) * width]);
+        u64::from_le_bytes(value)
     }
 
     pub(super) fn set(&mut self, index: usize, value: u64) {
-        fn store<T: TryFrom<u64>>(cell: &mut T, value: u64) -> bool {
-            T::try_from(value).map(|value| *cell = value).is_ok()
+        if width_log2(value) > self.log2() {
+            self.widen(value);
         }
-        let stored = with_cells!(self, values => store(&mut values[index], value));
-        if !stored {
-            let mut wider = Self::zeros(self.len(), value);
-            for index in 0..self.len() {
-                wider.set(index, self.get(index));
-            }
-            *self = wider;
-            self.set(index, value);
-        }
+        self.sum_and_width = self.sum_and_width - self.get(index) + value;
+        let width = 1 << self.log2();
+        self.bytes[index * width..(index + 1) * width].copy_from_slice(&value.to_le_bytes()[..width]);
     }
 
     pub(super) fn clear(&mut self) {
-        with_cells!(self, values => values.fill(0));
+        self.bytes.fill(0);
+        self.sum_and_width -= self.sum();
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        with_cells!(self, values => size_of_val::<[_]>(values))
+        self.bytes.len()
+    }
+
+    /// By how many bytes it would have to grow to hold `value`, the narrow counters not yet given back.
+    pub(super) fn widening_bytes(&self, value: u64) -> usize {
+        if width_log2(value) > self.log2() { Self::bytes_for(self.len(), value) } else { 0 }
+    }
+
+    fn log2(&self) -> u32 {
+        u32::from((self.sum_and_width >> SUM_BITS) as u8)
+    }
+
+    fn widen(&mut self, value: u64) {
+        let mut wider = Self::zeros(self.len(), value);
+        for index in 0..self.len() {
+            wider.set(index, self.get(index));
+        }
+        *self = wider;
+    }
+}
+
+/// Of the narrowest width that holds `value`, in bytes: 0 for 1, 1 for 2, 2 for 4, 3 for 8.
+fn width_log2(value: u64) -> u32 {
+    match value {
+        0..=0xFF => 0,
+        0..=0xFFFF => 1,
+        0..=0xFFFF_FFFF => 2,
+        _ => 3,
     }
 }
 
@@ -94,18 +108,24 @@ mod tests {
             (1_000_000_000_000, 8),
         ] {
             assert_eq!(Cells::zeros(61, value_max).heap_bytes(), 61 * bytes, "{value_max}");
+            assert_eq!(Cells::bytes_for(61, value_max), 61 * bytes, "{value_max}");
+            assert_eq!(Cells::zeros(61, value_max).len(), 61, "{value_max}");
         }
+        assert_eq!(size_of::<Cells>(), 24);
     }
 
     #[test]
     fn a_value_too_large_widens_all_and_loses_none() {
         let mut cells = Cells::zeros(3, 10);
         cells.set(0, 255);
+        assert_eq!((cells.widening_bytes(255), cells.widening_bytes(70_000)), (0, 12));
         cells.set(1, 70_000);
         assert_eq!([0, 1, 2].map(|index| cells.get(index)), [255, 70_000, 0]);
-        cells.set(2, u64::MAX);
-        assert_eq!([0, 1, 2].map(|index| cells.get(index)), [255, 70_000, u64::MAX]);
+        cells.set(2, 1 << 40);
+        assert_eq!([0, 1, 2].map(|index| cells.get(index)), [255, 70_000, 1 << 40]);
+        cells.set(0, 5);
+        assert_eq!(cells.sum(), 5 + 70_000 + (1 << 40));
         cells.clear();
-        assert_eq!(cells.get(2), 0);
+        assert_eq!((cells.get(2), cells.sum(), cells.len()), (0, 0, 3));
     }
 }

@@ -125,7 +125,7 @@ impl CompactLog {
             self.entries.shrink_to((len + len / 4 + 4).min(entries_max));
         }
         if len == self.entries.capacity() {
-            self.entries.reserve_exact((len / 4).max(4).min(entries_max - len));
+            self.entries.reserve_exact(growth(len, entries_max));
         }
     }
 }
@@ -202,9 +202,29 @@ impl Window for CompactLog {
         position.at().map_or(0, |stamp| stamp + limit.window_us())
     }
 
+    fn ends_us(&self, limit: &Limit) -> u64 {
+        if self.newest == 0 { 0 } else { self.newest + limit.window_us() }
+    }
+
+    fn charged_by_us(&self, _limit: &Limit) -> u64 {
+        self.newest
+    }
+
     fn heap_bytes(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
     }
+
+    fn growth_bytes_max(&self, limit: &Limit, _cost: u64) -> usize {
+        if self.entries.len() < self.entries.capacity() {
+            return 0;
+        }
+        growth(self.entries.len(), entries_max(limit)) * size_of::<Entry>()
+    }
+}
+
+/// By how many entries a full log of `len` grows.
+fn growth(len: usize, entries_max: usize) -> usize {
+    (len / 4).max(4).min(entries_max.saturating_sub(len))
 }
 
 fn entries_max(limit: &Limit) -> usize {

@@ -76,7 +76,19 @@ impl Window for FixedWindow {
         position.at().map_or(0, |number| end_us(limit, number))
     }
 
+    fn ends_us(&self, limit: &Limit) -> u64 {
+        end_us(limit, self.number)
+    }
+
+    fn charged_by_us(&self, limit: &Limit) -> u64 {
+        end_us(limit, self.number) - 1
+    }
+
     fn heap_bytes(&self) -> usize {
+        0
+    }
+
+    fn growth_bytes_max(&self, _limit: &Limit, _cost: u64) -> usize {
         0
     }
 }

@@ -31,7 +31,7 @@
 
 use super::wide::{narrow, product};
 use super::window::{Ruling, Usage, Window};
-use crate::receipt::{Place, Position};
+use crate::receipt::{Backlog, Place, Position};
 use crate::rule::Limit;
 
 /// State of a `gcra` limit.
@@ -40,23 +40,26 @@ pub struct Gcra {
     /// When the backlog was what it says; time does not run back behind it.
     as_of_us: u64,
     /// What was occupied then, in unit-microseconds.
-    backlog: u128,
+    backlog: Backlog,
     /// Units that drain per window: the limit at that time, 0 before the first charge.
     drained_per_window: u64,
     /// Units that refunds and credits took out of the line so far, so that a receipt knows by how much
     /// its stretch may have moved.
     given_back: u64,
+    /// When the last stretch ends, what was taken out of the line not regarded: until then some receipt
+    /// may still be presented.
+    ends_us: u64,
 }
 
 impl Gcra {
     /// What is occupied at `now_us`, in unit-microseconds.
     fn backlog_at(&self, now_us: u64) -> u128 {
         let drained = product(self.drained_per_window, now_us.saturating_sub(self.as_of_us));
-        self.backlog.saturating_sub(drained)
+        self.backlog.get().saturating_sub(drained)
     }
 
     /// The same backlog, draining as the new limit says.
-    pub(super) fn rescaled(&self, limit: &Limit, now_us: u64) -> Self {
+    pub(crate) fn rescaled(&self, limit: &Limit, now_us: u64) -> Self {
         let mut rescaled = self.clone();
         rescaled.set_backlog(limit, now_us, self.backlog_at(now_us));
         rescaled
@@ -68,8 +71,10 @@ impl Gcra {
             self.given_back = self.given_back.saturating_add(self.usage(limit, now_us).used);
             self.drained_per_window = limit.units();
         }
-        self.backlog = backlog;
+        self.backlog = Backlog::new(backlog);
         self.as_of_us = self.as_of_us.max(now_us);
+        let drained_after_us = narrow(backlog.div_ceil(self.drained_per_window.into()));
+        self.ends_us = self.ends_us.max(self.as_of_us.saturating_add(drained_after_us));
     }
 
     /// Microseconds from `now_us` until the backlog has drained to `target`.
@@ -100,7 +105,7 @@ impl Window for Gcra {
     fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position {
         let backlog = self.backlog_at(now_us) + product(cost, limit.window_us());
         self.set_backlog(limit, now_us, backlog);
-        Position::Line { charged_us: self.as_of_us, backlog, given_back: self.given_back }
+        Position::Line { charged_us: self.as_of_us, backlog: self.backlog, given_back: self.given_back }
     }
 
     /// Gives back the whole units of the charge that have not drained yet. What was given back since
@@ -113,6 +118,7 @@ impl Window for Gcra {
         let window_us = limit.window_us();
         let elapsed_us = now_us.max(self.as_of_us) - charged_us;
         let undrained = backlog
+            .get()
             .saturating_sub(product(self.drained_per_window, elapsed_us))
             .saturating_sub(product(self.given_back - given_back, window_us))
             .min(self.backlog_at(now_us));
@@ -137,12 +143,24 @@ impl Window for Gcra {
         match position {
             Position::At(_) => 0,
             Position::Line { charged_us, backlog, .. } => {
-                charged_us.saturating_add(narrow(backlog.div_ceil(limit.units().into())))
+                charged_us.saturating_add(narrow(backlog.get().div_ceil(limit.units().into())))
             }
         }
     }
 
+    fn ends_us(&self, _limit: &Limit) -> u64 {
+        self.ends_us
+    }
+
+    fn charged_by_us(&self, _limit: &Limit) -> u64 {
+        self.as_of_us
+    }
+
     fn heap_bytes(&self) -> usize {
+        0
+    }
+
+    fn growth_bytes_max(&self, _limit: &Limit, _cost: u64) -> usize {
         0
     }
 }
@@ -165,7 +183,7 @@ mod tests {
         assert_eq!(state.decide(&limit, 0, 2).retry_after_us, 666_667);
         assert_eq!(state.decide(&limit, 0, 3).retry_after_us, 1_000_000);
         state.charge(&limit, 333_334, 1);
-        assert_eq!(state.backlog, 3_000_000 - 333_334 * 3 + 1_000_000, "a third of a microsecond is kept");
+        assert_eq!(state.backlog.get(), 3_000_000 - 333_334 * 3 + 1_000_000, "a third of a microsecond is kept");
     }
 
     #[test]

@@ -43,8 +43,6 @@ pub struct SlidingBuckets {
     cells: Cells,
     /// Number of the newest bucket that was charged.
     newest: u64,
-    /// Units in the whole ring.
-    sum: u64,
 }
 
 /// The buckets that count at one instant.
@@ -87,16 +85,16 @@ impl SlidingBuckets {
     }
 
     fn holds(&self, number: u64) -> bool {
-        self.cells.len() > 0 && self.numbers(0).contains(&number)
+        !self.cells.is_empty() && self.numbers(0).contains(&number)
     }
 
     /// Units of buckets later than `edge`.
     fn sum_after(&self, edge: u64) -> u64 {
-        if self.cells.len() == 0 || edge >= self.newest {
+        if self.cells.is_empty() || edge >= self.newest {
             return 0;
         }
         let expired: u64 = (*self.numbers(0).start()..=edge).map(|number| self.units(number)).sum();
-        self.sum - expired
+        self.cells.sum() - expired
     }
 
     fn edge_units(&self, edge: u64) -> u64 {
@@ -135,12 +133,9 @@ impl SlidingBuckets {
         let ring = self.cells.len() as u64;
         if number - self.newest >= ring {
             self.cells.clear();
-            self.sum = 0;
         } else {
             for pushed in self.newest + 1..=number {
-                let index = self.index(pushed);
-                self.sum -= self.cells.get(index);
-                self.cells.set(index, 0);
+                self.cells.set(self.index(pushed), 0);
             }
         }
         self.newest = number;
@@ -149,7 +144,6 @@ impl SlidingBuckets {
     fn lower(&mut self, number: u64, units: u64) {
         let index = self.index(number);
         self.cells.set(index, self.cells.get(index) - units);
-        self.sum -= units;
     }
 }
 
@@ -178,14 +172,13 @@ impl Window for SlidingBuckets {
 
     fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position {
         let number = now_us / limit.bucket_us();
-        if self.cells.len() == 0 {
-            self.cells = Cells::zeros(ring_len(limit), limit.units());
+        if self.cells.is_empty() {
+            self.cells = Cells::zeros(ring_len(limit), limit.units().max(cost));
             self.newest = number;
         }
         self.advance(number);
         let index = self.index(self.newest);
         self.cells.set(index, self.cells.get(index) + cost);
-        self.sum += cost;
         Position::At(self.newest)
     }
 
@@ -228,8 +221,25 @@ impl Window for SlidingBuckets {
         position.at().map_or(0, |number| leaves_us(limit, number))
     }
 
+    /// As if the edge counted in full, which is the longest that any edge counts.
+    fn ends_us(&self, limit: &Limit) -> u64 {
+        if self.cells.is_empty() { 0 } else { (self.newest + 1) * limit.bucket_us() - 1 + limit.window_us() }
+    }
+
+    fn charged_by_us(&self, limit: &Limit) -> u64 {
+        if self.cells.is_empty() { 0 } else { (self.newest + 1) * limit.bucket_us() - 1 }
+    }
+
     fn heap_bytes(&self) -> usize {
         self.cells.heap_bytes()
+    }
+
+    fn growth_bytes_max(&self, limit: &Limit, cost: u64) -> usize {
+        if self.cells.is_empty() {
+            return Cells::bytes_for(ring_len(limit), limit.units().max(cost));
+        }
+        // A bucket holds at most what the ring holds.
+        self.cells.widening_bytes(self.cells.sum() + cost)
     }
 }
 

@@ -19,10 +19,12 @@
 //! of a window still weighs nearly L a window later, so a client that bursts once per window gets
 //! between half and all of its limit, depending on the phase.
 //!
-//! **State.** A window number and two counts; 16 bytes when packed, whatever the limit.
+//! **State.** A window number and two counts in 16 bytes; 24 more on the heap for counts above 2^39, which
+//! only limits of hundreds of thousands of millions reach.
 //!
 //! **Bad at** adversaries and at bursts. Good at costing next to nothing.
 
+use super::packed_counts::{Counts, PackedCounts};
 use super::wide::{narrow, product, quotient, share_rounded_up};
 use super::window::{Ruling, Usage, Window};
 use crate::receipt::{Place, Position};
@@ -31,18 +33,16 @@ use crate::rule::Limit;
 /// State of a `sliding-counter` limit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SlidingCounter {
-    number: u64,
-    previous: u64,
-    current: u64,
+    counts: PackedCounts,
 }
 
-impl SlidingCounter {
-    /// The state as of `now_us`, and how much of its previous window the trailing window overlaps.
-    fn rolled(&self, limit: &Limit, now_us: u64) -> (Self, u64) {
+impl Counts {
+    /// The counts as of `now_us`, and how much of their previous window the trailing window overlaps.
+    fn rolled(self, limit: &Limit, now_us: u64) -> (Self, u64) {
         let window_us = limit.window_us();
         let number = (now_us / window_us).max(self.number);
         let rolled = match number - self.number {
-            0 => self.clone(),
+            0 => self,
             1 => Self { number, previous: self.current, current: 0 },
             _ => Self { number, previous: 0, current: 0 },
         };
@@ -53,13 +53,13 @@ impl SlidingCounter {
 
 impl Window for SlidingCounter {
     fn decide(&self, limit: &Limit, now_us: u64, cost: u64) -> Ruling {
-        let (state, overlap_us) = self.rolled(limit, now_us);
-        let retry_after_us = state.passes_us(limit, overlap_us, cost).map_or(0, |instant| instant - now_us);
+        let (counts, overlap_us) = self.counts.get().rolled(limit, now_us);
+        let retry_after_us = counts.passes_us(limit, overlap_us, cost).map_or(0, |instant| instant - now_us);
         Ruling { usage: self.usage(limit, now_us), retry_after_us }
     }
 
     fn usage(&self, limit: &Limit, now_us: u64) -> Usage {
-        let (Self { number, previous, current }, overlap_us) = self.rolled(limit, now_us);
+        let (Counts { number, previous, current }, overlap_us) = self.counts.get().rolled(limit, now_us);
         let window_us = limit.window_us();
         let windows_left = if current > 0 { 2 } else { u64::from(previous > 0) };
         Usage {
@@ -69,22 +69,25 @@ impl Window for SlidingCounter {
     }
 
     fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position {
-        *self = self.rolled(limit, now_us).0;
-        self.current += cost;
-        Position::At(self.number)
+        let (mut counts, _) = self.counts.get().rolled(limit, now_us);
+        counts.current += cost;
+        self.counts.set(counts);
+        Position::At(counts.number)
     }
 
     fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
         let Some(number) = place.position.at() else { return 0 };
-        let (rolled, _) = self.rolled(limit, now_us);
+        let mut counts = self.counts.get();
+        let (rolled, _) = counts.rolled(limit, now_us);
         // What was charged in a window stays there: only a charge moves the state on.
-        let count = match (rolled.number.checked_sub(number), self.number.checked_sub(number)) {
-            (Some(0 | 1), Some(0)) => &mut self.current,
-            (Some(0 | 1), Some(1)) => &mut self.previous,
+        let count = match (rolled.number.checked_sub(number), counts.number.checked_sub(number)) {
+            (Some(0 | 1), Some(0)) => &mut counts.current,
+            (Some(0 | 1), Some(1)) => &mut counts.previous,
             _ => return 0,
         };
         let given = units.min(*count);
         *count -= given;
+        self.counts.set(counts);
         given
     }
 
@@ -93,18 +96,20 @@ impl Window for SlidingCounter {
         if used_before == 0 {
             return 0;
         }
-        let (rolled, overlap_us) = self.rolled(limit, now_us);
+        let mut counts = self.counts.get();
+        let (rolled, overlap_us) = counts.rolled(limit, now_us);
         let window_us = limit.window_us();
         // The previous window counts by its overlap only, so one unit of use is more than one of its units.
         let from_previous = quotient(units.min(used_before), window_us, overlap_us).min(rolled.previous);
         let rest = product(units, window_us) - product(from_previous, overlap_us);
         let from_current = narrow(rest / u128::from(window_us)).min(rolled.current);
-        if rolled.number == self.number {
-            self.previous -= from_previous;
-            self.current -= from_current;
+        if rolled.number == counts.number {
+            counts.previous -= from_previous;
+            counts.current -= from_current;
         } else {
-            self.current -= from_previous;
+            counts.current -= from_previous;
         }
+        self.counts.set(counts);
         used_before - self.usage(limit, now_us).used
     }
 
@@ -112,13 +117,25 @@ impl Window for SlidingCounter {
         position.at().map_or(0, |number| (number + 2) * limit.window_us())
     }
 
+    fn ends_us(&self, limit: &Limit) -> u64 {
+        (self.counts.get().number + 2) * limit.window_us()
+    }
+
+    fn charged_by_us(&self, limit: &Limit) -> u64 {
+        (self.counts.get().number + 1) * limit.window_us() - 1
+    }
+
     fn heap_bytes(&self) -> usize {
-        0
+        self.counts.heap_bytes()
+    }
+
+    fn growth_bytes_max(&self, _limit: &Limit, cost: u64) -> usize {
+        self.counts.growth_bytes_max(cost)
     }
 }
 
-impl SlidingCounter {
-    /// The instant at which `cost` passes, `None` if it does now. Expects a rolled state.
+impl Counts {
+    /// The instant at which `cost` passes, `None` if it does now. Expects them rolled.
     fn passes_us(&self, limit: &Limit, overlap_us: u64, cost: u64) -> Option<u64> {
         let window_us = limit.window_us();
         let start_us = self.number * window_us;
@@ -144,11 +161,17 @@ mod tests {
         Limit::new(rate.parse().unwrap(), Decimal::ZERO, Algorithm::SlidingCounter)
     }
 
+    fn counted(counts: Counts) -> SlidingCounter {
+        let mut state = SlidingCounter::default();
+        state.counts.set(counts);
+        state
+    }
+
     #[test]
     fn the_older_window_fades() {
         let limit = limit("100/1h");
         let hour_us = limit.window_us();
-        let state = SlidingCounter { number: 1, previous: 70, current: 40 };
+        let state = counted(Counts { number: 1, previous: 70, current: 40 });
         let now_us = hour_us + hour_us * 375 / 600;
         assert_eq!(state.usage(&limit, now_us).used, 67, "40 + 70 x 0.375 = 66.25, rounded up");
         assert!(state.decide(&limit, now_us, 33).allowed());
@@ -158,7 +181,7 @@ mod tests {
     #[test]
     fn a_wait_may_end_in_this_window_or_in_the_next() {
         let limit = limit("10/10s");
-        let state = SlidingCounter { number: 1, previous: 10, current: 4 };
+        let state = counted(Counts { number: 1, previous: 10, current: 4 });
         // Room for 2 beside 4 leaves 4 for the fading 10: 6 s into the window.
         assert_eq!(state.decide(&limit, 10_000_000, 2).retry_after_us, 6_000_000);
         // 7 beside 4 never fit: the 4 must become the previous window and fade to 3.

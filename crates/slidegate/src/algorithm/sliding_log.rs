@@ -92,8 +92,20 @@ impl Window for SlidingLog {
         position.at().map_or(0, |stamp| stamp + limit.window_us())
     }
 
+    fn ends_us(&self, limit: &Limit) -> u64 {
+        self.entries.newest().map_or(0, |newest| newest + limit.window_us())
+    }
+
+    fn charged_by_us(&self, _limit: &Limit) -> u64 {
+        self.entries.newest().unwrap_or(0)
+    }
+
     fn heap_bytes(&self) -> usize {
         self.entries.heap_bytes()
+    }
+
+    fn growth_bytes_max(&self, _limit: &Limit, cost: u64) -> usize {
+        self.entries.growth_bytes_max(cost)
     }
 }
 
@@ -125,7 +137,7 @@ mod tests {
         assert_eq!(state.usage(&limit, 3_710_000_000).used, 2);
         state.charge(&limit, 3_710_000_000, 1);
         state.charge(&limit, 3_720_000_000, 1);
-        let Entries::Units(stamps) = &state.entries else { panic!("all costs are 1") };
+        let Entries::Units { stamps, .. } = &state.entries else { panic!("all costs are 1") };
         assert_eq!(stamps, &[3_680_000_000, 3_695_000_000, 3_710_000_000, 3_720_000_000]);
     }
 

@@ -12,7 +12,7 @@ use crate::rule::{Algorithm, Limit};
 /// use slidegate::rule::{Algorithm, Decimal, Limit};
 ///
 /// let limit = Limit::new("1/10s".parse()?, Decimal::ZERO, Algorithm::SlidingLog);
-/// let mut state = State::new(limit, 0);
+/// let mut state = State::new(limit);
 /// assert!(state.decide(&limit, 5_000_000, 1).allowed());
 /// state.charge(&limit, 5_000_000, 1);
 /// assert_eq!(state.decide(&limit, 6_000_000, 1).retry_after_us, 9_000_000);
@@ -22,14 +22,11 @@ use crate::rule::{Algorithm, Limit};
 pub struct State {
     limit: Limit,
     kept: Kept,
-    /// Tells it from states that stood in its place before.
-    generation: u64,
-    /// When it was last charged.
-    charged_us: u64,
 }
 
+/// What the algorithm of a state remembers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kept {
+pub(crate) enum Kept {
     SlidingLog(SlidingLog),
     CompactLog(CompactLog),
     SlidingBuckets(SlidingBuckets),
@@ -53,10 +50,9 @@ macro_rules! with_window {
 }
 
 impl State {
-    /// The state of a key that was never seen. `generation` tells it from states of the same limit and
-    /// key before it: receipts of another generation do not fit.
+    /// The state of a key that was never seen.
     #[must_use]
-    pub fn new(limit: Limit, generation: u64) -> Self {
+    pub fn new(limit: Limit) -> Self {
         let kept = match limit.algorithm() {
             Algorithm::SlidingLog => Kept::SlidingLog(SlidingLog::default()),
             Algorithm::CompactLog(_) => Kept::CompactLog(CompactLog::default()),
@@ -65,7 +61,7 @@ impl State {
             Algorithm::FixedWindow => Kept::FixedWindow(FixedWindow::default()),
             Algorithm::Gcra => Kept::Gcra(Gcra::default()),
         };
-        Self { limit, kept, generation, charged_us: 0 }
+        Self { limit, kept }
     }
 
     /// The limit under which it was last kept.
@@ -74,10 +70,10 @@ impl State {
         &self.limit
     }
 
-    /// When it was last charged, 0 if never.
+    /// The latest instant at which it may have been charged last, as far as it remembers.
     #[must_use]
-    pub fn charged_us(&self) -> u64 {
-        self.charged_us
+    pub fn charged_by_us(&self) -> u64 {
+        with_window!(&self.kept, window => window.charged_by_us(&self.limit))
     }
 
     /// Decides whether `cost` units, 1 to the limit, pass at `now_us`. `limit` may differ from the
@@ -99,24 +95,22 @@ impl State {
     pub fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Place {
         assert!(limit.keeps_state_of(&self.limit), "another geometry needs another state");
         self.limit = *limit;
-        self.charged_us = now_us;
         let position = with_window!(&mut self.kept, window => window.charge(limit, now_us, cost));
-        Place { limit: *limit, generation: self.generation, position }
+        // Only a store has an order of charges.
+        Place { limit: *limit, order: 0, position }
     }
 
     /// Charges `units` that may be far above the limit, as settlements and changed rules do; what would
     /// take the use above [`USED_MAX`] is not counted.
     pub fn charge_excess(&mut self, limit: &Limit, now_us: u64, units: u64) {
-        let units = units.min(USED_MAX - self.usage(limit, now_us).used.min(USED_MAX));
-        if units > 0 {
-            self.charge(limit, now_us, units);
-        }
+        self.limit = *limit;
+        with_window!(&mut self.kept, window => charge_excess(window, limit, now_us, units));
     }
 
-    /// Takes back up to `units` of the charge at `place`, and says how many. A charge made in another
-    /// generation stands nowhere in this one.
+    /// Takes back up to `units` of the charge at `place`, and says how many. A charge made under another
+    /// geometry stands nowhere in this one.
     pub fn refund(&mut self, now_us: u64, place: &Place, units: u64) -> u64 {
-        if place.generation != self.generation || !self.limit.keeps_state_of(&place.limit) {
+        if !self.limit.keeps_state_of(&place.limit) {
             return 0;
         }
         with_window!(&mut self.kept, window => window.refund(&self.limit, now_us, place, units))
@@ -141,10 +135,20 @@ impl State {
 
     /// A new state that begins with `used` units as one charge at `now_us`.
     #[must_use]
-    pub fn seeded(limit: Limit, generation: u64, now_us: u64, used: u64) -> Self {
-        let mut state = Self::new(limit, generation);
+    pub fn seeded(limit: Limit, now_us: u64, used: u64) -> Self {
+        let mut state = Self::new(limit);
         state.charge_excess(&limit, now_us, used);
         state
+    }
+
+    /// The state that remembers `kept` under `limit`.
+    pub(crate) fn of(limit: Limit, kept: Kept) -> Self {
+        Self { limit, kept }
+    }
+
+    /// What it remembers, without the limit.
+    pub(crate) fn into_kept(self) -> Kept {
+        self.kept
     }
 
     /// Bytes that it takes, on the heap included.
@@ -165,5 +169,13 @@ impl State {
             Algorithm::Gcra => Gcra::expires_us,
         };
         expires_us(&place.limit, place.position)
+    }
+}
+
+/// Charges `units`, or as many as keep what is used within [`USED_MAX`].
+pub(crate) fn charge_excess<W: Window>(window: &mut W, limit: &Limit, now_us: u64, units: u64) {
+    let units = units.min(USED_MAX - window.usage(limit, now_us).used.min(USED_MAX));
+    if units > 0 {
+        window.charge(limit, now_us, units);
     }
 }

@@ -39,7 +39,7 @@ impl Ruling {
 /// key that was never seen.
 ///
 /// Deciding borrows the state, charging changes it: a denial cannot leave a trace.
-pub trait Window: Clone + std::fmt::Debug + Default + Eq {
+pub trait Window: Clone + std::fmt::Debug + Default + Eq + Send + 'static {
     /// Decides whether `cost` units pass at `now_us`. `cost` is at least 1 and at most the limit.
     fn decide(&self, limit: &Limit, now_us: u64, cost: u64) -> Ruling;
 
@@ -61,6 +61,16 @@ pub trait Window: Clone + std::fmt::Debug + Default + Eq {
     /// The instant, in microseconds since 1970, from which a charge at `position` counts no more.
     fn expires_us(limit: &Limit, position: Position) -> u64;
 
+    /// The instant, in microseconds since 1970, from which nothing of all that was charged counts or could
+    /// be taken back, 0 if nothing is remembered. From then on the state may be forgotten.
+    fn ends_us(&self, limit: &Limit) -> u64;
+
+    /// The latest instant at which it may have been charged last, as far as it remembers.
+    fn charged_by_us(&self, limit: &Limit) -> u64;
+
     /// Bytes on the heap.
     fn heap_bytes(&self) -> usize;
+
+    /// By how many bytes on the heap a charge of `cost` may make it grow, at most.
+    fn growth_bytes_max(&self, limit: &Limit, cost: u64) -> usize;
 }

@@ -1,8 +1,9 @@
 //! The rule and the only ways to make one.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{Algorithm, Decimal, LIMITS_MAX, Limit, NAME_BYTES_MAX, OnStoreError, RuleError};
+use super::{Algorithm, AtBudget, Decimal, LIMITS_MAX, Limit, NAME_BYTES_MAX, OnStoreError, RuleError};
 use crate::rate::Rate;
 
 /// A named limit, or several that must all admit, with the policies that go with them.
@@ -18,10 +19,20 @@ use crate::rate::Rate;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     name: Box<str>,
+    /// Of the name, so that a store finds its states without reading it.
+    name_hash: u64,
     limits: Box<[Limit]>,
     headroom: Decimal,
     shadow: bool,
     on_store_error: OnStoreError,
+    at_budget: AtBudget,
+}
+
+/// A hash of a rule's name, the same for all rules of that name in this process.
+pub(crate) fn name_hash(name: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Rule {
@@ -35,6 +46,7 @@ impl Rule {
             headroom: Decimal::ZERO,
             shadow: false,
             on_store_error: OnStoreError::default(),
+            at_budget: AtBudget::default(),
         }
     }
 
@@ -54,12 +66,15 @@ impl Rule {
         let window_ms = rate.window_us() / 1_000;
         let window =
             if window_ms % 1_000 == 0 { format!("{}s", window_ms / 1_000) } else { format!("{window_ms}ms") };
+        let name = format!("{}/{window}", algorithm.name());
         Self {
-            name: format!("{}/{window}", algorithm.name()).into(),
+            name_hash: name_hash(&name),
+            name: name.into(),
             limits: [Limit::new(rate, Decimal::ZERO, algorithm)].into(),
             headroom: Decimal::ZERO,
             shadow: false,
             on_store_error: OnStoreError::default(),
+            at_budget: AtBudget::default(),
         }
     }
 
@@ -81,6 +96,10 @@ impl Rule {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(crate) fn name_hash(&self) -> u64 {
+        self.name_hash
     }
 
     /// The limits, at least one; all must admit. No two have the same window.
@@ -118,6 +137,12 @@ impl Rule {
     pub fn on_store_error(&self) -> OnStoreError {
         self.on_store_error
     }
+
+    /// What happens to a new key when the store's memory is spent.
+    #[must_use]
+    pub fn at_budget(&self) -> AtBudget {
+        self.at_budget
+    }
 }
 
 /// Collects what a rule is made of; [`RuleBuilder::build`] checks it as a whole.
@@ -129,6 +154,7 @@ pub struct RuleBuilder {
     headroom: Decimal,
     shadow: bool,
     on_store_error: OnStoreError,
+    at_budget: AtBudget,
 }
 
 impl RuleBuilder {
@@ -167,9 +193,16 @@ impl RuleBuilder {
         self
     }
 
+    /// What happens to a new key when the store's memory is spent; [`AtBudget::Refuse`] by default.
+    #[must_use]
+    pub fn at_budget(mut self, policy: AtBudget) -> Self {
+        self.at_budget = policy;
+        self
+    }
+
     /// Checks everything and makes the rule.
     pub fn build(self) -> Result<Rule, RuleError> {
-        let Self { name, rates, algorithm, headroom, shadow, on_store_error } = self;
+        let Self { name, rates, algorithm, headroom, shadow, on_store_error, at_budget } = self;
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
             return Err(RuleError::NameLength { bytes: name.len() });
         }
@@ -177,7 +210,15 @@ impl RuleBuilder {
             return Err(RuleError::NameCharacter { name, character });
         }
         let limits = build_limits(&name, &rates, headroom, algorithm)?;
-        Ok(Rule { name: name.into(), limits, headroom, shadow, on_store_error })
+        Ok(Rule {
+            name_hash: name_hash(&name),
+            name: name.into(),
+            limits,
+            headroom,
+            shadow,
+            on_store_error,
+            at_budget,
+        })
     }
 }
 

@@ -1,11 +1,11 @@
-//! What a rule says about the case that its store does not answer.
+//! What a rule says about the cases that its store does not answer, or has no room.
 
 use super::Decimal;
 
 /// The answer when the store fails.
 ///
-/// A rule carries it for stores that can fail, as shared ones do with their network. The in-process store
-/// does not fail, so nothing acts on it there.
+/// A shared store fails when its network does; the in-process store when its memory budget is spent and a
+/// new key needs a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnStoreError {
     /// Refuse: the limit holds, requests are lost.
@@ -15,4 +15,15 @@ pub enum OnStoreError {
     Allow,
     /// Limit within this process, at this share of the limit.
     Local(Decimal),
+}
+
+/// What happens to a new key when the store's memory budget is spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AtBudget {
+    /// The store fails as full, and [`OnStoreError`] answers. Keys that are known keep their counts.
+    #[default]
+    Refuse,
+    /// The key that was charged longest ago, of a few neighbours, makes room. What it had used is forgotten,
+    /// so whoever can make many keys can get more than the limit; each such loss is counted.
+    EvictOldest,
 }

@@ -61,7 +61,7 @@ mod tests {
     /// A receipt that expires ten seconds after `charged_us`.
     fn receipt(id: u64, charged_us: u64) -> Receipt<'static> {
         let limit = Limit::new("1/10s".parse().unwrap(), Decimal::ZERO, Algorithm::SlidingLog);
-        let place = Place { limit, generation: 0, position: Position::At(charged_us) };
+        let place = Place { limit, order: 0, position: Position::At(charged_us) };
         let charge = ReceiptCharge { rule: "r".into(), key: "k".into(), cost: 1, places: Few::One([place]) };
         Receipt { id: ReceiptId(id.into()), store: 0, charges: Few::One([charge]) }
     }

@@ -2,7 +2,7 @@
 //! through interleavings brings its own.
 
 use std::ops::DerefMut;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// A kind of mutual exclusion.
 pub trait Lock<T>: Send + Sync {
@@ -16,6 +16,9 @@ pub trait Lock<T>: Send + Sync {
 
     /// Waits for the lock.
     fn lock(&self) -> Self::Guard<'_>;
+
+    /// Takes the lock if nobody has it.
+    fn try_lock(&self) -> Option<Self::Guard<'_>>;
 }
 
 /// A family of locks: one kind, for whatever is guarded.
@@ -44,8 +47,17 @@ impl<T: Send> Lock<T> for Mutex<T> {
 
     /// A caller that panicked while it held the lock leaves no half-made state behind: everything is
     /// decided before anything is written.
+    #[inline]
     fn lock(&self) -> MutexGuard<'_, T> {
         Self::lock(self).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        match Self::try_lock(self) {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 
@@ -65,5 +77,9 @@ mod tests {
         });
         assert!(panicked && lock.is_poisoned());
         assert_eq!(*Lock::lock(&lock), 1);
+        assert_eq!(Lock::try_lock(&lock).map(|guard| *guard), Some(1));
+        let held = Lock::lock(&lock);
+        assert!(Lock::try_lock(&lock).is_none());
+        drop(held);
     }
 }

@@ -1,5 +1,8 @@
 //! The shards of one admission, locked together.
 
+use super::error::StoreError;
+use super::layout::Prepared;
+use super::limit_table::Room;
 use super::lock::{Lock, Locks};
 use super::memory::MemoryStore;
 use super::shard::Shard;
@@ -12,41 +15,87 @@ use crate::receipt::{ReceiptCharge, ReceiptId};
 pub(super) struct Locked<'s, 'a, L: Locks> {
     asks: &'s [Charge<'a>],
     guards: Few<<L::Of<Shard> as Lock<Shard>>::Guard<'s>>,
-    /// For every ask, which of the guards is its.
-    guard_of_ask: Few<usize>,
+    /// For every ask, the fingerprint of its key and which of the guards is its.
+    places: Few<(u64, usize)>,
 }
 
 impl<'s, 'a, L: Locks> Locked<'s, 'a, L> {
     /// Locks in the order of the shards' numbers: two admissions that share shards meet at the first
     /// of them, and neither waits for a lower one while it holds a higher.
     pub(super) fn new(store: &'s MemoryStore<L>, asks: &'s [Charge<'a>]) -> Self {
-        let shard_of = |ask: &Charge<'_>| store.shard_of(ask.rule.name(), ask.key.as_str());
-        let [ask] = asks else {
-            let shards: Vec<usize> = asks.iter().map(shard_of).collect();
-            let mut order = shards.clone();
-            order.sort_unstable();
-            order.dedup();
-            let guards = order.iter().map(|&shard| store.lock_shard(shard)).collect();
-            let position = |shard: &usize| order.binary_search(shard).expect("every shard was locked");
-            return Self { asks, guards, guard_of_ask: shards.iter().map(position).collect() };
+        let fingerprints: Few<u64> = asks.iter().map(|ask| store.fingerprint(ask.key.as_str())).collect();
+        let mut order: Few<usize> = fingerprints.iter().map(|&print| store.shard_of(print)).collect();
+        order.sort_unstable();
+        let mut numbers: Few<usize> = Few::default();
+        for &number in &*order {
+            if numbers.last() != Some(&number) {
+                numbers.push(number);
+            }
+        }
+        let guards = numbers.iter().map(|&shard| store.lock_shard(shard)).collect();
+        let place = |&print: &u64| {
+            let guard = numbers.binary_search(&store.shard_of(print)).expect("every shard was locked");
+            (print, guard)
         };
-        let guards = Few::One([store.lock_shard(shard_of(ask))]);
-        Self { asks, guards, guard_of_ask: Few::One([0]) }
+        Self { asks, guards, places: fingerprints.iter().map(place).collect() }
     }
 
     /// What every ask's rule says to it.
     pub(super) fn verdicts(&self, now_us: u64) -> Few<Verdict<'a>> {
-        let asks = self.asks.iter().zip(&*self.guard_of_ask);
-        asks.map(|(ask, &guard)| self.guards[guard].verdict(now_us, ask)).collect()
+        let asks = self.asks.iter().zip(&*self.places);
+        asks.map(|(ask, &(print, guard))| self.guards[guard].verdict(print, now_us, ask)).collect()
     }
 
-    /// Charges the ask of that index.
-    pub(super) fn charge(&mut self, index: usize, now_us: u64) -> (Verdict<'a>, ReceiptCharge<'a>) {
-        self.guards[self.guard_of_ask[index]].charge(now_us, &self.asks[index])
+    /// Makes places and sets memory aside for all asks that are `wanted`, or for none. A shadow rule that
+    /// finds no room is left out, as it takes no part in the verdict.
+    pub(super) fn prepare(
+        &mut self,
+        room: Room<'_>,
+        wanted: impl Fn(usize) -> bool,
+    ) -> Result<Few<Option<Prepared>>, StoreError> {
+        let mut all: Few<Option<Prepared>> = Few::default();
+        for (index, ask) in self.asks.iter().enumerate() {
+            let (print, guard) = self.places[index];
+            let prepared = match wanted(index).then(|| self.guards[guard].prepare(room, print, ask)) {
+                Some(Err(full)) if !ask.rule.shadow() => {
+                    self.unprepare(room, &all);
+                    return Err(full);
+                }
+                prepared => prepared.and_then(Result::ok),
+            };
+            all.push(prepared);
+        }
+        Ok(all)
     }
 
-    /// An id for the receipt.
-    pub(super) fn next_id(&mut self) -> ReceiptId {
-        self.guards[0].next_id()
+    fn unprepare(&mut self, room: Room<'_>, all: &[Option<Prepared>]) {
+        for (index, prepared) in all.iter().enumerate() {
+            let (print, guard) = self.places[index];
+            if let Some(prepared) = prepared {
+                self.guards[guard].unprepare(room, print, &self.asks[index], prepared);
+            }
+        }
+    }
+
+    /// Charges the ask of that index, which was prepared.
+    pub(super) fn charge(
+        &mut self,
+        room: Room<'_>,
+        index: usize,
+        now_us: u64,
+        prepared: &Prepared,
+    ) -> (Verdict<'a>, ReceiptCharge<'a>) {
+        let (print, guard) = self.places[index];
+        self.guards[guard].charge(room, print, now_us, &self.asks[index], prepared)
+    }
+
+    /// The id of a receipt whose first charge is that of the ask `index`.
+    pub(super) fn id_of(&self, index: usize, charge: &ReceiptCharge<'_>) -> ReceiptId {
+        self.guards[self.places[index].1].id_of(charge)
+    }
+
+    /// How many orders the first shard has handed out.
+    pub(super) fn order(&self) -> u64 {
+        self.guards[0].order()
     }
 }

@@ -2,13 +2,21 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use foldhash::SharedSeed;
+use foldhash::quality::SeedableRandomState;
+
+use super::budget::{BUDGET_BYTES_DEFAULT, BUDGET_BYTES_MIN, Budget};
+use super::error::{BudgetError, StoreError};
 use super::key_state::KeyState;
 use super::ledger::Ledger;
+use super::limit_table::Room;
 use super::lock::{Lock, Locks, StdLocks};
 use super::locked::Locked;
-use super::shard::Shard;
+use super::shard::{Shard, Tally};
+use super::stats::Stats;
 use crate::charge::{Admission, Charge, ChargeError};
 use crate::decision::{Decision, Verdict};
 use crate::few::Few;
@@ -19,12 +27,27 @@ use crate::time::TIME_MAX_US;
 
 /// So many that two busy threads rarely meet, so few that an empty store is small.
 const SHARDS: usize = 256;
+/// A sweep takes its turn once in so many admissions of a shard.
+const ADMISSIONS_PER_SWEEP: u64 = 16;
+/// Slots that a sweep looks at.
+const SLOTS_PER_SWEEP: usize = 32;
+/// By how much time must have moved on until it is noted again.
+const NOTED_STEP_US: u64 = 1_000;
+
+/// A shard on cache lines of its own: neighbours that are locked by other cores do not slow it down.
+#[repr(align(128))]
+struct Padded<T>(T);
 
 /// A store in this process's memory, shared by its threads and told the time with every call.
 ///
 /// An admission locks the shards of all its keys, in the order of their numbers, so that admissions
 /// over several keys are one step and cannot deadlock. A call at an earlier time than one before it
 /// sees states that stand still.
+///
+/// Keys are known by a fingerprint of 64 bits under a random seed: two keys of equal fingerprints, of
+/// which 20 million keys have 10^-5 pairs, share their counts. Keys of which nothing counts any more are
+/// forgotten, a few per call. A new key that does not fit the memory budget is [`StoreError::Full`], or
+/// takes the place of an old one where its rule says so.
 ///
 /// ```
 /// use slidegate::store::MemoryStore;
@@ -34,16 +57,22 @@ const SHARDS: usize = 256;
 /// let request = Admission::new(&[Charge { rule: &api, key: Key::new("alice")?, cost: 1 }])?;
 ///
 /// let store = MemoryStore::new();
-/// assert!(store.check(5_000_000, &request).decision.allowed());
-/// let refused = store.check(6_000_000, &request).decision;
+/// assert!(store.check(5_000_000, &request)?.decision.allowed());
+/// let refused = store.check(6_000_000, &request)?.decision;
 /// assert_eq!(refused.retry_after().as_secs(), 9);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct MemoryStore<L: Locks = StdLocks> {
-    shards: Box<[L::Of<Shard>]>,
+    shards: Box<[Padded<L::Of<Shard>>]>,
     pub(super) ledger: L::Of<Ledger>,
     pub(super) id: u64,
-    random: RandomState,
+    seeded: SeedableRandomState,
+    budget: Budget,
+    /// Time has reached this for sure; it never moves back. What ended by then may be forgotten, and
+    /// receipts that expired by then stay expired.
+    noted_us: AtomicU64,
+    /// How many turns the sweep has had.
+    sweeps: AtomicUsize,
 }
 
 /// A decision and, for an admission, its receipt.
@@ -67,10 +96,25 @@ pub struct LimitUsage {
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// An empty store that takes at most [`BUDGET_BYTES_DEFAULT`].
     #[must_use]
     pub fn new() -> Self {
-        Self::with_locks(SHARDS)
+        Self::with_locks(SHARDS, BUDGET_BYTES_DEFAULT)
+    }
+
+    /// An empty store that takes at most so many bytes, and at least [`BUDGET_BYTES_MIN`].
+    ///
+    /// ```
+    /// use slidegate::store::MemoryStore;
+    ///
+    /// assert!(MemoryStore::with_budget(512 << 20).is_ok());
+    /// assert!(MemoryStore::with_budget(512).unwrap_err().to_string().starts_with("budget: 512 bytes"));
+    /// ```
+    pub fn with_budget(bytes: u64) -> Result<Self, BudgetError> {
+        if bytes < BUDGET_BYTES_MIN {
+            return Err(BudgetError::TooSmall { bytes });
+        }
+        Ok(Self::with_locks(SHARDS, bytes))
     }
 }
 
@@ -89,37 +133,77 @@ impl<L: Locks> fmt::Debug for MemoryStore<L> {
 impl<L: Locks> MemoryStore<L> {
     /// An empty store of `shards` shards, at least one, with locks of another kind.
     #[must_use]
-    pub fn with_locks(shards: usize) -> Self {
+    pub fn with_locks(shards: usize, budget_bytes: u64) -> Self {
         let random = RandomState::new();
+        let shard = |number| Padded(Lock::new(Shard::new(number)));
         Self {
-            shards: (0..shards.max(1)).map(|number| Lock::new(Shard::new(number))).collect(),
+            shards: (0..shards.max(1)).map(shard).collect(),
             ledger: Lock::new(Ledger::default()),
             id: random.hash_one("id"),
-            random,
+            seeded: SeedableRandomState::with_seed(random.hash_one("seed"), SharedSeed::global_random()),
+            budget: Budget::new(budget_bytes),
+            noted_us: AtomicU64::new(0),
+            sweeps: AtomicUsize::new(0),
         }
     }
 
-    /// Decides and, if everything passes, charges everything. A denial changes nothing.
-    pub fn check<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Outcome<'a> {
+    /// Decides and, if everything passes, charges everything. A denial changes nothing, nor does a failure.
+    #[inline]
+    pub fn check<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Result<Outcome<'a>, StoreError> {
         assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
+        if let [ask] = admission.asks() {
+            if admission.ask_of_charge().len() == 1 {
+                let fingerprint = self.fingerprint(ask.key.as_str());
+                if let Some(outcome) = self.check_one(now_us, fingerprint, ask) {
+                    return Ok(outcome);
+                }
+            }
+        }
+        self.check_all(now_us, admission)
+    }
+
+    /// A single charge, the most common admission by far, with one look at its state. `None` for whatever is
+    /// not simple or does not fit.
+    #[inline]
+    fn check_one<'a>(&self, now_us: u64, fingerprint: u64, ask: &Charge<'a>) -> Option<Outcome<'a>> {
+        let mut shard = self.lock_shard(self.shard_of(fingerprint));
+        let (verdict, charge) = shard.admit(self.room(), fingerprint, now_us, ask)?;
+        let decision = Decision::new(Few::One([verdict]));
+        let Some(charge) = charge else { return Some(Outcome { decision, receipt: None }) };
+        let (id, order) = (shard.id_of(&charge), shard.order());
+        drop(shard);
+        self.admitted(now_us, order);
+        let receipt = Receipt { id, store: self.id, charges: Few::One([charge]) };
+        Some(Outcome { decision, receipt: Some(receipt) })
+    }
+
+    fn check_all<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Result<Outcome<'a>, StoreError> {
+        let room = self.room();
         let mut locked = Locked::new(self, admission.asks());
         let mut verdicts = locked.verdicts(now_us);
         let decision = decision(admission, &verdicts);
         if !decision.allowed() {
-            return Outcome { decision, receipt: None };
+            return Ok(Outcome { decision, receipt: None });
         }
+        // A shadow rule that would deny is not charged.
+        let prepared = locked.prepare(room, |index| verdicts[index].allowed())?;
         let mut charges = Few::default();
-        for (index, verdict) in verdicts.iter_mut().enumerate() {
-            // A shadow rule that would deny is not charged.
-            if verdict.allowed() {
-                let (after, charge) = locked.charge(index, now_us);
-                *verdict = after;
+        let mut id = None;
+        for (index, prepared) in prepared.iter().enumerate() {
+            if let Some(prepared) = prepared {
+                let (after, charge) = locked.charge(room, index, now_us, prepared);
+                verdicts[index] = after;
+                id.get_or_insert_with(|| locked.id_of(index, &charge));
                 charges.push(charge);
             }
         }
-        let receipt = Receipt { id: locked.next_id(), store: self.id, charges };
-        let decision = self::decision(admission, &verdicts);
-        Outcome { decision, receipt: Some(receipt).filter(|receipt| !receipt.charges.is_empty()) }
+        let order = locked.order();
+        drop(locked);
+        if id.is_some() {
+            self.admitted(now_us, order);
+        }
+        let receipt = id.map(|id| Receipt { id, store: self.id, charges });
+        Ok(Outcome { decision: self::decision(admission, &verdicts), receipt })
     }
 
     /// Decides without charging.
@@ -135,20 +219,21 @@ impl<L: Locks> MemoryStore<L> {
             return Err(ChargeError::ZeroCredit { rule: rule.name().to_owned() });
         }
         let charge = Charge { rule, key, cost: units };
-        Ok(self.shard(rule.name(), key.as_str()).credit(now_us, &charge))
+        let (fingerprint, mut shard) = self.shard(key.as_str());
+        Ok(shard.credit(self.room(), fingerprint, now_us, &charge))
     }
 
     /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.
     pub fn reset(&self, now_us: u64, rule: &Rule, key: Key<'_>) -> Applied {
-        self.shard(rule.name(), key.as_str()).reset(now_us, rule.name(), key.as_str())
+        let (fingerprint, mut shard) = self.shard(key.as_str());
+        shard.reset(self.room(), fingerprint, now_us, rule)
     }
 
     /// What is used of every limit of a rule, without changing anything.
     #[must_use]
     pub fn inspect(&self, now_us: u64, rule: &Rule, key: Key<'_>) -> Vec<LimitUsage> {
-        let shard = self.shard(rule.name(), key.as_str());
-        let state = shard.view(rule, key.as_str());
-        let usages = state.usages_under(rule, now_us).map(|(limit, usage)| LimitUsage {
+        let (fingerprint, shard) = self.shard(key.as_str());
+        let usages = shard.usages(fingerprint, now_us, rule).into_iter().map(|(limit, usage)| LimitUsage {
             limit,
             used: usage.used,
             reset_after: Duration::from_micros(usage.reset_after_us),
@@ -159,40 +244,93 @@ impl<L: Locks> MemoryStore<L> {
     /// Takes over a live change of a rule: every state goes on as the new rule needs it.
     pub fn change(&self, now_us: u64, rule: &Rule) {
         for shard in &self.shards {
-            shard.lock().change(now_us, rule);
+            shard.0.lock().change(self.room(), now_us, rule);
         }
     }
 
-    /// Drops every state of which nothing is used, one shard at a time; says how many.
+    /// Forgets every key of which nothing counts any more, one shard at a time, and gives memory back; says
+    /// how many. For the impatient: admissions do the same a few keys at a time.
     pub fn sweep(&self, now_us: u64) -> usize {
-        self.shards.iter().map(|shard| shard.lock().sweep(now_us)).sum()
+        self.noted_us.fetch_max(now_us, Ordering::Relaxed);
+        self.shards.iter().map(|shard| shard.0.lock().sweep(self.room())).sum()
     }
 
-    /// A copy of the state of a key as it is stored; `None` if it was never charged.
+    /// What it holds, and what became of keys.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let mut stats = Stats::new(self.budget.bytes(), self.budget.taken());
+        for shard in &self.shards {
+            let shard = shard.0.lock();
+            let Tally { swept, evicted, full } = shard.tally;
+            stats.keys += shard.len() as u64;
+            stats.swept += swept;
+            stats.evicted += evicted;
+            stats.full += full;
+        }
+        stats
+    }
+
+    /// A copy of the state of a key as it is stored; `None` if it was never charged, or forgotten.
     #[must_use]
     pub fn state(&self, rule: &Rule, key: Key<'_>) -> Option<KeyState> {
-        self.shard(rule.name(), key.as_str()).state(rule.name(), key.as_str()).cloned()
+        let (fingerprint, shard) = self.shard(key.as_str());
+        shard.state(fingerprint, rule)
     }
 
-    /// Bytes that the state of a key takes where it is stored; `None` if it was never charged.
+    /// The latest time that it has noted: what ended by then may have been forgotten.
     #[must_use]
-    pub fn state_bytes(&self, rule: &Rule, key: Key<'_>) -> Option<usize> {
-        let shard = self.shard(rule.name(), key.as_str());
-        shard.state(rule.name(), key.as_str()).map(KeyState::memory_bytes)
+    pub fn noted_us(&self) -> u64 {
+        self.noted_us.load(Ordering::Relaxed)
     }
 
-    /// The number of the shard that a state lives in.
-    pub(super) fn shard_of(&self, rule: &str, key: &str) -> usize {
-        let hash = self.random.hash_one((rule, key));
-        usize::try_from(hash % self.shards.len() as u64).expect("an index")
+    /// An admission was made: time has moved on, and now and then a sweep takes its turn, on whichever
+    /// shard is next, so that all come round however the traffic is spread.
+    #[inline]
+    fn admitted(&self, now_us: u64, order: u64) {
+        if now_us >= self.noted_us() + NOTED_STEP_US {
+            self.noted_us.fetch_max(now_us, Ordering::Relaxed);
+        }
+        if order % ADMISSIONS_PER_SWEEP == 0 {
+            self.sweep_some();
+        }
     }
 
+    #[cold]
+    fn sweep_some(&self) {
+        let number = self.sweeps.fetch_add(1, Ordering::Relaxed) % self.shards.len();
+        // Whoever has the lock is about to admit and will be here soon: not worth waiting for.
+        if let Some(mut shard) = self.shards[number].0.try_lock() {
+            shard.sweep_some(self.room(), SLOTS_PER_SWEEP);
+        }
+    }
+
+    #[inline]
+    pub(super) fn room(&self) -> Room<'_> {
+        Room { budget: &self.budget, noted_us: self.noted_us() }
+    }
+
+    /// What a key is known by; never 0.
+    #[inline]
+    pub(super) fn fingerprint(&self, key: &str) -> u64 {
+        self.seeded.hash_one(key).max(1)
+    }
+
+    /// The number of the shard that a key lives in. Tables go by the high bits of a fingerprint, shards by
+    /// the low ones.
+    #[inline]
+    pub(super) fn shard_of(&self, fingerprint: u64) -> usize {
+        usize::try_from(fingerprint % self.shards.len() as u64).expect("an index")
+    }
+
+    #[inline]
     pub(super) fn lock_shard(&self, index: usize) -> <L::Of<Shard> as Lock<Shard>>::Guard<'_> {
-        self.shards[index].lock()
+        self.shards[index].0.lock()
     }
 
-    pub(super) fn shard(&self, rule: &str, key: &str) -> <L::Of<Shard> as Lock<Shard>>::Guard<'_> {
-        self.lock_shard(self.shard_of(rule, key))
+    /// The fingerprint of a key, and its shard.
+    pub(super) fn shard(&self, key: &str) -> (u64, <L::Of<Shard> as Lock<Shard>>::Guard<'_>) {
+        let fingerprint = self.fingerprint(key);
+        (fingerprint, self.lock_shard(self.shard_of(fingerprint)))
     }
 }
 

@@ -19,7 +19,7 @@ impl<L: Locks> MemoryStore<L> {
     /// let request = Admission::new(&[Charge { rule: &api, key: Key::new("alice")?, cost: 3 }])?;
     /// let store = MemoryStore::new();
     ///
-    /// let receipt = store.check(1_000, &request).receipt.expect("an admission has a receipt");
+    /// let receipt = store.check(1_000, &request)?.receipt.expect("an admission has a receipt");
     /// assert_eq!(store.refund(2_000, &receipt)?.units, 3);
     /// assert!(!store.refund(2_000, &receipt)?.applied);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -44,7 +44,7 @@ impl<L: Locks> MemoryStore<L> {
     /// let guess = Admission::new(&[Charge { rule: &tokens, key: Key::new("alice")?, cost: 500 }])?;
     /// let store = MemoryStore::new();
     ///
-    /// let receipt = store.check(1_000, &guess).receipt.expect("an admission has a receipt");
+    /// let receipt = store.check(1_000, &guess)?.receipt.expect("an admission has a receipt");
     /// assert_eq!(store.settle(2_000, &receipt, 120)?.units, 380);
     /// assert_eq!(store.peek(2_000, &guess).used(), 120);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -75,7 +75,7 @@ impl<L: Locks> MemoryStore<L> {
         // Held until it is recorded, so that a receipt presented twice at once works once. Shards are
         // locked after the ledger and never before it.
         let mut ledger = self.ledger.lock();
-        if !ledger.accepts(now_us, receipt) {
+        if !ledger.accepts(now_us.max(self.noted_us()), receipt) {
             return Ok(Applied::default());
         }
         ledger.make_room()?;
@@ -86,15 +86,13 @@ impl<L: Locks> MemoryStore<L> {
 
     /// Lowers what a charge left behind by up to `units`.
     fn give_back(&self, now_us: u64, charge: &ReceiptCharge<'_>, units: u64) -> u64 {
-        let mut shard = self.shard(charge.rule(), charge.key());
-        let state = shard.state_mut(charge.rule(), charge.key());
-        state.map_or(0, |state| state.refund(now_us, &charge.places, units))
+        let (fingerprint, mut shard) = self.shard(charge.key());
+        shard.refund(self.room(), fingerprint, now_us, charge, units)
     }
 
     fn charge_excess(&self, now_us: u64, charge: &ReceiptCharge<'_>, units: u64) -> u64 {
-        let limits = charge.places.iter().map(|place| place.limit);
-        let mut shard = self.shard(charge.rule(), charge.key());
-        shard.state_or_new(charge.rule(), charge.key(), limits).charge_excess(now_us, units);
+        let (fingerprint, mut shard) = self.shard(charge.key());
+        shard.charge_excess(self.room(), fingerprint, now_us, charge, units);
         units
     }
 }

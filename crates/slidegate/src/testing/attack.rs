@@ -21,7 +21,7 @@ struct Target {
 impl Target {
     fn new(limit: &Limit) -> Self {
         let auditor = Auditor::new(limit.units(), limit.window_us());
-        Self { limit: *limit, state: State::new(*limit, 0), auditor }
+        Self { limit: *limit, state: State::new(*limit), auditor }
     }
 
     fn ask(&mut self, now_us: u64, cost: u64) -> bool {

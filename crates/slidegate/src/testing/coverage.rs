@@ -19,6 +19,8 @@ pub enum Event {
     SettledAsCharged,
     Credited,
     Reset,
+    /// A state was swept.
+    Forgotten,
     /// A refund of a charge from before a reset.
     RefundedAfterReset,
     Inspected,
@@ -42,7 +44,7 @@ pub enum Event {
 }
 
 impl Event {
-    const ALL: [Self; 21] = [
+    const ALL: [Self; 22] = [
         Self::Admitted,
         Self::Denied,
         Self::Peeked,
@@ -53,6 +55,7 @@ impl Event {
         Self::SettledAsCharged,
         Self::Credited,
         Self::Reset,
+        Self::Forgotten,
         Self::RefundedAfterReset,
         Self::Inspected,
         Self::LimitChanged,

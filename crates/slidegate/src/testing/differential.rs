@@ -8,7 +8,7 @@ use crate::algorithm::Usage;
 use crate::charge::{Admission, Charge};
 use crate::key::Key;
 use crate::receipt::Receipt;
-use crate::rule::{Algorithm, Rule};
+use crate::rule::{Limit, Algorithm, Rule};
 use crate::store::{KeyState, MemoryStore};
 
 /// Runs a trace of `steps` and counts what it met. The error names the seed, the step and the two
@@ -73,7 +73,7 @@ impl Run<'_> {
                 self.inspect(now_us, &rules_before[*rule], KEYS[*key])?;
                 self.coverage.count(rules_before[*rule].algorithm(), Event::Inspected);
             }
-            Operation::Sweep => same(&self.store.sweep(now_us), &self.model.sweep(now_us))?,
+            Operation::Sweep => self.sweep(now_us)?,
             Operation::Change { rule, changed } => {
                 self.store.change(now_us, changed);
                 self.model.change(now_us, changed);
@@ -85,6 +85,8 @@ impl Run<'_> {
                 self.coverage.count(changed.algorithm(), event);
             }
         }
+        same(&self.store.noted_us(), &self.model.noted_us())?;
+        self.forget()?;
         self.count_time(now_us);
         for rule in &self.trace.rules().to_vec() {
             for key in KEYS {
@@ -100,7 +102,7 @@ impl Run<'_> {
             asks.iter().map(|ask| store.state(&rules[ask.rule], key_of(KEYS[ask.key]))).collect()
         };
         let before = states(&self.store);
-        let outcome = self.store.check(now_us, &admission);
+        let outcome = self.store.check(now_us, &admission).map_err(|error| error.to_string())?;
         let (decision, receipt) = self.model.check(now_us, &admission);
         same(&ModelDecision::of(&outcome.decision), &decision)?;
         same(&outcome.receipt.is_some(), &receipt.is_some())?;
@@ -165,6 +167,42 @@ impl Run<'_> {
             std::cmp::Ordering::Greater => Event::SettledForMore,
         };
         self.count_receipt(&receipt, rules, event);
+        Ok(())
+    }
+
+    fn sweep(&mut self, now_us: u64) -> Result<(), String> {
+        let present = |run: &Self| {
+            let states = run.trace.rules().iter().flat_map(|rule| KEYS.map(|key| (rule, key_of(key))));
+            states.filter(|(rule, key)| run.store.state(rule, *key).is_some()).count()
+        };
+        let before = present(self);
+        let swept = self.store.sweep(now_us);
+        self.model.note(now_us);
+        same(&swept, &(before - present(self)))?;
+        self.forget()?;
+        for (rule, key) in self.trace.rules().iter().flat_map(|rule| KEYS.map(|key| (rule, key))) {
+            // What is dropped may stand for one bucket longer than it counts.
+            let longer_us = rule.limits().iter().map(Limit::bucket_us).max().unwrap_or(0);
+            if self.model.has_ended(rule, key, self.model.noted_us().saturating_sub(longer_us)) {
+                let state = self.store.state(rule, key_of(key));
+                return Err(format!("{} {key} has ended and was not swept: {state:?}", rule.name()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the model forget what the store has forgotten, if it was allowed to. When it does so is its
+    /// own affair.
+    fn forget(&mut self) -> Result<(), String> {
+        for (rule, key) in self.trace.rules().iter().flat_map(|rule| KEYS.map(|key| (rule, key))) {
+            if self.store.state(rule, key_of(key)).is_none() && self.model.knows(rule, key) {
+                if !self.model.may_forget(rule, key) {
+                    return Err(format!("{} {key} was forgotten too early", rule.name()));
+                }
+                self.model.forget(rule, key);
+                self.coverage.count(rule.algorithm(), Event::Forgotten);
+            }
+        }
         Ok(())
     }
 

@@ -56,7 +56,7 @@ impl<'a> Run<'a> {
             traffic,
             limit,
             rng: Rng::new(traffic.seed),
-            state: State::new(*limit, 0),
+            state: State::new(*limit),
             auditor: Auditor::new(limit.units(), limit.window_us()),
             admitted: VecDeque::new(),
             now_us: 1_745_000_145_000_000 + traffic.seed % limit.window_us(),

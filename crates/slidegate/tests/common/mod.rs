@@ -31,7 +31,7 @@ pub fn key(text: &str) -> Key<'_> {
 
 /// Asks for `cost` units of one rule for alice.
 pub fn check<'a>(store: &MemoryStore, now_us: u64, rule: &'a Rule, cost: u64) -> Outcome<'a> {
-    store.check(now_us, &admission(&[(rule, "alice", cost)]))
+    store.check(now_us, &admission(&[(rule, "alice", cost)])).unwrap()
 }
 
 pub fn peek<'a>(store: &MemoryStore, now_us: u64, rule: &'a Rule, cost: u64) -> Decision<'a> {

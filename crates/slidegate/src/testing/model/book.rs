@@ -22,6 +22,11 @@ pub(super) trait Book: Debug {
     /// The instant behind which time does not run back.
     fn remembers_us(&self, limit: &Limit) -> u128;
 
+    /// The latest instant at which the last charge may have been made, as far as is remembered.
+    fn charged_by_us(&self, limit: &Limit) -> u128 {
+        self.remembers_us(limit)
+    }
+
     /// How much is in use at `at_us`.
     fn in_use(&self, limit: &Limit, at_us: u128) -> Amount;
 

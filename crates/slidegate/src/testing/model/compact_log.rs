@@ -125,7 +125,7 @@ mod tests {
 
     /// Four charges of 1, 2, 1 and 3 units at 10, 20, 30 and 40 us, then `cost` at 50 us.
     fn five_charges(limit: &Limit, cost: u64) -> (Model, Vec<ModelPlace>) {
-        let mut model = Model::new(*limit, 0);
+        let mut model = Model::new(*limit);
         let charges = [(10, 1), (20, 2), (30, 1), (40, 3), (50, cost)];
         let places = charges.iter().map(|&(at_us, cost)| model.charge(limit, at_us, cost)).collect();
         (model, places)
@@ -153,7 +153,7 @@ mod tests {
         // At 70 us the six entries hold 44 units: together at most 2 * 45 / 4 = 23, rounded up, so the 30
         // stay alone and the five after them become one of 14 at 60 us.
         let limit = limit("40/1s", Algorithm::CompactLog(Entries::new(6).unwrap()));
-        let mut model = Model::new(limit, 0);
+        let mut model = Model::new(limit);
         for (at_us, cost) in [(10, 30), (20, 2), (30, 1), (40, 9), (50, 1), (60, 1), (70, 1)] {
             model.charge(&limit, at_us, cost);
         }
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn an_entry_that_was_never_merged_answers_for_its_own_stamp_only() {
         let limit = four_entries("4/1s");
-        let mut model = Model::new(limit, 0);
+        let mut model = Model::new(limit);
         let first = model.charge(&limit, 10, 2);
         model.charge(&limit, 20, 3);
         assert_eq!(model.credit(&limit, 30, 3), 3, "the oldest first");

@@ -26,6 +26,10 @@ impl Book for FixedWindow {
         self.windows.newest_charged() * u128::from(limit.window_us())
     }
 
+    fn charged_by_us(&self, limit: &Limit) -> u128 {
+        (self.windows.newest_charged() + 1) * u128::from(limit.window_us()) - 1
+    }
+
     fn in_use(&self, limit: &Limit, at_us: u128) -> Amount {
         Amount::of_units(self.windows.at(number(limit, at_us)))
     }
@@ -61,7 +65,7 @@ mod tests {
     #[test]
     fn a_window_ends_by_the_clock() {
         let limit = limit("5/1m", Algorithm::FixedWindow);
-        let mut model = Model::new(limit, 0);
+        let mut model = Model::new(limit);
         let place = model.charge(&limit, 118 * SECOND_US, 5);
         assert_eq!((place.at, Model::expires_us(&place)), (1, 120 * SECOND_US));
         let ruling = model.decide(&limit, 118 * SECOND_US, 1);
@@ -77,7 +81,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_back_stays_in_the_newest_window() {
         let limit = limit("5/1m", Algorithm::FixedWindow);
-        let mut model = Model::new(limit, 0);
+        let mut model = Model::new(limit);
         let old = model.charge(&limit, 30 * SECOND_US, 5);
         let newest = model.charge(&limit, 70 * SECOND_US, 4);
         assert_eq!(model.decide(&limit, 50 * SECOND_US, 2).retry_after_us, 70 * SECOND_US);
@@ -89,7 +93,7 @@ mod tests {
     #[test]
     fn another_limit_keeps_what_is_used() {
         let (loose, strict) = (limit("5/1m", Algorithm::FixedWindow), limit("3/1m", Algorithm::FixedWindow));
-        let mut model = Model::new(loose, 0);
+        let mut model = Model::new(loose);
         model.charge(&loose, SECOND_US, 4);
         let model = model.changed(&strict, 2 * SECOND_US);
         assert_eq!(model.decide(&strict, 2 * SECOND_US, 1).usage.used, 4);

@@ -5,6 +5,8 @@
 pub(super) struct Heaps {
     heaps: Vec<Heap>,
     newest_charged: u128,
+    /// The last place that stood, where nothing stands any more.
+    stood: u128,
 }
 
 /// Units that stand at one place.
@@ -35,6 +37,9 @@ impl Heaps {
         let taken = units.min(heap.units);
         heap.units -= taken;
         self.heaps.retain(|heap| heap.units > 0);
+        if self.heaps.is_empty() {
+            self.stood = at;
+        }
         taken
     }
 
@@ -60,9 +65,9 @@ impl Heaps {
         self.newest_charged
     }
 
-    /// The newest place at which something stands; 0 if there is none.
+    /// The newest place at which something stands, or the last at which something stood; 0 if there is none.
     pub(super) fn newest_standing(&self) -> u128 {
-        self.heaps.iter().map(|heap| heap.at).max().unwrap_or(0)
+        self.heaps.iter().map(|heap| heap.at).max().unwrap_or(self.stood)
     }
 }
 

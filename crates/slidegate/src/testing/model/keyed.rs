@@ -13,32 +13,39 @@ pub(super) struct Keyed {
 
 impl Keyed {
     /// The state of a key that was never seen.
-    pub(super) fn new(limits: &[Limit], id: u64) -> Self {
-        Self { models: limits.iter().map(|&limit| Model::new(limit, id)).collect() }
+    pub(super) fn new(limits: &[Limit]) -> Self {
+        Self { models: limits.iter().map(|&limit| Model::new(limit)).collect() }
     }
 
     /// What becomes of it when the limits become `limits` at `now_us`: each goes on with the state of its
     /// own geometry; one that has none begins with the largest use of all, stamped now.
-    pub(super) fn changed(&self, limits: &[Limit], id: u64, now_us: u64) -> Self {
-        let models = self.followed(limits, id, now_us).models;
+    pub(super) fn changed(&self, limits: &[Limit], now_us: u64) -> Self {
+        let models = self.followed(limits, now_us, self.used_max(now_us)).models;
         let models = models.into_iter().zip(limits).map(|(model, limit)| model.changed(limit, now_us));
         Self { models: models.collect() }
     }
 
-    /// Itself if every limit finds its own geometry in its place; otherwise a limit that has none begins
-    /// with the largest use of all at the last charge, stamped then.
-    pub(super) fn aligned(&self, limits: &[Limit], id: u64) -> Self {
-        let fits = limits.len() == self.models.len()
-            && limits.iter().zip(&self.models).all(|(limit, model)| limit.keeps_state_of(model.limit()));
-        let charged_us = self.models.iter().map(Model::charged_us).max().unwrap_or(0);
-        if fits { self.clone() } else { self.followed(limits, id, charged_us) }
+    /// Whether every limit finds its own geometry in its place.
+    pub(super) fn fits(&self, limits: &[Limit]) -> bool {
+        limits.len() == self.models.len()
+            && limits.iter().zip(&self.models).all(|(limit, model)| limit.keeps_state_of(model.limit()))
     }
 
-    fn followed(&self, limits: &[Limit], id: u64, at_us: u64) -> Self {
-        let used = self.used_max(at_us);
+    /// Itself if it fits; otherwise a limit that has none of its geometry begins with the largest use of all
+    /// at the last charge, stamped at the latest instant that this may have been.
+    pub(super) fn aligned(&self, limits: &[Limit]) -> Self {
+        if self.fits(limits) {
+            return self.clone();
+        }
+        let charged_by_us = self.models.iter().map(Model::charged_by_us).max().unwrap_or(0);
+        // A clock set back to the beginning shows what was used at the last charge.
+        self.followed(limits, charged_by_us, self.used_max(0))
+    }
+
+    fn followed(&self, limits: &[Limit], at_us: u64, used: u64) -> Self {
         let follow = |limit: &Limit| {
             let older = self.models.iter().find(|model| limit.keeps_state_of(model.limit()));
-            older.cloned().unwrap_or_else(|| Model::begun(*limit, id, at_us, used))
+            older.cloned().unwrap_or_else(|| Model::begun(*limit, at_us, used))
         };
         Self { models: limits.iter().map(follow).collect() }
     }
@@ -85,10 +92,18 @@ impl Keyed {
         }
     }
 
-    /// Refunds every limit at the place of its geometry; returns the most that any gave back.
-    pub(super) fn refund(&mut self, now_us: u64, places: &[ModelPlace], units: u64) -> u64 {
+    /// Refunds every limit at the place of its geometry, unless it is void; returns the most that any gave
+    /// back.
+    pub(super) fn refund(
+        &mut self,
+        now_us: u64,
+        places: &[ModelPlace],
+        units: u64,
+        void: impl Fn(&ModelPlace) -> bool,
+    ) -> u64 {
         let refund = |model: &mut Model| {
-            let place = places.iter().find(|place| model.limit().keeps_state_of(&place.limit));
+            let mut places = places.iter().filter(|place| !void(place));
+            let place = places.find(|place| model.limit().keeps_state_of(&place.limit));
             place.map_or(0, |place| model.refund(now_us, place, units))
         };
         self.models.iter_mut().map(refund).max().unwrap_or(0)
@@ -104,6 +119,11 @@ impl Keyed {
     /// The most that is used of any limit, under the limits it has.
     pub(super) fn used_max(&self, now_us: u64) -> u64 {
         self.models.iter().map(|model| model.usage(model.limit(), now_us).used).max().unwrap_or(0)
+    }
+
+    /// Whether by `now_us` nothing is used and no receipt could give anything back.
+    pub(super) fn has_ended(&self, now_us: u64) -> bool {
+        self.models.iter().all(|model| model.has_ended(now_us))
     }
 
     /// The models, in the order of the limits.
@@ -122,11 +142,11 @@ mod tests {
     #[test]
     fn each_limit_goes_on_with_its_own_geometry() {
         let of = |rate: &str| limit(rate, Algorithm::SlidingLog);
-        let mut keyed = Keyed::new(&[of("5/1s"), of("60/30s")], 0);
+        let mut keyed = Keyed::new(&[of("5/1s"), of("60/30s")]);
         keyed.charge(&[of("5/1s"), of("60/30s")], 0, 4);
         keyed.charge(&[of("5/1s"), of("60/30s")], 2 * SECOND_US, 3);
         let limits = [of("90/30s"), of("100/5m")];
-        let changed = keyed.changed(&limits, 1, 10 * SECOND_US);
+        let changed = keyed.changed(&limits, 10 * SECOND_US);
         let usages: Vec<Usage> = limits
             .iter()
             .zip(changed.models())
@@ -134,7 +154,7 @@ mod tests {
             .collect();
         let expected = [22, 300].map(|after_s| Usage { used: 7, reset_after_us: after_s * SECOND_US });
         assert_eq!(usages, expected);
-        let other_limits = keyed.aligned(&[of("1/1s"), of("2/30s")], 10 * SECOND_US);
+        let other_limits = keyed.aligned(&[of("1/1s"), of("2/30s")]);
         assert_eq!(other_limits.used_max(10 * SECOND_US), 7, "another limit is the same geometry");
     }
 }

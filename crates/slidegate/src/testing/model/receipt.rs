@@ -19,6 +19,8 @@ pub struct ModelReceipt {
 pub(super) struct ReceiptCharge {
     /// The state.
     pub(super) name: Name,
+    /// When it was made, among all charges of the store.
+    pub(super) order: u64,
     /// Units.
     pub(super) cost: u64,
     /// Where they stand: one place per limit.

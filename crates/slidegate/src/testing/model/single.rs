@@ -11,10 +11,8 @@ use crate::rule::{Algorithm, Limit};
 pub struct Model {
     limit: Limit,
     book: Box<dyn Book>,
-    /// Which state it is: receipts of another do not fit it.
-    id: u64,
-    /// When it was last charged, on the clock as it was read.
-    charged_us: u64,
+    /// When the last of its places expires.
+    ends_us: u64,
 }
 
 impl Clone for Model {
@@ -31,20 +29,23 @@ pub struct ModelPlace {
     pub(super) at: u128,
     /// What gcra had given back by then.
     pub(super) given_back: u128,
-    /// The state that was charged.
-    pub(super) state: u64,
 }
 
 impl Model {
-    /// The state of a key that was never seen, with a number that tells it from those before it.
+    /// The state of a key that was never seen.
     #[must_use]
-    pub fn new(limit: Limit, id: u64) -> Self {
-        Self { limit, book: book::open(&limit), id, charged_us: 0 }
+    pub fn new(limit: Limit) -> Self {
+        Self { limit, book: book::open(&limit), ends_us: 0 }
     }
 
-    /// When it was last charged, 0 if never.
-    pub(super) fn charged_us(&self) -> u64 {
-        self.charged_us
+    /// The latest instant at which the last charge may have been made, as far as it remembers.
+    pub(super) fn charged_by_us(&self) -> u64 {
+        u64::try_from(self.book.charged_by_us(&self.limit)).expect("time fits 64 bits")
+    }
+
+    /// Whether by `now_us` nothing is used and no receipt could give anything back.
+    pub(super) fn has_ended(&self, now_us: u64) -> bool {
+        self.ends_us <= now_us && self.usage(&self.limit, now_us).used == 0
     }
 
     /// The limit as it was at the last charge, credit or live change.
@@ -75,9 +76,10 @@ impl Model {
         assert!(limit.keeps_state_of(&self.limit), "another geometry needs `changed` first");
         let at_us = self.effective_us(limit, now_us.into());
         self.limit = *limit;
-        self.charged_us = now_us;
         let at = self.book.charge(limit, at_us, cost.into());
-        ModelPlace { limit: *limit, at, given_back: self.book.given_back(), state: self.id }
+        let place = ModelPlace { limit: *limit, at, given_back: self.book.given_back() };
+        self.ends_us = self.ends_us.max(Self::expires_us(&place));
+        place
     }
 
     /// Charges `units` at `now_us`, or as many as keep what is used within [`USED_MAX`].
@@ -90,7 +92,7 @@ impl Model {
 
     /// Takes back up to `units` of the charge at `place`; returns how many.
     pub fn refund(&mut self, now_us: u64, place: &ModelPlace, units: u64) -> u64 {
-        if !self.limit.keeps_state_of(&place.limit) || place.state != self.id {
+        if !self.limit.keeps_state_of(&place.limit) {
             return 0;
         }
         let at_us = self.effective_us(&self.limit, now_us.into());
@@ -123,8 +125,8 @@ impl Model {
 
     /// What a change of geometry begins, with `used` units as one charge at `now_us`.
     #[must_use]
-    pub fn begun(limit: Limit, id: u64, now_us: u64, used: u64) -> Self {
-        let mut fresh = Self::new(limit, id);
+    pub fn begun(limit: Limit, now_us: u64, used: u64) -> Self {
+        let mut fresh = Self::new(limit);
         fresh.charge_excess(&limit, now_us, used);
         fresh
     }
@@ -171,14 +173,14 @@ mod tests {
     fn worked_example_5_the_boundary_at_scale() {
         let boundary_us = 1_745_000_150 * SECOND_US;
         for (algorithm, expected) in Algorithm::ALL.into_iter().zip([50, 50, 50, 55, 100, 60]) {
-            let mut model = Model::new(limit("50/10s", algorithm), 0);
+            let mut model = Model::new(limit("50/10s", algorithm));
             let first = admitted(&mut model, boundary_us - SECOND_US, 50);
             let second = admitted(&mut model, boundary_us + SECOND_US, 50);
             assert_eq!((first, first + second), (50, expected), "{algorithm}");
         }
         let noon_us = 1_745_064_000 * SECOND_US;
         for (algorithm, expected) in [(Algorithm::FixedWindow, 200), (Algorithm::SlidingLog, 100)] {
-            let mut model = Model::new(limit("100/1m", algorithm), 0);
+            let mut model = Model::new(limit("100/1m", algorithm));
             let both =
                 [noon_us - SECOND_US, noon_us + SECOND_US].map(|at_us| admitted(&mut model, at_us, 100));
             assert_eq!(both.iter().sum::<u64>(), expected, "{algorithm}");
@@ -188,14 +190,14 @@ mod tests {
     #[test]
     fn another_geometry_begins_with_the_old_use_stamped_now() {
         let per_minute = limit("10/1m", Algorithm::SlidingLog);
-        let mut model = Model::new(per_minute, 0);
+        let mut model = Model::new(per_minute);
         let place = model.charge(&per_minute, 100 * SECOND_US, 4);
         for (algorithm, reset_s) in
             [(Algorithm::SlidingLog, 3_600), (Algorithm::FixedWindow, 3_600 - 130), (Algorithm::Gcra, 1_440)]
         {
             let hourly = limit("10/1h", algorithm);
             let used = model.usage(&per_minute, 130 * SECOND_US).used;
-            let mut changed = Model::begun(hourly, 1, 130 * SECOND_US, used);
+            let mut changed = Model::begun(hourly, 130 * SECOND_US, used);
             let expected = Usage { used: 4, reset_after_us: reset_s * SECOND_US };
             assert_eq!(changed.usage(&hourly, 130 * SECOND_US), expected, "{algorithm}");
             assert_eq!(changed.refund(130 * SECOND_US, &place, 4), 0, "a receipt of another geometry");
@@ -210,7 +212,7 @@ mod tests {
     fn an_excess_stops_at_the_most_that_is_counted() {
         for algorithm in Algorithm::ALL {
             let limit = limit("1000000000/1m", algorithm);
-            let mut model = Model::new(limit, 0);
+            let mut model = Model::new(limit);
             model.charge_excess(&limit, SECOND_US, 160);
             assert_eq!(model.usage(&limit, SECOND_US).used, 160, "{algorithm}");
             model.charge_excess(&limit, SECOND_US, u64::MAX);

@@ -40,6 +40,10 @@ impl Book for SlidingBuckets {
         self.buckets.newest_charged() * u128::from(limit.bucket_us())
     }
 
+    fn charged_by_us(&self, limit: &Limit) -> u128 {
+        (self.buckets.newest_charged() + 1) * u128::from(limit.bucket_us()) - 1
+    }
+
     fn in_use(&self, limit: &Limit, at_us: u128) -> Amount {
         let buckets = self.buckets.oldest_first().into_iter();
         let parts = buckets.map(|bucket| bucket.units * counted_us(limit, bucket.at, at_us)).sum();
@@ -100,7 +104,7 @@ mod tests {
         let limit = limit("2000/300s", Algorithm::SlidingBuckets(Buckets::new(60).unwrap(), Edge::Full));
         assert_eq!(limit.bucket_us(), 5 * SECOND_US);
         let start_us = 1_745_000_100 * SECOND_US;
-        let mut model = Model::new(limit, 0);
+        let mut model = Model::new(limit);
         for index in 0..1_950 {
             let now_us = start_us + index * 150_000;
             assert!(model.decide(&limit, now_us, 1).allowed());
@@ -124,7 +128,7 @@ mod tests {
             [(Edge::Full, 8, 2_099_999), (Edge::Interpolated, 6, 2_099_999), (Edge::Dropped, 0, 2_025_000)]
         {
             let limit = ten_buckets(8, edge);
-            let mut model = Model::new(limit, 0);
+            let mut model = Model::new(limit);
             let place = model.charge(&limit, 1_050_000, 8);
             let usage = model.usage(&limit, 2_025_000);
             assert_eq!((usage.used, 2_025_000 + usage.reset_after_us), (used, reset_us), "{edge:?}");
@@ -139,7 +143,7 @@ mod tests {
     #[test]
     fn an_interpolated_wait_is_exact() {
         let limit = ten_buckets(8, Edge::Interpolated);
-        let mut model = Model::new(limit, 0);
+        let mut model = Model::new(limit);
         model.charge(&limit, 1_050_000, 8);
         for (cost, at_us) in [(1, 2_012_500), (2, 2_025_000), (7, 2_087_500), (8, 2_099_999)] {
             assert_eq!(model.decide(&limit, 1_900_000, cost).retry_after_us, at_us - 1_900_000, "{cost}");
@@ -151,7 +155,7 @@ mod tests {
     #[test]
     fn a_credit_takes_whole_units_from_the_oldest_that_counts() {
         let limit = ten_buckets(20, Edge::Interpolated);
-        let mut model = Model::new(limit, 0);
+        let mut model = Model::new(limit);
         let old = model.charge(&limit, 1_000_000, 5);
         let young = model.charge(&limit, 1_500_000, 4);
         // At 2,040,000 a unit of the old bucket counts 0.6: together 3 + 4 = 7.
@@ -167,7 +171,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_back_stands_at_the_start_of_the_newest_bucket() {
         let limit = ten_buckets(8, Edge::Full);
-        let mut model = Model::new(limit, 0);
+        let mut model = Model::new(limit);
         let newest = model.charge(&limit, 1_550_000, 1);
         assert_eq!(model.refund(1_560_000, &newest, 1), 1);
         assert_eq!(model.charge(&limit, 900_000, 2).at, 15, "kept although refunded");

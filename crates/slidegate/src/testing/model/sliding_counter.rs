@@ -34,6 +34,10 @@ impl Book for SlidingCounter {
         self.windows.newest_charged() * u128::from(limit.window_us())
     }
 
+    fn charged_by_us(&self, limit: &Limit) -> u128 {
+        (self.windows.newest_charged() + 1) * u128::from(limit.window_us()) - 1
+    }
+
     fn in_use(&self, limit: &Limit, at_us: u128) -> Amount {
         let window_us = u128::from(limit.window_us());
         let (number, overlap_us) = window_and_overlap(limit, at_us);
@@ -79,7 +83,7 @@ mod tests {
 
     /// A window that began at `start_us`, with so many units in the one before and in itself.
     fn counted(limit: &Limit, start_us: u64, previous: u64, current: u64) -> Model {
-        let mut model = Model::new(*limit, 0);
+        let mut model = Model::new(*limit);
         model.charge(limit, start_us - 1, previous);
         model.charge(limit, start_us, current);
         model
@@ -121,7 +125,7 @@ mod tests {
     #[test]
     fn a_wait_may_end_in_the_next_window() {
         let limit = limit("10/1s", Algorithm::SlidingCounter);
-        let mut model = Model::new(limit, 0);
+        let mut model = Model::new(limit);
         model.charge(&limit, 5_300_000, 10);
         let ruling = model.decide(&limit, 5_300_000, 4);
         assert_eq!(ruling.retry_after_us, 1_100_000, "at 6.4 s the 10 weigh 6");
@@ -131,7 +135,7 @@ mod tests {
     #[test]
     fn refunds_go_to_their_window_and_credits_to_the_older() {
         let limit = limit("10/1s", Algorithm::SlidingCounter);
-        let mut model = Model::new(limit, 0);
+        let mut model = Model::new(limit);
         let old = model.charge(&limit, 5_900_000, 6);
         let young = model.charge(&limit, 6_100_000, 3);
         assert_eq!(Model::expires_us(&old), 7_000_000);
@@ -150,7 +154,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_back_stands_at_the_start_of_the_window() {
         let limit = limit("10/1s", Algorithm::SlidingCounter);
-        let mut model = Model::new(limit, 0);
+        let mut model = Model::new(limit);
         model.charge(&limit, 5_900_000, 6);
         let newest = model.charge(&limit, 6_100_000, 3);
         model.refund(6_100_000, &newest, 3);

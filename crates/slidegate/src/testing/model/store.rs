@@ -3,6 +3,7 @@
 use super::answer::{ModelDecision, ModelVerdict};
 use super::keyed::Keyed;
 use super::receipt::{ModelReceipt, Name, ReceiptCharge};
+use super::single::{Model, ModelPlace};
 use crate::algorithm::Usage;
 use crate::charge::Admission;
 use crate::receipt::Applied;
@@ -12,12 +13,40 @@ use crate::rule::{Limit, Rule};
 #[derive(Debug, Clone, Default)]
 pub struct ModelStore {
     states: Vec<(Name, Keyed)>,
-    /// How many states were begun.
-    begun: u64,
-    receipts: u64,
+    /// Charges so far.
+    order: u64,
+    voids: Vec<Void>,
+    receipts: Vec<ModelReceipt>,
     spent: Vec<u64>,
     /// The latest time at which a receipt was presented: what had expired then stays expired.
     latest_us: u64,
+    /// Time has reached this for sure.
+    noted_us: u64,
+}
+
+/// Time is noted when it has moved on by this much.
+const NOTED_STEP_US: u64 = 1_000;
+
+/// Receipts of charges up to `order` give nothing back.
+#[derive(Debug, Clone)]
+struct Void {
+    name: Name,
+    /// Of states of this geometry only.
+    limit: Option<Limit>,
+    order: u64,
+}
+
+/// Whether a charge gives nothing back at one of its places.
+fn is_void(noted_us: u64, voids: &[Void], charge: &ReceiptCharge, place: &ModelPlace) -> bool {
+    Model::expires_us(place) <= noted_us || voids.iter().any(|void| void.covers(charge, &place.limit))
+}
+
+impl Void {
+    fn covers(&self, charge: &ReceiptCharge, limit: &Limit) -> bool {
+        self.name == charge.name
+            && self.limit.is_none_or(|of| limit.keeps_state_of(&of))
+            && charge.order <= self.order
+    }
 }
 
 impl ModelStore {
@@ -43,21 +72,23 @@ impl ModelStore {
         let mut charges = Vec::new();
         for (ask, verdict) in admission.asks().iter().zip(&mut verdicts) {
             if verdict.allowed {
-                self.begun += 1;
+                self.order += 1;
+                self.met(ask.rule, ask.key.as_str());
                 let mut keyed = self.current(ask.rule, ask.key.as_str());
                 let places = keyed.charge(ask.rule.limits(), now_us, ask.cost);
                 *verdict = keyed.admitted(now_us, ask.rule);
                 self.put(&name(ask.rule, ask.key.as_str()), keyed);
-                charges.push(ReceiptCharge {
-                    name: name(ask.rule, ask.key.as_str()),
-                    cost: ask.cost,
-                    places,
-                });
+                let name = name(ask.rule, ask.key.as_str());
+                charges.push(ReceiptCharge { name, order: self.order, cost: ask.cost, places });
             }
         }
-        self.receipts += 1;
-        let receipt = ModelReceipt { id: self.receipts, charges };
-        (decision(admission, &verdicts), (!receipt.charges.is_empty()).then_some(receipt))
+        if !charges.is_empty() && now_us >= self.noted_us + NOTED_STEP_US {
+            self.noted_us = now_us;
+        }
+        let receipt = ModelReceipt { id: self.receipts.len() as u64, charges };
+        let receipt = Some(receipt).filter(|receipt| !receipt.charges.is_empty());
+        self.receipts.extend(receipt.clone());
+        (decision(admission, &verdicts), receipt)
     }
 
     /// Gives an admission back.
@@ -80,9 +111,8 @@ impl ModelStore {
         let excess = actual - cost;
         for charge in receipt.charges.iter().filter(|_| excess > 0) {
             let limits: Vec<Limit> = charge.places.iter().map(|place| place.limit).collect();
-            self.begun += 1;
             let known = self.get(&charge.name).cloned();
-            let mut keyed = known.unwrap_or_else(|| Keyed::new(&limits, self.begun));
+            let mut keyed = known.unwrap_or_else(|| Keyed::new(&limits));
             keyed.charge_excess(now_us, excess);
             self.put(&charge.name, keyed);
         }
@@ -91,11 +121,11 @@ impl ModelStore {
 
     /// Gives back units, oldest first.
     pub fn credit(&mut self, now_us: u64, rule: &Rule, key: &str, units: u64) -> Applied {
-        self.begun += 1;
+        self.met(rule, key);
         let Some(keyed) = self.get(&name(rule, key)) else {
             return Applied::default();
         };
-        let mut keyed = keyed.aligned(rule.limits(), self.begun);
+        let mut keyed = keyed.aligned(rule.limits());
         let units = keyed.credit(rule.limits(), now_us, units);
         self.put(&name(rule, key), keyed);
         Applied { applied: units > 0, units }
@@ -107,6 +137,7 @@ impl ModelStore {
         let Some(keyed) = self.get(&name) else { return Applied::default() };
         let units = keyed.used_max(now_us);
         self.states.retain(|(other, _)| *other != name);
+        self.voids.push(Void { name, limit: None, order: self.order });
         Applied { applied: units > 0, units }
     }
 
@@ -120,22 +151,75 @@ impl ModelStore {
 
     /// Changes a rule live: every state of its name goes on under the new limits.
     pub fn change(&mut self, now_us: u64, rule: &Rule) {
-        self.begun += 1;
-        for (_, keyed) in self.states.iter_mut().filter(|((of_rule, _), _)| of_rule == rule.name()) {
-            *keyed = keyed.changed(rule.limits(), self.begun, now_us);
+        for (name, keyed) in self.states.iter_mut().filter(|((of_rule, _), _)| of_rule == rule.name()) {
+            for limit in rule.limits() {
+                if !keyed.models().iter().any(|model| limit.keeps_state_of(model.limit())) {
+                    self.voids.push(Void { name: name.clone(), limit: Some(*limit), order: self.order });
+                }
+            }
+            *keyed = keyed.changed(rule.limits(), now_us);
         }
     }
 
     /// A receipt was presented, whatever became of it: what has expired by now stays expired.
     pub fn presented(&mut self, now_us: u64) {
-        self.latest_us = self.latest_us.max(now_us);
+        self.latest_us = self.latest_us.max(now_us).max(self.noted_us);
     }
 
-    /// Forgets every state of which nothing is used; says how many.
-    pub fn sweep(&mut self, now_us: u64) -> usize {
-        let before = self.states.len();
-        self.states.retain(|(_, keyed)| keyed.used_max(now_us) > 0);
-        before - self.states.len()
+    /// Time is at least so late.
+    pub fn note(&mut self, now_us: u64) {
+        self.noted_us = self.noted_us.max(now_us);
+    }
+
+    /// The latest time that was noted.
+    #[must_use]
+    pub fn noted_us(&self) -> u64 {
+        self.noted_us
+    }
+
+    /// Whether the store knows the key.
+    #[must_use]
+    pub fn knows(&self, rule: &Rule, key: &str) -> bool {
+        self.get(&name(rule, key)).is_some()
+    }
+
+    /// Whether the state of a key may be forgotten: by the time that was noted nothing is used, and every
+    /// receipt that charged it was spent or has expired.
+    #[must_use]
+    pub fn may_forget(&self, rule: &Rule, key: &str) -> bool {
+        let name = name(rule, key);
+        let Some(keyed) = self.get(&name) else { return true };
+        let fits = |place: &ModelPlace| {
+            keyed.models().iter().any(|model| model.limit().keeps_state_of(&place.limit))
+        };
+        let gives_nothing = |charge: &ReceiptCharge| {
+            let mut places = charge.places.iter().filter(|place| fits(place));
+            places.all(|place| is_void(self.noted_us, &self.voids, charge, place))
+        };
+        let unspent = self.receipts.iter().filter(|receipt| !self.spent.contains(&receipt.id));
+        let mut charges = unspent.flat_map(|receipt| &receipt.charges).filter(|charge| charge.name == name);
+        keyed.used_max(self.noted_us) == 0 && charges.all(gives_nothing)
+    }
+
+    /// Whether a sweep at `noted_us` finds nothing that keeps the state of a key: nothing is used, and all
+    /// that was ever charged has expired.
+    #[must_use]
+    pub fn has_ended(&self, rule: &Rule, key: &str, noted_us: u64) -> bool {
+        self.get(&name(rule, key)).is_some_and(|keyed| keyed.has_ended(noted_us))
+    }
+
+    /// Forgets a key, as a store may do when it has ended. Which store does so when is its own affair.
+    pub fn forget(&mut self, rule: &Rule, key: &str) {
+        let name = name(rule, key);
+        self.states.retain(|(other, _)| *other != name);
+    }
+
+    /// A state of another geometry than the rule's loses its receipts when it is charged.
+    fn met(&mut self, rule: &Rule, key: &str) {
+        let name = name(rule, key);
+        if self.get(&name).is_some_and(|keyed| !keyed.fits(rule.limits())) {
+            self.voids.push(Void { name, limit: None, order: self.order.saturating_sub(1) });
+        }
     }
 
     fn get(&self, name: &Name) -> Option<&Keyed> {
@@ -150,8 +234,7 @@ impl ModelStore {
     /// The state as `rule` sees it, whether or not the store has it.
     fn current(&self, rule: &Rule, key: &str) -> Keyed {
         let keyed = self.get(&name(rule, key));
-        let fresh = || Keyed::new(rule.limits(), self.begun);
-        keyed.map_or_else(fresh, |keyed| keyed.aligned(rule.limits(), self.begun))
+        keyed.map_or_else(|| Keyed::new(rule.limits()), |keyed| keyed.aligned(rule.limits()))
     }
 
     fn verdicts(&self, now_us: u64, admission: &Admission<'_>) -> Vec<ModelVerdict> {
@@ -172,9 +255,11 @@ impl ModelStore {
     fn give_back(&mut self, now_us: u64, receipt: &ModelReceipt, units_of: impl Fn(u64) -> u64) -> Applied {
         let mut units = 0;
         for charge in &receipt.charges {
+            let (noted_us, voids) = (self.noted_us, &self.voids);
+            let void = |place: &ModelPlace| is_void(noted_us, voids, charge, place);
             let state = self.states.iter_mut().find(|(name, _)| *name == charge.name);
             if let Some((_, keyed)) = state {
-                units += keyed.refund(now_us, &charge.places, units_of(charge.cost));
+                units += keyed.refund(now_us, &charge.places, units_of(charge.cost), void);
             }
         }
         Applied { applied: units > 0, units }

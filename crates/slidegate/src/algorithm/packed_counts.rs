@@ -1,0 +1,110 @@
+//! A window number and two counts in 16 bytes.
+
+use std::num::NonZeroU64;
+
+/// Bits of the window's number: windows of 1 ms are numbered below 2^48 until the year 9999.
+const NUMBER_BITS: u32 = 48;
+/// Bits of the previous window's count. Half a million millions; a larger one goes to the heap.
+const PREVIOUS_BITS: u32 = 39;
+const CURRENT_BITS: u32 = 40;
+/// Always set, so that the high half is never zero.
+const MARK: u64 = 1 << 63;
+
+/// What `sliding-counter` counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Counts {
+    pub(super) number: u64,
+    pub(super) previous: u64,
+    pub(super) current: u64,
+}
+
+/// [`Counts`] in 16 bytes, where they fit, which they do for all but the greatest limits.
+///
+/// The high half of what is in place is never zero, and the compiler tells the two apart by that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PackedCounts {
+    InPlace(NonZeroU64, u64),
+    OnHeap(Box<Counts>),
+}
+
+impl Default for PackedCounts {
+    fn default() -> Self {
+        Self::of(Counts::default())
+    }
+}
+
+impl PackedCounts {
+    fn of(counts: Counts) -> Self {
+        let Counts { number, previous, current } = counts;
+        debug_assert!(number < 1 << NUMBER_BITS, "a later window than time has");
+        if previous >> PREVIOUS_BITS != 0 || current >> CURRENT_BITS != 0 {
+            return Self::OnHeap(Box::new(counts));
+        }
+        // mark 1 | number 48 | previous, high part 15 ... previous, low part 24 | current 40
+        let high = MARK | number << 15 | previous >> 24;
+        let high = NonZeroU64::new(high).expect("it is marked");
+        Self::InPlace(high, previous << 40 | current)
+    }
+
+    #[inline]
+    pub(super) fn get(&self) -> Counts {
+        match self {
+            Self::InPlace(high, low) => Counts {
+                number: (high.get() & !MARK) >> 15,
+                previous: (high.get() & 0x7FFF) << 24 | low >> 40,
+                current: low & ((1 << CURRENT_BITS) - 1),
+            },
+            Self::OnHeap(counts) => **counts,
+        }
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, counts: Counts) {
+        *self = Self::of(counts);
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        match self {
+            Self::InPlace(..) => 0,
+            Self::OnHeap(_) => size_of::<Counts>(),
+        }
+    }
+
+    /// By how many bytes `cost` more units may make it grow, at most.
+    pub(super) fn growth_bytes_max(&self, cost: u64) -> usize {
+        let Counts { current, .. } = self.get();
+        if current.saturating_add(cost) >> PREVIOUS_BITS == 0 { 0 } else { size_of::<Counts>() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::USED_MAX;
+    use crate::time::TIME_MAX_US;
+
+    #[test]
+    fn sixteen_bytes_hold_what_is_put_in() {
+        assert_eq!(size_of::<PackedCounts>(), 16);
+        for number in [0, 1, 29_083_335, TIME_MAX_US / 1_000] {
+            for previous in [0, 1, 0xFF_FFFF, 1 << 24, (1 << 39) - 1, 1 << 39, USED_MAX] {
+                for current in [0, 1, (1 << 40) - 1, 1 << 40, 1_000_000_000_000, USED_MAX] {
+                    let counts = Counts { number, previous, current };
+                    let packed = PackedCounts::of(counts);
+                    assert_eq!(packed.get(), counts);
+                    let fits = previous < 1 << 39 && current < 1 << 40;
+                    assert_eq!(packed.heap_bytes(), if fits { 0 } else { 24 }, "{counts:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn growth_is_announced() {
+        let mut packed = PackedCounts::default();
+        assert_eq!(packed.growth_bytes_max((1 << 39) - 1), 0);
+        assert_eq!(packed.growth_bytes_max(1 << 39), 24);
+        packed.set(Counts { number: 1, previous: 0, current: (1 << 39) - 1 });
+        assert_eq!((packed.growth_bytes_max(1), packed.heap_bytes()), (24, 0));
+    }
+}

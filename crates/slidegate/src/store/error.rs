@@ -1,0 +1,40 @@
+//! How a store can fail.
+
+use thiserror::Error;
+
+/// Why a store did not answer. It never means that a request was denied.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A new key, or a log that grows, finds the memory budget spent.
+    #[error(
+        "store: the budget of {budget_bytes} bytes is spent and nothing idle is left to drop; raise the budget, \
+         shorten windows, or let the rule evict (`at_budget: evict-oldest`)"
+    )]
+    Full {
+        /// The budget.
+        budget_bytes: u64,
+    },
+}
+
+impl StoreError {
+    /// Whether the charge may have been made although no answer came.
+    #[must_use]
+    pub fn maybe_charged(&self) -> bool {
+        match self {
+            Self::Full { .. } => false,
+        }
+    }
+}
+
+/// Why a store cannot be made as asked.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum BudgetError {
+    /// So few bytes that hardly a key would find room.
+    #[error("budget: {bytes} bytes are too few to work with; give at least {}", super::BUDGET_BYTES_MIN)]
+    TooSmall {
+        /// Bytes asked for.
+        bytes: u64,
+    },
+}

@@ -1,0 +1,299 @@
+//! The states of one rule in one geometry: a table per limit, in step with each other.
+
+use super::budget::Budget;
+use super::error::StoreError;
+use super::key_state::KeyState;
+use super::limit_table::{Answer, Hit, LimitTable, Room};
+use crate::algorithm::{Ruling, Usage};
+use crate::charge::Charge;
+use crate::decision::Verdict;
+use crate::few::Few;
+use crate::receipt::{Place, Position, ReceiptCharge};
+use crate::rule::{Limit, Rule};
+
+/// Neighbours of which the oldest is evicted.
+const EVICTED_OF: usize = 16;
+
+/// A table per limit. A key has a place in all of them or in none.
+#[derive(Debug)]
+pub(super) struct Layout {
+    tables: Few<LimitTable>,
+}
+
+/// What was set aside for a charge.
+#[derive(Debug, Default)]
+pub(super) struct Prepared {
+    fresh: bool,
+    set_aside: Few<usize>,
+}
+
+impl Layout {
+    /// Empty tables; receipts up to `order` do not fit them.
+    pub(super) fn new(limits: impl IntoIterator<Item = Limit>, order: u64) -> Self {
+        Self { tables: limits.into_iter().map(|limit| LimitTable::new(limit, order)).collect() }
+    }
+
+    /// Whether states of `rule` are kept as they are here.
+    #[inline]
+    pub(super) fn fits(&self, limits: &[Limit]) -> bool {
+        self.tables.len() == limits.len()
+            && self.tables.iter().zip(limits).all(|(table, limit)| {
+                // Names of algorithms are compared as text; nearly always the limits are the same.
+                table.limit() == limit || limit.keeps_state_of(table.limit())
+            })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lead().len()
+    }
+
+    pub(super) fn contains(&self, fingerprint: u64) -> bool {
+        self.lead().contains(fingerprint)
+    }
+
+    /// Whether it remembers nothing, not even which receipts are void.
+    pub(super) fn is_unused(&self) -> bool {
+        self.tables.iter().all(|table| table.len() == 0 && table.voids.is_empty())
+    }
+
+    /// The table whose keys are everybody's.
+    fn lead(&self) -> &LimitTable {
+        &self.tables[0]
+    }
+
+    /// Decides and, if the charge passes, makes it: for a rule of one limit that is charged alone.
+    #[inline]
+    pub(super) fn admit<'a>(
+        &mut self,
+        room: Room<'_>,
+        fingerprint: u64,
+        now_us: u64,
+        ask: &Charge<'a>,
+    ) -> Result<(Verdict<'a>, Option<Position>), StoreError> {
+        let limit = &ask.rule.limits()[0];
+        let [table] = &mut *self.tables else { unreachable!("the rule has one limit") };
+        match table.admit(room, Hit { fingerprint, limit, now_us, cost: ask.cost })? {
+            Answer::Charged { position, usage } => {
+                if table.limit() != limit {
+                    table.set_limit(*limit);
+                }
+                Ok((after(ask.rule, limit, usage), Some(position)))
+            }
+            Answer::Denied(ruling) => Ok((verdict(ask.rule, limit, ruling), None)),
+        }
+    }
+
+    /// What the rule says to the charge, without making it.
+    pub(super) fn verdict<'a>(&self, fingerprint: u64, now_us: u64, ask: &Charge<'a>) -> Verdict<'a> {
+        let verdicts = self.tables.iter().zip(ask.rule.limits()).map(|(table, limit)| {
+            if ask.cost > limit.units() {
+                // Only a shadow rule gets here: what it can never admit, it would deny.
+                let usage = table.usage(fingerprint, limit, now_us);
+                return Verdict { allowed: false, ..after(ask.rule, limit, usage) };
+            }
+            let hit = Hit { fingerprint, limit, now_us, cost: ask.cost };
+            verdict(ask.rule, limit, table.decide(hit))
+        });
+        Verdict::join(verdicts).expect("a rule has at least one limit")
+    }
+
+    /// Makes a place for the key where it has none, and sets aside what the charge may need.
+    pub(super) fn prepare(
+        &mut self,
+        room: Room<'_>,
+        fingerprint: u64,
+        limits: &[Limit],
+        cost: u64,
+    ) -> Result<Prepared, StoreError> {
+        // Where several tables go in step, a key that has ended in one may live on in another.
+        let drop_ended = self.tables.len() == 1;
+        let mut prepared = Prepared::default();
+        for index in 0..self.tables.len() {
+            let hit = Hit { fingerprint, limit: &limits[index], now_us: 0, cost };
+            match self.tables[index].prepare(room, hit, drop_ended) {
+                Ok((fresh, set_aside)) => {
+                    prepared.fresh |= fresh;
+                    prepared.set_aside.push(set_aside);
+                }
+                Err(full) => {
+                    self.unprepare(room.budget, fingerprint, &prepared);
+                    return Err(full);
+                }
+            }
+        }
+        Ok(prepared)
+    }
+
+    /// Undoes a preparation, as far as it came.
+    pub(super) fn unprepare(&mut self, budget: &Budget, fingerprint: u64, prepared: &Prepared) {
+        for (table, &set_aside) in self.tables.iter_mut().zip(&*prepared.set_aside) {
+            table.unprepare(budget, fingerprint, prepared.fresh, set_aside);
+        }
+    }
+
+    /// Makes a charge that was decided and prepared.
+    pub(super) fn charge<'a>(
+        &mut self,
+        budget: &Budget,
+        (fingerprint, order): (u64, u64),
+        now_us: u64,
+        ask: &Charge<'a>,
+        prepared: &Prepared,
+    ) -> (Verdict<'a>, ReceiptCharge<'a>) {
+        let Charge { rule, key, cost } = *ask;
+        let mut places = Few::default();
+        let tables = self.tables.iter_mut().zip(rule.limits()).zip(&*prepared.set_aside);
+        let verdicts = tables.map(|((table, limit), &set_aside)| {
+            table.set_limit(*limit);
+            let (position, usage) = table.charge(budget, Hit { fingerprint, limit, now_us, cost }, set_aside);
+            places.push(Place { limit: *limit, order, position });
+            after(rule, limit, usage)
+        });
+        let verdict = Verdict::join(verdicts).expect("a rule has at least one limit");
+        (verdict, ReceiptCharge { rule: rule.name().into(), key: key.as_str().into(), cost, places })
+    }
+
+    /// Makes room for a key by forgetting the oldest of a few others; says whether there was one.
+    pub(super) fn evict(&mut self, budget: &Budget, fingerprint: u64, order: u64) -> bool {
+        let oldest = self.lead().oldest_near(fingerprint, EVICTED_OF).filter(|&oldest| oldest != fingerprint);
+        let Some(oldest) = oldest else { return false };
+        self.remove(budget, oldest, order);
+        true
+    }
+
+    /// Charges units that were spent above an admission's cost, within the budget or not; says whether the
+    /// key is here.
+    pub(super) fn charge_excess(
+        &mut self,
+        budget: &Budget,
+        fingerprint: u64,
+        now_us: u64,
+        units: u64,
+    ) -> bool {
+        let charged = |table: &mut LimitTable| table.charge_excess(budget, fingerprint, now_us, units);
+        self.tables.iter_mut().all(charged)
+    }
+
+    /// Takes back up to `units` of the charge that stands at `places`; says how many at most, as short
+    /// windows may have forgotten what long ones remember.
+    pub(super) fn refund(
+        &mut self,
+        room: Room<'_>,
+        fingerprint: u64,
+        now_us: u64,
+        places: &[Place],
+        units: u64,
+    ) -> u64 {
+        let given = self.tables.iter_mut().map(|table| {
+            let place = places.iter().find(|place| table.limit().keeps_state_of(&place.limit));
+            place.map_or(0, |place| table.refund(room, fingerprint, now_us, place, units))
+        });
+        given.max().unwrap_or(0)
+    }
+
+    /// Takes back up to `units` from the oldest charges of every limit; says how many at most.
+    pub(super) fn credit(
+        &mut self,
+        budget: &Budget,
+        fingerprint: u64,
+        now_us: u64,
+        charge: &Charge<'_>,
+    ) -> u64 {
+        let given = self.tables.iter_mut().zip(charge.rule.limits()).map(|(table, limit)| {
+            table.set_limit(*limit);
+            table.credit(budget, Hit { fingerprint, limit, now_us, cost: charge.cost })
+        });
+        given.max().unwrap_or(0)
+    }
+
+    /// What is used of every limit of a rule that fits.
+    pub(super) fn usages(&self, fingerprint: u64, limits: &[Limit], now_us: u64) -> Vec<(Limit, Usage)> {
+        let limits = self.tables.iter().zip(limits);
+        limits.map(|(table, limit)| (*limit, table.usage(fingerprint, limit, now_us))).collect()
+    }
+
+    /// A copy of the states of a key.
+    pub(super) fn state(&self, fingerprint: u64) -> Option<KeyState> {
+        self.tables.iter().map(|table| table.state(fingerprint)).collect::<Option<Vec<_>>>().map(KeyState::of)
+    }
+
+    /// Puts in the states of a key that has none, whether or not they fit the budget.
+    pub(super) fn put(&mut self, budget: &Budget, fingerprint: u64, state: KeyState) {
+        for (table, state) in self.tables.iter_mut().zip(state.into_states()) {
+            table.put(budget, fingerprint, state);
+        }
+    }
+
+    /// Takes a key out; its receipts so far are void.
+    pub(super) fn remove(&mut self, budget: &Budget, fingerprint: u64, order: u64) {
+        for table in self.tables.iter_mut() {
+            table.remove(budget, fingerprint, order);
+        }
+    }
+
+    /// Drops, of the next `count` slots, the keys that have ended; says how many, and whether it came round.
+    pub(super) fn sweep(&mut self, room: Room<'_>, count: usize) -> (usize, bool) {
+        let (dropped, round) = if let [table] = &mut *self.tables {
+            table.sweep(room, count)
+        } else {
+            let (ended, round) = self.tables[0].ended_next(room.noted_us, count);
+            let mut dropped = 0;
+            for fingerprint in ended {
+                if self.tables.iter().all(|table| table.ended(fingerprint, room.noted_us)) {
+                    self.tables.iter_mut().for_each(|table| table.forget(room.budget, fingerprint));
+                    dropped += 1;
+                }
+            }
+            (dropped, round)
+        };
+        if round {
+            self.tables.iter_mut().for_each(|table| table.tidy(room));
+        }
+        (dropped, round)
+    }
+
+    /// Drops all keys that have ended; says how many.
+    pub(super) fn sweep_all(&mut self, room: Room<'_>) -> usize {
+        self.tables[0].restart_sweep();
+        self.sweep(room, usize::MAX).0
+    }
+
+    /// All keys.
+    pub(super) fn fingerprints(&self) -> Vec<u64> {
+        self.lead().fingerprints()
+    }
+
+    /// Goes on under other limits of the same geometry.
+    pub(super) fn change_limits(&mut self, limits: &[Limit], now_us: u64) {
+        for (table, limit) in self.tables.iter_mut().zip(limits) {
+            table.change_limit(*limit, now_us);
+        }
+    }
+
+    /// Takes over which receipts are void, for every limit whose geometry is the same.
+    pub(super) fn inherit_voids(&mut self, from: &mut Self) {
+        for table in self.tables.iter_mut() {
+            let older = from.tables.iter_mut().find(|older| table.limit().keeps_state_of(older.limit()));
+            if let Some(older) = older {
+                table.voids = std::mem::take(&mut older.voids);
+            }
+        }
+    }
+
+    /// Bytes that it takes, on the heap included.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.tables.iter().map(|table| table.array_bytes() + table.heap_bytes()).sum()
+    }
+}
+
+fn verdict<'a>(rule: &'a Rule, limit: &Limit, ruling: Ruling) -> Verdict<'a> {
+    Verdict {
+        allowed: ruling.allowed(),
+        retry_after_us: ruling.retry_after_us,
+        ..after(rule, limit, ruling.usage)
+    }
+}
+
+fn after<'a>(rule: &'a Rule, limit: &Limit, usage: Usage) -> Verdict<'a> {
+    Verdict { used: usage.used, reset_after_us: usage.reset_after_us, ..Verdict::new(rule, limit) }
+}
