@@ -99,6 +99,10 @@ impl Bench {
 /// Makes the requests; says how many were allowed.
 fn ask<W: Worker>(mut worker: W, requests: &Requests) -> u64 {
     let mut allowed = 0;
-    requests.for_each(|key| allowed += u64::from(worker.decide(key)));
+    if W::BATCHES {
+        requests.for_each_batch(|keys| allowed += worker.decide_many(keys));
+    } else {
+        requests.for_each(|key| allowed += u64::from(worker.decide(key)));
+    }
     allowed
 }

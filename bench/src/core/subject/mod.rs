@@ -20,8 +20,16 @@ pub(crate) use trypema::Trypema;
 
 /// What one thread asks.
 pub(crate) trait Worker {
+    /// Whether its requests are handed over in batches, to [`Worker::decide_many`].
+    const BATCHES: bool = false;
+
     /// Charges one unit to `key`; whether it was allowed.
     fn decide(&mut self, key: &str) -> bool;
+
+    /// Charges one unit to each of `keys`; how many were allowed.
+    fn decide_many(&mut self, keys: &[&str]) -> u64 {
+        keys.iter().map(|key| u64::from(self.decide(key))).sum()
+    }
 }
 
 /// A limiter that many threads share.
