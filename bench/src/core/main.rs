@@ -6,11 +6,13 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
 
 mod child;
+mod machine;
 mod options;
 mod parent;
 mod report;
 mod requests;
 mod resident;
+mod results;
 mod sample;
 mod scenario;
 mod statistics;

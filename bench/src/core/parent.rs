@@ -1,7 +1,6 @@
 //! The runner: one child per run, subjects taking turns.
 
 use std::env;
-use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,14 +9,18 @@ use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::machine::Machine;
 use crate::options::{Options, Run};
 use crate::report;
 use crate::resident::RETURN_AT_ONCE;
-use crate::sample::{Sample, Samples};
+use crate::results::Results;
+use crate::sample::Sample;
 
 /// Measures everything that was asked for, keeps the samples and prints the tables.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let mut samples = Vec::new();
+    ensure!(!runs(options, 0).is_empty(), "none of these subjects takes part in any of these scenarios");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/bench/core.json");
+    let mut results = Results::begin(path, options.quick, Machine::here(), options.keep)?;
     let mut failures = Vec::new();
     for repetition in 0..options.reps {
         let runs = runs(options, repetition);
@@ -31,7 +34,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
                 runs.len()
             );
             match child(*run) {
-                Ok(sample) => samples.push(sample),
+                Ok(sample) => results.add(sample)?,
                 Err(error) => {
                     eprintln!("  failed: {error:#}");
                     failures.push(name);
@@ -39,8 +42,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             }
         }
     }
-    print!("{}", report::tables(&samples, options.effort()));
-    write(&Samples { quick: options.quick, samples })?;
+    print!("{}", report::tables(results.samples(), options.effort()));
+    eprintln!("all samples: target/bench/core.json");
     ensure!(failures.is_empty(), "{} runs failed and are missing: {}", failures.len(), failures.join("; "));
     Ok(())
 }
@@ -87,14 +90,4 @@ fn child(run: Run) -> Result<Sample> {
     };
     ensure!(child.wait()?.success(), "the child failed; what it said stands above");
     serde_json::from_str(&text?).context("the child's line was not understood")
-}
-
-fn write(samples: &Samples) -> Result<()> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/bench");
-    let path = folder.join("core.json");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    fs::write(&path, serde_json::to_string_pretty(samples)? + "\n")
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    eprintln!("all samples: target/bench/core.json");
-    Ok(())
 }

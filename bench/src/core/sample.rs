@@ -32,16 +32,13 @@ impl Sample {
         }
     }
 
+    /// Whether both are of the same subject in the same scenario.
+    pub(crate) fn same_kind(&self, other: &Self) -> bool {
+        (&self.subject, &self.scenario) == (&other.subject, &other.scenario)
+    }
+
     /// The figure that the scenario is about.
     pub(crate) fn figure(&self) -> Option<u64> {
         self.decision_ps.or(self.key_bytes)
     }
-}
-
-/// The JSON file.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Samples {
-    /// Whether fewer keys and decisions were measured than figures for readers deserve.
-    pub(crate) quick: bool,
-    pub(crate) samples: Vec<Sample>,
 }
