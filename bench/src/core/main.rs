@@ -6,7 +6,9 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
 
 mod child;
+mod growth;
 mod machine;
+mod markdown;
 mod options;
 mod parent;
 mod report;
@@ -14,6 +16,7 @@ mod requests;
 mod resident;
 mod results;
 mod sample;
+mod saturated;
 mod scenario;
 mod statistics;
 mod subject;

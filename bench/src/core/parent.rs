@@ -15,6 +15,7 @@ use crate::report;
 use crate::resident::RETURN_AT_ONCE;
 use crate::results::Results;
 use crate::sample::Sample;
+use crate::scenario::Measure;
 
 /// Measures everything that was asked for, keeps the samples and prints the tables.
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -57,10 +58,10 @@ fn runs(options: &Options, repetition: u32) -> Vec<Run> {
     let mut runs = Vec::new();
     for scenario in options.scenarios() {
         // Memory does not vary from run to run.
-        if scenario.memory() && repetition > 0 {
+        if scenario.measure() == Measure::Memory && repetition > 0 {
             continue;
         }
-        let able = subjects.iter().filter(|subject| scenario.threads() <= subject.threads_max());
+        let able = subjects.iter().filter(|subject| subject.takes_part(scenario));
         runs.extend(able.map(|&subject| Run { subject, scenario, effort: options.effort() }));
     }
     runs
@@ -70,7 +71,7 @@ fn runs(options: &Options, repetition: u32) -> Vec<Run> {
 fn child(run: Run) -> Result<Sample> {
     let mut command = Command::new(env::current_exe().context("cannot find this program")?);
     command.args(run.args()).stdin(Stdio::null()).stdout(Stdio::piped());
-    if run.scenario.memory() {
+    if run.scenario.measure() == Measure::Memory {
         let (name, value) = RETURN_AT_ONCE;
         command.env(name, value);
     }

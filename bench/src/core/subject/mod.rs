@@ -2,6 +2,7 @@
 
 mod floor;
 mod governor;
+mod nothing;
 mod ours;
 mod pingora;
 mod throttlecrab;
@@ -11,8 +12,11 @@ use std::fmt;
 
 use clap::ValueEnum;
 
+use crate::scenario::Scenario;
+
 pub(crate) use floor::Floor;
 pub(crate) use governor::Governor;
+pub(crate) use nothing::Nothing;
 pub(crate) use ours::{Ours, algorithm};
 pub(crate) use pingora::Pingora;
 pub(crate) use throttlecrab::Throttlecrab;
@@ -50,6 +54,7 @@ pub(crate) enum Subject {
     PingoraLimits,
     Trypema,
     Floor,
+    Nothing,
 }
 
 impl Subject {
@@ -65,12 +70,24 @@ impl Subject {
             Self::PingoraLimits => "pingora-limits 0.9, 4 x 1024 sketch".to_owned(),
             Self::Trypema => "trypema 2.2, local absolute".to_owned(),
             Self::Floor => "floor: hashbrown get and add".to_owned(),
+            Self::Nothing => "nothing, the loop alone".to_owned(),
             ours => format!("slidegate {ours}"),
         }
     }
 
+    /// Whether a scenario can ask it, and has something to say about it.
+    pub(crate) fn takes_part(self, scenario: Scenario) -> bool {
+        match scenario {
+            Scenario::Saturated => self == Self::CompactLog,
+            Scenario::Growth => {
+                matches!(self, Self::SlidingCounter | Self::Governor | Self::Floor | Self::Nothing)
+            }
+            _ => self != Self::Nothing && scenario.threads() <= self.threads_max(),
+        }
+    }
+
     /// Most threads that can ask it at once without a lock around it.
-    pub(crate) fn threads_max(self) -> usize {
+    fn threads_max(self) -> usize {
         match self {
             Self::Throttlecrab | Self::Floor => 1,
             _ => usize::MAX,
