@@ -36,6 +36,8 @@ cargo xtask COMMAND: the one door for development
              should have nothing else to do. Half an hour or more; --quick --reps 3 takes five minutes.
              --large adds ten million keys; --only and --scenario choose, --keep adds to what was measured
              before; --help says more.
+  bench table writes the README's table from bench/results/core.json. After `bench core --large`,
+             `bench table target/bench/core.json` puts those samples there first; commit both files.
   help       this page
 
 Exit status: 0 all well, 1 a check failed, 2 the command line was not understood.

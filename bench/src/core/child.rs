@@ -12,7 +12,7 @@ use crate::sample::Sample;
 use crate::saturated;
 use crate::scenario::{Measure, Scenario};
 use crate::subject::{
-    Floor, Governor, Nothing, Ours, Pingora, Shared, Subject, Throttlecrab, Trypema, Worker, algorithm,
+    EmptyLoop, Floor, Governor, Ours, Pingora, Shared, Subject, Throttlecrab, Trypema, Worker, algorithm,
 };
 use crate::threads::{Cores, together};
 
@@ -27,7 +27,7 @@ pub(crate) fn run(run: Run) -> Result<Sample> {
         Subject::PingoraLimits => bench.shared(&Pingora::new()),
         Subject::Trypema => bench.shared(&Trypema::new()?),
         Subject::Floor => bench.alone(Floor::default()),
-        Subject::Nothing => bench.alone(Nothing),
+        Subject::EmptyLoop => bench.alone(EmptyLoop),
         ours => {
             let algorithm = algorithm(ours).expect("all others are listed above");
             bench.shared(&Ours::new(algorithm, run.scenario.traffic())?)

@@ -80,7 +80,7 @@ fn summed_up(mut calls_ns: Vec<u32>) -> Calls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::subject::Nothing;
+    use crate::subject::EmptyLoop;
 
     #[test]
     fn one_call_in_ten_thousand_is_beyond_the_percentile() {
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn every_call_is_timed() {
-        let calls = grow(&mut Nothing, 1_000).unwrap();
+        let calls = grow(&mut EmptyLoop, 1_000).unwrap();
         assert!(calls.worst_ns < u64::from(u32::MAX) && calls.worst_cpu_ns > 0, "{calls:?}");
         assert!(calls.median_ns <= calls.p99_99_ns && calls.p99_99_ns <= calls.worst_ns, "{calls:?}");
     }

@@ -11,6 +11,7 @@ mod machine;
 mod markdown;
 mod options;
 mod parent;
+mod published;
 mod report;
 mod requests;
 mod resident;
@@ -20,6 +21,7 @@ mod saturated;
 mod scenario;
 mod statistics;
 mod subject;
+mod summary;
 mod threads;
 mod zipf;
 
@@ -35,6 +37,9 @@ fn main() -> anyhow::Result<()> {
     if let Some(run) = options.child_run() {
         println!("{}", serde_json::to_string(&child::run(run)?)?);
         return Ok(());
+    }
+    if let Some(samples) = &options.table {
+        return published::publish(samples);
     }
     parent::run(&options)
 }

@@ -1,9 +1,14 @@
 //! The command line.
 
+use std::path::PathBuf;
+
 use clap::Parser;
 
 use crate::scenario::{Effort, Scenario};
 use crate::subject::Subject;
+
+/// The samples that the README shows.
+pub(crate) const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/results/core.json");
 
 /// Measures what one decision costs beside other limiters. Half an hour or more.
 #[derive(Debug, Parser)]
@@ -28,6 +33,10 @@ pub(crate) struct Options {
     /// Measure this scenario alone, large or not; give it again for more
     #[arg(long, value_name = "SCENARIO")]
     scenario: Vec<Scenario>,
+    /// Measure nothing: write the README's table from bench/results/core.json, or put the samples of
+    /// FILE there first
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = COMMITTED, exclusive = true)]
+    pub(crate) table: Option<PathBuf>,
     /// Where a child is told what to run
     #[arg(long, hide = true, requires = "scenario")]
     child: Option<Subject>,

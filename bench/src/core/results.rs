@@ -6,13 +6,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::machine::Machine;
 use crate::sample::Sample;
 
 /// What is in the file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Measured {
     /// Whether fewer keys and decisions were measured than figures for readers deserve.
     pub(crate) quick: bool,
@@ -26,12 +26,23 @@ impl Measured {
         serde_json::from_str(&text).with_context(|| format!("{} holds no samples", path.display()))
     }
 
+    /// JSON with one sample per line, so that a difference shows which ones changed.
+    fn to_json(&self) -> Result<String> {
+        let samples = self.samples.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        Ok(format!(
+            "{{\n\"quick\": {},\n\"machine\": {},\n\"samples\": [\n{}\n]\n}}\n",
+            self.quick,
+            serde_json::to_string(&self.machine)?,
+            samples.join(",\n")
+        ))
+    }
+
     /// Replaces the file as a whole, so that no one finds half of it.
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         let folder = path.parent().context("a file in a folder")?;
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let draft = path.with_extension("json.new");
-        fs::write(&draft, serde_json::to_string_pretty(self)? + "\n")
+        fs::write(&draft, self.to_json()?)
             .and_then(|()| fs::rename(&draft, path))
             .with_context(|| format!("cannot write {}", path.display()))
     }

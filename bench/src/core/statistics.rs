@@ -39,6 +39,11 @@ pub(crate) fn thousands(figure: u64) -> String {
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
+/// Nanoseconds in the unit that suits them.
+pub(crate) fn short_time(ns: u64) -> String {
+    if ns < 1_000_000 { format!("{} us", thousands(ns)) } else { format!("{} ms", thousands(ns / 1_000)) }
+}
+
 /// Bytes as millions of them.
 pub(crate) fn megabytes(bytes: u64) -> String {
     ((bytes + 500_000) / 1_000_000).to_string()
@@ -60,6 +65,7 @@ mod tests {
     fn figures_are_rounded_where_they_are_shown() {
         let figures = [4_949, 99_951, 657_500].map(thousands);
         assert_eq!(figures, ["4.9", "100.0", "658"]);
+        assert_eq!((short_time(80_040), short_time(3_097_000)), ("80.0 us".into(), "3.1 ms".into()));
         assert_eq!(megabytes(419_500_000), "420");
         let of = |figure| Spread::of(vec![figure]);
         assert_eq!(ratio(of(658), of(219)), "3.00");

@@ -1,8 +1,8 @@
 //! The subjects: what is measured, and how each of them is asked.
 
+mod empty_loop;
 mod floor;
 mod governor;
-mod nothing;
 mod ours;
 mod pingora;
 mod throttlecrab;
@@ -14,9 +14,9 @@ use clap::ValueEnum;
 
 use crate::scenario::Scenario;
 
+pub(crate) use empty_loop::EmptyLoop;
 pub(crate) use floor::Floor;
 pub(crate) use governor::Governor;
-pub(crate) use nothing::Nothing;
 pub(crate) use ours::{Ours, algorithm};
 pub(crate) use pingora::Pingora;
 pub(crate) use throttlecrab::Throttlecrab;
@@ -54,7 +54,7 @@ pub(crate) enum Subject {
     PingoraLimits,
     Trypema,
     Floor,
-    Nothing,
+    EmptyLoop,
 }
 
 impl Subject {
@@ -70,7 +70,7 @@ impl Subject {
             Self::PingoraLimits => "pingora-limits 0.9, 4 x 1024 sketch".to_owned(),
             Self::Trypema => "trypema 2.2, local absolute".to_owned(),
             Self::Floor => "floor: hashbrown get and add".to_owned(),
-            Self::Nothing => "nothing, the loop alone".to_owned(),
+            Self::EmptyLoop => "the empty loop".to_owned(),
             ours => format!("slidegate {ours}"),
         }
     }
@@ -80,9 +80,9 @@ impl Subject {
         match scenario {
             Scenario::Saturated => self == Self::CompactLog,
             Scenario::Growth => {
-                matches!(self, Self::SlidingCounter | Self::Governor | Self::Floor | Self::Nothing)
+                matches!(self, Self::SlidingCounter | Self::Governor | Self::Floor | Self::EmptyLoop)
             }
-            _ => self != Self::Nothing && scenario.threads() <= self.threads_max(),
+            _ => self != Self::EmptyLoop && scenario.threads() <= self.threads_max(),
         }
     }
 

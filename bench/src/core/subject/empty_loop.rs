@@ -1,12 +1,12 @@
-//! Nothing at all: what the loop of the benchmark itself takes.
+//! No limiter at all: what the loop of the benchmark itself takes.
 
 use std::hint::black_box;
 
 use super::Worker;
 
-pub(crate) struct Nothing;
+pub(crate) struct EmptyLoop;
 
-impl Worker for Nothing {
+impl Worker for EmptyLoop {
     #[inline]
     fn decide(&mut self, key: &str) -> bool {
         black_box(key);
