@@ -1,19 +1,34 @@
 //! `cargo xtask bench`: what a decision costs beside other limiters.
 
+use std::process::Command;
+
 use anyhow::{Result, bail};
 
 use crate::step::{self, cargo};
 
 /// Passes the arguments on to the program that measures.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
-    let ["core", rest @ ..] = args else {
-        bail!("`cargo xtask bench` needs to know which: `cargo xtask bench core`");
-    };
-    step::run(
-        "bench core",
-        cargo("run --release --package slidegate-bench --bin core --").args(rest),
-        "what was measured is in target/bench/core.json; `cargo xtask bench core --help` lists the options",
-    )
+    match args {
+        ["core", rest @ ..] => step::run(
+            "bench core",
+            core().args(rest),
+            "what was measured is in target/bench/core.json; `cargo xtask bench core --help` lists the options",
+        ),
+        ["table"] => table(core().arg("--table")),
+        ["table", samples] if !samples.starts_with('-') => table(core().args(["--table", samples])),
+        _ => {
+            bail!("`cargo xtask bench` needs to know which: `cargo xtask bench core` or `bench table [FILE]`")
+        }
+    }
+}
+
+fn core() -> Command {
+    cargo("run --release --package slidegate-bench --bin core --")
+}
+
+fn table(command: &mut Command) -> Result<()> {
+    let remedy = "measure with `cargo xtask bench core --large`, then `cargo xtask bench table target/bench/core.json`";
+    step::run("bench table", command, remedy)
 }
 
 #[cfg(test)]
@@ -22,7 +37,7 @@ mod tests {
 
     #[test]
     fn a_bench_that_is_not_there_is_answered_with_the_one_that_is() {
-        for args in [&[][..], &["cores"], &["--quick"]] {
+        for args in [&[][..], &["cores"], &["--quick"], &["table", "--quick"]] {
             assert!(run(args).unwrap_err().to_string().contains("`cargo xtask bench core`"), "{args:?}");
         }
     }

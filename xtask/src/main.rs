@@ -34,7 +34,10 @@ cargo xtask COMMAND: the one door for development
              --check compares instead of writing. Seconds, once it is compiled.
   bench core measures what a decision costs in time and memory beside other limiters, on a machine that
              should have nothing else to do. Half an hour or more; --quick --reps 3 takes five minutes.
-             --large adds ten million keys, --only NAME measures one subject, --help says more.
+             --large adds ten million keys; --only and --scenario choose, --keep adds to what was measured
+             before; --help says more.
+  bench table writes the README's table from bench/results/core.json. After `bench core --large`,
+             `bench table target/bench/core.json` puts those samples there first; commit both files.
   help       this page
 
 Exit status: 0 all well, 1 a check failed, 2 the command line was not understood.

@@ -4,23 +4,30 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, ensure};
 
+use crate::growth::grow;
 use crate::options::Run;
 use crate::requests::{Requests, every_key};
 use crate::resident;
 use crate::sample::Sample;
+use crate::saturated;
+use crate::scenario::{Measure, Scenario};
 use crate::subject::{
-    Floor, Governor, Ours, Pingora, Shared, Subject, Throttlecrab, Trypema, Worker, algorithm,
+    EmptyLoop, Floor, Governor, Ours, Pingora, Shared, Subject, Throttlecrab, Trypema, Worker, algorithm,
 };
 use crate::threads::{Cores, together};
 
 pub(crate) fn run(run: Run) -> Result<Sample> {
     let bench = Bench::new(run)?;
+    if run.scenario == Scenario::Saturated {
+        return Ok(bench.memory(saturated::resident_bytes_max(bench.keys())?));
+    }
     match run.subject {
         Subject::Governor => bench.shared(&Governor::new()?),
         Subject::Throttlecrab => bench.alone(Throttlecrab::new()),
         Subject::PingoraLimits => bench.shared(&Pingora::new()),
         Subject::Trypema => bench.shared(&Trypema::new()?),
         Subject::Floor => bench.alone(Floor::default()),
+        Subject::EmptyLoop => bench.alone(EmptyLoop),
         ours => {
             let algorithm = algorithm(ours).expect("all others are listed above");
             bench.shared(&Ours::new(algorithm, run.scenario.traffic())?)
@@ -38,47 +45,72 @@ struct Bench {
 
 impl Bench {
     fn new(run: Run) -> Result<Self> {
+        ensure!(
+            run.subject.takes_part(run.scenario),
+            "{} does not take part in {}",
+            run.subject,
+            run.scenario
+        );
         let cores = Cores::of_process();
         let (have, want) = (cores.len(), run.scenario.threads());
         ensure!(have >= want, "{want} threads need {want} cores, and this process may use {have}");
         ensure!(cores.pin(0), "cannot keep a thread on one core, so figures would be noise");
         let threads = 0..run.scenario.threads() as u64;
-        let requests = threads.map(|thread| Requests::new(run.scenario, run.effort, thread)).collect();
-        Ok(Self { run, cores, requests, resident_before: resident::bytes()? })
+        let timed = run.scenario.measure() == Measure::Time;
+        let requests =
+            threads.filter(|_| timed).map(|thread| Requests::new(run.scenario, run.effort, thread));
+        Ok(Self { run, cores, requests: requests.collect(), resident_before: resident::bytes()? })
+    }
+
+    fn keys(&self) -> u64 {
+        self.run.scenario.keys(self.run.effort)
     }
 
     fn alone<W: Worker + Send>(&self, mut worker: W) -> Result<Sample> {
-        ensure!(self.requests.len() == 1, "{} takes one thread only", self.run.subject);
+        if self.run.scenario.measure() != Measure::Time {
+            return self.by_one(&mut worker);
+        }
         self.preload(&mut worker)?;
-        self.measure(vec![|requests: &Requests| ask(worker, requests)])
+        self.time(vec![|requests: &Requests| ask(worker, requests)])
     }
 
     fn shared<S: Shared>(&self, subject: &S) -> Result<Sample> {
+        if self.run.scenario.measure() != Measure::Time {
+            return self.by_one(&mut subject.worker());
+        }
         self.preload(&mut subject.worker())?;
         // A worker is made by the thread that uses it.
         let asks = |requests: &Requests| ask(subject.worker(), requests);
-        self.measure(vec![asks; self.requests.len()])
+        self.time(vec![asks; self.requests.len()])
+    }
+
+    /// What this thread finds out by itself.
+    fn by_one<W: Worker>(&self, worker: &mut W) -> Result<Sample> {
+        if self.run.scenario.measure() == Measure::Growth {
+            let calls = grow(worker, self.keys())?;
+            return Ok(Sample { calls: Some(calls), ..Sample::of(self.run) });
+        }
+        self.preload(worker)?;
+        Ok(self.memory(resident::bytes()?))
     }
 
     /// Makes every key known. Hits of one key come far apart, as they would.
     fn preload<W: Worker>(&self, worker: &mut W) -> Result<()> {
         let mut refused = 0_u64;
         for _ in 0..self.run.subject.hits() {
-            every_key(self.run.scenario.keys(self.run.effort), |key| {
-                refused += u64::from(!worker.decide(key));
-            });
+            every_key(self.keys(), |key| refused += u64::from(!worker.decide(key)));
         }
         ensure!(refused == 0, "{refused} hits were refused before the run; its limit is too low");
         Ok(())
     }
 
-    fn measure<A: FnOnce(&Requests) -> u64 + Send>(&self, asks: Vec<A>) -> Result<Sample> {
+    fn memory(&self, resident_bytes: u64) -> Sample {
+        let grown = resident_bytes.saturating_sub(self.resident_before);
+        Sample { resident_bytes: Some(grown), key_bytes: Some(grown / self.keys()), ..Sample::of(self.run) }
+    }
+
+    fn time<A: FnOnce(&Requests) -> u64 + Send>(&self, asks: Vec<A>) -> Result<Sample> {
         let mut sample = Sample::of(self.run);
-        if self.run.scenario.memory() {
-            let grown = resident::bytes()?.saturating_sub(self.resident_before);
-            sample.key_bytes = Some(grown / self.run.scenario.keys(self.run.effort));
-            return Ok(sample);
-        }
         let allowed = AtomicU64::new(0);
         let work = asks.into_iter().zip(&self.requests).map(|(ask, requests)| {
             let allowed = &allowed;
@@ -99,6 +131,10 @@ impl Bench {
 /// Makes the requests; says how many were allowed.
 fn ask<W: Worker>(mut worker: W, requests: &Requests) -> u64 {
     let mut allowed = 0;
-    requests.for_each(|key| allowed += u64::from(worker.decide(key)));
+    if W::BATCHES {
+        requests.for_each_batch(|keys| allowed += worker.decide_many(keys));
+    } else {
+        requests.for_each(|key| allowed += u64::from(worker.decide(key)));
+    }
     allowed
 }

@@ -6,15 +6,22 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
 
 mod child;
+mod growth;
+mod machine;
+mod markdown;
 mod options;
 mod parent;
+mod published;
 mod report;
 mod requests;
 mod resident;
+mod results;
 mod sample;
+mod saturated;
 mod scenario;
 mod statistics;
 mod subject;
+mod summary;
 mod threads;
 mod zipf;
 
@@ -30,6 +37,9 @@ fn main() -> anyhow::Result<()> {
     if let Some(run) = options.child_run() {
         println!("{}", serde_json::to_string(&child::run(run)?)?);
         return Ok(());
+    }
+    if let Some(samples) = &options.table {
+        return published::publish(samples);
     }
     parent::run(&options)
 }

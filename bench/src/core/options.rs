@@ -1,9 +1,14 @@
 //! The command line.
 
+use std::path::PathBuf;
+
 use clap::Parser;
 
 use crate::scenario::{Effort, Scenario};
 use crate::subject::Subject;
+
+/// The samples that the README shows.
+pub(crate) const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/results/core.json");
 
 /// Measures what one decision costs beside other limiters. Half an hour or more.
 #[derive(Debug, Parser)]
@@ -15,17 +20,26 @@ pub(crate) struct Options {
     /// Repetitions of every run, of which the median is shown
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) reps: u32,
-    /// Also 10 million keys: several GB of memory, and about as long again
+    /// Also the scenarios of 10 million keys: several GB of memory, and about as long again
     #[arg(long)]
     pub(crate) large: bool,
+    /// Keep the samples of subjects and scenarios that this run does not measure, so that a long
+    /// benchmark can be made in parts
+    #[arg(long)]
+    pub(crate) keep: bool,
     /// Measure this subject alone; give it again for more, `governor` and `floor` for the ratios
     #[arg(long, value_name = "SUBJECT")]
     only: Vec<Subject>,
+    /// Measure this scenario alone, large or not; give it again for more
+    #[arg(long, value_name = "SCENARIO")]
+    scenario: Vec<Scenario>,
+    /// Measure nothing: write the README's table from bench/results/core.json, or put the samples of
+    /// FILE there first
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = COMMITTED, exclusive = true)]
+    pub(crate) table: Option<PathBuf>,
     /// Where a child is told what to run
     #[arg(long, hide = true, requires = "scenario")]
     child: Option<Subject>,
-    #[arg(long, hide = true, requires = "child")]
-    scenario: Option<Scenario>,
 }
 
 /// One run: what a child process measures.
@@ -55,7 +69,7 @@ impl Run {
 impl Options {
     /// The run to make, if this process is a child.
     pub(crate) fn child_run(&self) -> Option<Run> {
-        let (subject, scenario) = (self.child?, self.scenario?);
+        let (subject, scenario) = (self.child?, *self.scenario.first()?);
         Some(Run { subject, scenario, effort: self.effort() })
     }
 
@@ -69,7 +83,11 @@ impl Options {
     }
 
     pub(crate) fn scenarios(&self) -> Vec<Scenario> {
-        Scenario::all().into_iter().filter(|scenario| self.large || !scenario.large()).collect()
+        let chosen = |scenario: &Scenario| match self.scenario[..] {
+            [] => self.large || !scenario.large(),
+            ref named => named.contains(scenario),
+        };
+        Scenario::all().into_iter().filter(chosen).collect()
     }
 }
 
@@ -87,5 +105,13 @@ mod tests {
             }
         }
         assert!(Options::parse_from(["core"]).child_run().is_none());
+    }
+    #[test]
+    fn a_scenario_that_is_named_is_measured_however_large() {
+        let scenarios = |args: &[&str]| Options::parse_from([&["core"], args].concat()).scenarios();
+        assert!(!scenarios(&[]).contains(&Scenario::Large1));
+        assert!(scenarios(&["--large"]).contains(&Scenario::Large1));
+        let named = scenarios(&["--scenario", "large1", "--scenario", "hot1"]);
+        assert_eq!(named, [Scenario::Hot1, Scenario::Large1]);
     }
 }

@@ -1,7 +1,6 @@
 //! The runner: one child per run, subjects taking turns.
 
 use std::env;
-use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,14 +9,19 @@ use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::machine::Machine;
 use crate::options::{Options, Run};
 use crate::report;
 use crate::resident::RETURN_AT_ONCE;
-use crate::sample::{Sample, Samples};
+use crate::results::Results;
+use crate::sample::Sample;
+use crate::scenario::Measure;
 
 /// Measures everything that was asked for, keeps the samples and prints the tables.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let mut samples = Vec::new();
+    ensure!(!runs(options, 0).is_empty(), "none of these subjects takes part in any of these scenarios");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/bench/core.json");
+    let mut results = Results::begin(path, options.quick, Machine::here(), options.keep)?;
     let mut failures = Vec::new();
     for repetition in 0..options.reps {
         let runs = runs(options, repetition);
@@ -31,7 +35,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
                 runs.len()
             );
             match child(*run) {
-                Ok(sample) => samples.push(sample),
+                Ok(sample) => results.add(sample)?,
                 Err(error) => {
                     eprintln!("  failed: {error:#}");
                     failures.push(name);
@@ -39,8 +43,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             }
         }
     }
-    print!("{}", report::tables(&samples, options.effort()));
-    write(&Samples { quick: options.quick, samples })?;
+    print!("{}", report::tables(results.samples(), options.effort()));
+    eprintln!("all samples: target/bench/core.json");
     ensure!(failures.is_empty(), "{} runs failed and are missing: {}", failures.len(), failures.join("; "));
     Ok(())
 }
@@ -54,10 +58,10 @@ fn runs(options: &Options, repetition: u32) -> Vec<Run> {
     let mut runs = Vec::new();
     for scenario in options.scenarios() {
         // Memory does not vary from run to run.
-        if scenario.memory() && repetition > 0 {
+        if scenario.measure() == Measure::Memory && repetition > 0 {
             continue;
         }
-        let able = subjects.iter().filter(|subject| scenario.threads() <= subject.threads_max());
+        let able = subjects.iter().filter(|subject| subject.takes_part(scenario));
         runs.extend(able.map(|&subject| Run { subject, scenario, effort: options.effort() }));
     }
     runs
@@ -67,7 +71,7 @@ fn runs(options: &Options, repetition: u32) -> Vec<Run> {
 fn child(run: Run) -> Result<Sample> {
     let mut command = Command::new(env::current_exe().context("cannot find this program")?);
     command.args(run.args()).stdin(Stdio::null()).stdout(Stdio::piped());
-    if run.scenario.memory() {
+    if run.scenario.measure() == Measure::Memory {
         let (name, value) = RETURN_AT_ONCE;
         command.env(name, value);
     }
@@ -87,14 +91,4 @@ fn child(run: Run) -> Result<Sample> {
     };
     ensure!(child.wait()?.success(), "the child failed; what it said stands above");
     serde_json::from_str(&text?).context("the child's line was not understood")
-}
-
-fn write(samples: &Samples) -> Result<()> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/bench");
-    let path = folder.join("core.json");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    fs::write(&path, serde_json::to_string_pretty(samples)? + "\n")
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    eprintln!("all samples: target/bench/core.json");
-    Ok(())
 }

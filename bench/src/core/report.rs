@@ -2,59 +2,99 @@
 
 use std::fmt::Write;
 
-use crate::sample::Sample;
-use crate::scenario::{Effort, Scenario};
-use crate::statistics::{Spread, ns, ratio};
+use crate::growth::Calls;
+use crate::markdown::Table;
+use crate::sample::{Sample, spread};
+use crate::scenario::{Effort, Measure, Scenario};
+use crate::statistics::{megabytes, ratio, thousands};
 use crate::subject::Subject;
 
 /// One table per scenario that has samples.
 pub(crate) fn tables(samples: &[Sample], effort: Effort) -> String {
     let mut text = String::new();
     for scenario in Scenario::all() {
-        let spreads = spreads(samples, scenario);
-        if spreads.iter().any(|(_, spread)| spread.is_some()) {
-            write_table(&mut text, scenario, effort, &spreads).expect("a string takes everything");
+        let table = match scenario.measure() {
+            Measure::Time => times(samples, scenario),
+            Measure::Memory => memory(samples, scenario),
+            Measure::Growth => growth(samples, scenario),
+        };
+        if !table.is_empty() {
+            write!(text, "### {}\n\n{table}\n", scenario.title(effort)).expect("a string takes everything");
         }
     }
     text
 }
 
-fn spreads(samples: &[Sample], scenario: Scenario) -> Vec<(Subject, Option<Spread>)> {
-    let of = |subject: Subject| {
-        let (subject, scenario) = (subject.to_string(), scenario.to_string());
-        let wanted = samples.iter().filter(|s| s.subject == subject && s.scenario == scenario);
-        Spread::of(wanted.filter_map(Sample::figure).collect())
-    };
-    Subject::all().into_iter().map(|subject| (subject, of(subject))).collect()
+fn times(samples: &[Sample], scenario: Scenario) -> Table {
+    let mut table = table(["subject", "ns", "min-max", "governor / it", "it / floor"]);
+    for subject in Subject::all() {
+        let Some(time) = spread(samples, subject, scenario, Sample::figure) else { continue };
+        let range = format!("{}-{}", thousands(time.min), thousands(time.max));
+        let mut row = vec![subject.title(), thousands(time.median), range];
+        row.extend(ratios(samples, subject, scenario));
+        table.push(row);
+    }
+    table
 }
 
-fn write_table(
-    text: &mut String,
-    scenario: Scenario,
-    effort: Effort,
-    spreads: &[(Subject, Option<Spread>)],
-) -> Result<(), std::fmt::Error> {
-    let find =
-        |wanted| spreads.iter().find(|(subject, _)| *subject == wanted).and_then(|(_, spread)| *spread);
-    let (governor, floor) = (find(Subject::Governor), find(Subject::Floor));
-    let (unit, show): (_, fn(u64) -> String) =
-        if scenario.memory() { ("bytes per key", |bytes| bytes.to_string()) } else { ("ns", ns) };
-    writeln!(text, "### {}\n", scenario.title(effort))?;
-    writeln!(text, "| {:36} | {unit:>13} | {:>15} | governor / it | it / floor |", "subject", "min-max")?;
-    writeln!(text, "|:{:-<36}-|-{:-<13}:|-{:-<15}:|--------------:|-----------:|", "", "", "")?;
-    for (subject, spread) in spreads {
-        let Some(figures) = spread else { continue };
-        let range = format!("{}-{}", show(figures.min), show(figures.max));
-        writeln!(
-            text,
-            "| {:36} | {:>13} | {range:>15} | {:>13} | {:>10} |",
-            subject.title(),
-            show(figures.median),
-            ratio(governor, *spread),
-            ratio(*spread, floor)
-        )?;
+fn memory(samples: &[Sample], scenario: Scenario) -> Table {
+    let mut table = table(["subject", "bytes per key", "MB in all", "governor / it", "it / floor"]);
+    for subject in Subject::all() {
+        let of = |figure: fn(&Sample) -> Option<u64>| spread(samples, subject, scenario, figure);
+        let (Some(key), Some(whole)) = (of(|sample| sample.key_bytes), of(|sample| sample.resident_bytes))
+        else {
+            continue;
+        };
+        let mut row = vec![subject.title(), key.median.to_string(), megabytes(whole.median)];
+        row.extend(ratios(samples, subject, scenario));
+        table.push(row);
     }
-    writeln!(text)
+    table
+}
+
+/// The machine may take its time in any repetition; what a subject does by itself, it does in all of
+/// them. So the least of the worst calls is shown beside the middle one.
+fn growth(samples: &[Sample], scenario: Scenario) -> Table {
+    let mut table = table([
+        "subject, times in us",
+        "median, ns",
+        "p99.99",
+        "worst, least",
+        "worst, median",
+        "worst CPU, least",
+        "worst CPU, median",
+        "calls > 1 ms",
+    ]);
+    for subject in Subject::all() {
+        let of = |figure: fn(&Calls) -> u64| {
+            spread(samples, subject, scenario, |sample| sample.calls.as_ref().map(figure))
+        };
+        let Some(worst) = of(|calls| calls.worst_ns) else { continue };
+        let whole = "a sample has all figures of its calls";
+        let cpu = of(|calls| calls.worst_cpu_ns).expect(whole);
+        let above = of(|calls| calls.above_1_ms).expect(whole);
+        table.push(vec![
+            subject.title(),
+            of(|calls| calls.median_ns).expect(whole).median.to_string(),
+            thousands(of(|calls| calls.p99_99_ns).expect(whole).median),
+            thousands(worst.min),
+            thousands(worst.median),
+            thousands(cpu.min),
+            thousands(cpu.median),
+            format!("{}-{}", above.min, above.max),
+        ]);
+    }
+    table
+}
+
+fn table<const COLUMNS: usize>(head: [&str; COLUMNS]) -> Table {
+    Table::new(head.map(str::to_owned).to_vec())
+}
+
+/// governor's figure by that of the subject, and the subject's by the floor's.
+fn ratios(samples: &[Sample], subject: Subject, scenario: Scenario) -> [String; 2] {
+    let of = |subject| spread(samples, subject, scenario, Sample::figure);
+    [ratio(of(Subject::Governor), of(subject)), ratio(of(subject), of(Subject::Floor))]
 }
 
 #[cfg(test)]
@@ -62,12 +102,18 @@ mod tests {
     use super::*;
     use crate::options::Run;
 
+    fn sample(subject: Subject, scenario: Scenario) -> Sample {
+        Sample::of(Run { subject, scenario, effort: Effort::Full })
+    }
+
+    fn row_of(text: &str, subject: &str) -> Vec<String> {
+        let row = text.lines().find(|line| line.contains(subject)).unwrap();
+        row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()
+    }
+
     #[test]
-    fn a_row_shows_the_median_the_ends_and_both_ratios() {
-        let sample = |subject, ps| {
-            let run = Run { subject, scenario: Scenario::Uniform1, effort: Effort::Full };
-            Sample { decision_ps: Some(ps), ..Sample::of(run) }
-        };
+    fn a_time_is_shown_with_its_ends_and_both_ratios() {
+        let sample = |subject, ps| Sample { decision_ps: Some(ps), ..sample(subject, Scenario::Uniform1) };
         let samples = [
             sample(Subject::SlidingCounter, 210_000),
             sample(Subject::SlidingCounter, 190_000),
@@ -76,9 +122,36 @@ mod tests {
             sample(Subject::Floor, 100_000),
         ];
         let text = tables(&samples, Effort::Full);
-        let row = text.lines().find(|line| line.contains("sliding-counter")).unwrap();
-        let cells: Vec<_> = row.split('|').map(str::trim).collect();
-        assert_eq!(cells[1..6], ["slidegate sliding-counter", "200", "190-210", "3.00", "2.00"]);
+        let row = row_of(&text, "sliding-counter");
+        assert_eq!(row, ["slidegate sliding-counter", "200", "190-210", "3.00", "2.00"]);
         assert_eq!(text.matches("###").count(), 1, "scenarios without samples are left out");
+    }
+
+    #[test]
+    fn memory_is_shown_per_key_and_in_all() {
+        let samples = [Sample {
+            key_bytes: Some(199),
+            resident_bytes: Some(1_990_400_000),
+            ..sample(Subject::SlidingBuckets, Scenario::MemoryLarge)
+        }];
+        let row = row_of(&tables(&samples, Effort::Full), "sliding-buckets");
+        assert_eq!(row, ["slidegate sliding-buckets", "199", "1990", "-", "-"]);
+    }
+
+    #[test]
+    fn growth_shows_the_least_of_the_worst_calls_beside_the_middle_one() {
+        let calls = |worst_ns, above_1_ms| Sample {
+            calls: Some(Calls {
+                median_ns: 400,
+                p99_99_ns: 9_000,
+                worst_ns,
+                worst_cpu_ns: 70_000,
+                above_1_ms,
+            }),
+            ..sample(Subject::Governor, Scenario::Growth)
+        };
+        let samples = [calls(80_000, 0), calls(9_000_000, 4), calls(250_000, 0)];
+        let row = row_of(&tables(&samples, Effort::Full), "governor");
+        assert_eq!(row[1..], ["400", "9.0", "80.0", "250", "70.0", "70.0", "0-4"]);
     }
 }

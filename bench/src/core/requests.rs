@@ -9,6 +9,8 @@ use crate::zipf::Zipf;
 
 /// Bytes of a record: the key, padding, and one character that says how long the key is.
 const RECORD_BYTES: usize = 16;
+/// Requests that are handed over together to a subject that takes many at once.
+const BATCH: usize = 16;
 /// A hot key's buffer is read over and over; so many records stay in the first-level cache.
 const HOT_RECORDS: u64 = 1_000;
 /// Prime, and no factor of any number of keys here: multiples of it visit every key once.
@@ -58,14 +60,35 @@ impl Requests {
     pub(crate) fn for_each(&self, mut ask: impl FnMut(&str)) {
         for _ in 0..self.passes {
             for start in (0..self.records.len()).step_by(RECORD_BYTES) {
-                let record = &self.records[start..start + RECORD_BYTES];
-                let key_bytes = match record.as_bytes()[RECORD_BYTES - 1] {
-                    digit @ b'0'..=b'9' => digit - b'0',
-                    letter => letter - b'a' + 10,
-                };
-                ask(&record[..usize::from(key_bytes)]);
+                ask(self.key(start));
             }
         }
+    }
+
+    /// Calls `ask` with every key in the same order, [`BATCH`] at a time.
+    #[inline]
+    pub(crate) fn for_each_batch(&self, mut ask: impl FnMut(&[&str])) {
+        let mut keys = [""; BATCH];
+        for _ in 0..self.passes {
+            for start in (0..self.records.len()).step_by(BATCH * RECORD_BYTES) {
+                let end = self.records.len().min(start + BATCH * RECORD_BYTES);
+                for (key, start) in keys.iter_mut().zip((start..end).step_by(RECORD_BYTES)) {
+                    *key = self.key(start);
+                }
+                ask(&keys[..(end - start) / RECORD_BYTES]);
+            }
+        }
+    }
+
+    /// The key of the record that begins there.
+    #[inline]
+    fn key(&self, start: usize) -> &str {
+        let record = &self.records[start..start + RECORD_BYTES];
+        let key_bytes = match record.as_bytes()[RECORD_BYTES - 1] {
+            digit @ b'0'..=b'9' => digit - b'0',
+            letter => letter - b'a' + 10,
+        };
+        &record[..usize::from(key_bytes)]
     }
 }
 
@@ -117,6 +140,19 @@ mod tests {
             assert_eq!(count, requests.len());
             assert!(most < scenario.keys(Effort::Quick));
             assert_eq!(least == most, scenario.traffic() == Traffic::Hot);
+        }
+    }
+    #[test]
+    fn batches_are_the_same_keys_in_the_same_order() {
+        // A thousand records are no whole number of batches.
+        for scenario in [Scenario::Hot1, Scenario::Uniform1] {
+            let requests = Requests::new(scenario, Effort::Quick, 0);
+            let (mut one_by_one, mut together) = (0, 0);
+            let mix =
+                |sum: u64, key: &str| sum.wrapping_mul(31).wrapping_add(key[5..].parse::<u64>().unwrap());
+            requests.for_each(|key| one_by_one = mix(one_by_one, key));
+            requests.for_each_batch(|keys| together = keys.iter().fold(together, |sum, key| mix(sum, key)));
+            assert_eq!(one_by_one, together);
         }
     }
 }

@@ -2,9 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::growth::Calls;
 use crate::options::Run;
+use crate::scenario::Scenario;
+use crate::statistics::Spread;
+use crate::subject::Subject;
 
-/// One line of a child, one entry of the JSON file.
+/// One line of a child, one entry of the JSON file. Of the last four, those that the scenario is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sample {
     pub(crate) subject: String,
@@ -13,10 +17,17 @@ pub(crate) struct Sample {
     pub(crate) keys: u64,
     /// Decisions of each thread.
     pub(crate) decisions: u64,
-    /// Picoseconds of one thread for one decision; absent where memory was measured.
+    /// Picoseconds of one thread for one decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) decision_ps: Option<u64>,
-    /// Resident bytes of the subject divided by its keys; absent where time was measured.
+    /// Resident bytes of the subject, and those divided by its keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) resident_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key_bytes: Option<u64>,
+    /// Single calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) calls: Option<Calls>,
 }
 
 impl Sample {
@@ -28,20 +39,31 @@ impl Sample {
             keys: run.scenario.keys(run.effort),
             decisions: run.scenario.decisions(run.effort),
             decision_ps: None,
+            resident_bytes: None,
             key_bytes: None,
+            calls: None,
         }
     }
 
-    /// The figure that the scenario is about.
+    /// Whether both are of the same subject in the same scenario.
+    pub(crate) fn same_kind(&self, other: &Self) -> bool {
+        (&self.subject, &self.scenario) == (&other.subject, &other.scenario)
+    }
+
+    /// What a decision takes, or a key.
     pub(crate) fn figure(&self) -> Option<u64> {
         self.decision_ps.or(self.key_bytes)
     }
 }
 
-/// The JSON file.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Samples {
-    /// Whether fewer keys and decisions were measured than figures for readers deserve.
-    pub(crate) quick: bool,
-    pub(crate) samples: Vec<Sample>,
+/// The spread of a figure over all samples of a subject in a scenario.
+pub(crate) fn spread(
+    samples: &[Sample],
+    subject: Subject,
+    scenario: Scenario,
+    figure: impl Fn(&Sample) -> Option<u64>,
+) -> Option<Spread> {
+    let (subject, scenario) = (subject.to_string(), scenario.to_string());
+    let wanted = samples.iter().filter(|sample| sample.subject == subject && sample.scenario == scenario);
+    Spread::of(wanted.filter_map(figure).collect())
 }

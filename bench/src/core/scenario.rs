@@ -1,4 +1,4 @@
-//! The scenarios: which keys are asked for, by how many threads.
+//! The scenarios: which keys are asked for, by how many threads, and what is measured.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,6 +16,17 @@ pub(crate) enum Traffic {
     Zipf,
 }
 
+/// What is found out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Measure {
+    /// Time of one decision among many.
+    Time,
+    /// Memory of all keys.
+    Memory,
+    /// Time of every single call that brings a new key.
+    Growth,
+}
+
 /// How much a run does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
@@ -26,15 +37,33 @@ pub(crate) enum Effort {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Scenario {
+    /// One key, 1 thread
     Hot1,
+    /// One key, 2 threads
     Hot2,
+    /// 1 M keys, all as likely, 1 thread
     Uniform1,
+    /// 1 M keys, all as likely, 2 threads
     Uniform2,
+    /// 1 M keys, some popular, 1 thread
     Zipf1,
+    /// 1 M keys, some popular, 2 threads
     Zipf2,
+    /// 10 M keys, all as likely, 1 thread
     Large1,
+    /// Memory of 500 k keys
+    #[value(name = "memory-500k")]
+    MemorySmall,
+    /// Memory of 1 M keys
+    #[value(name = "memory-1m")]
     Memory,
-    LargeMemory,
+    /// Memory of 10 M keys
+    #[value(name = "memory-10m")]
+    MemoryLarge,
+    /// Memory of 1 M keys, each holding as much as it can
+    Saturated,
+    /// Single calls while 10 M keys arrive
+    Growth,
 }
 
 impl Scenario {
@@ -44,13 +73,23 @@ impl Scenario {
 
     /// The heading of its table.
     pub(crate) fn title(self, effort: Effort) -> String {
-        let keys = self.keys(effort) / 1_000;
+        let keys = amount(self.keys(effort));
         let threads = if self.threads() == 1 { "1 thread" } else { "2 threads" };
-        match self.traffic() {
-            _ if self.memory() => format!("memory, {keys},000 keys"),
-            Traffic::Hot => format!("one hot key, {threads}"),
-            Traffic::Uniform => format!("{keys},000 keys uniform, {threads}"),
-            Traffic::Zipf => format!("{keys},000 keys zipf 1.0, {threads}"),
+        match (self, self.measure(), self.traffic()) {
+            (Self::Saturated, ..) => format!("memory, {keys} keys that hold as much as they can"),
+            (_, Measure::Memory, _) => format!("memory, {keys} keys"),
+            (_, Measure::Growth, _) => format!("single calls while growing to {keys} keys"),
+            (_, Measure::Time, Traffic::Hot) => format!("one hot key, {threads}"),
+            (_, Measure::Time, Traffic::Uniform) => format!("{keys} keys uniform, {threads}"),
+            (_, Measure::Time, Traffic::Zipf) => format!("{keys} keys zipf 1.0, {threads}"),
+        }
+    }
+
+    pub(crate) fn measure(self) -> Measure {
+        match self {
+            Self::MemorySmall | Self::Memory | Self::MemoryLarge | Self::Saturated => Measure::Memory,
+            Self::Growth => Measure::Growth,
+            _ => Measure::Time,
         }
     }
 
@@ -69,11 +108,12 @@ impl Scenario {
         }
     }
 
-    /// Keys that are there before the clock starts.
+    /// Keys that are there before the clock starts, or in the end where growth is measured.
     pub(crate) fn keys(self, effort: Effort) -> u64 {
         let full = match self {
             Self::Hot1 | Self::Hot2 => 1_000,
-            Self::Large1 | Self::LargeMemory => 10_000_000,
+            Self::MemorySmall => 500_000,
+            Self::Large1 | Self::MemoryLarge | Self::Growth => 10_000_000,
             _ => 1_000_000,
         };
         if effort == Effort::Quick && full > 1_000 { full / 5 } else { full }
@@ -82,25 +122,22 @@ impl Scenario {
     /// Decisions that each thread takes under the clock.
     pub(crate) fn decisions(self, effort: Effort) -> u64 {
         let full = match self {
-            Self::Memory | Self::LargeMemory => 0,
+            _ if self.measure() == Measure::Memory => 0,
+            Self::Growth => return self.keys(effort),
             Self::Hot1 | Self::Hot2 | Self::Large1 => 10_000_000,
             _ => 5_000_000,
         };
         if effort == Effort::Quick { full / 5 } else { full }
     }
 
-    /// Whether it is measured in bytes instead of time.
-    pub(crate) fn memory(self) -> bool {
-        matches!(self, Self::Memory | Self::LargeMemory)
-    }
-
+    /// Whether it needs minutes and gigabytes.
     pub(crate) fn large(self) -> bool {
-        matches!(self, Self::Large1 | Self::LargeMemory)
+        matches!(self, Self::Large1 | Self::MemoryLarge | Self::Saturated | Self::Growth)
     }
 
     /// After this long a child is given up: several times what the slowest subject needs.
     pub(crate) fn patience(self) -> Duration {
-        Duration::from_secs(if self.large() { 600 } else { 120 })
+        Duration::from_secs(if self.large() { 1_200 } else { 120 })
     }
 }
 
@@ -108,5 +145,23 @@ impl Scenario {
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.to_possible_value().expect("no scenario is hidden").get_name())
+    }
+}
+
+/// A round number in short.
+fn amount(count: u64) -> String {
+    if count >= 1_000_000 { format!("{} M", count / 1_000_000) } else { format!("{} k", count / 1_000) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_say_how_many_keys_there_are() {
+        let title = |scenario: Scenario| scenario.title(Effort::Full);
+        assert_eq!(title(Scenario::MemorySmall), "memory, 500 k keys");
+        assert_eq!(title(Scenario::Large1), "10 M keys uniform, 1 thread");
+        assert_eq!(Scenario::Zipf2.title(Effort::Quick), "200 k keys zipf 1.0, 2 threads");
     }
 }

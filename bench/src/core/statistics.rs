@@ -30,13 +30,23 @@ pub(crate) fn ratio(part: Option<Spread>, whole: Option<Spread>) -> String {
     }
 }
 
-/// Picoseconds as nanoseconds, with a decimal where it matters.
-pub(crate) fn ns(ps: u64) -> String {
-    if ps >= 100_000 {
-        return ((ps + 500) / 1_000).to_string();
+/// Picoseconds as nanoseconds, nanoseconds as microseconds: with a decimal where it matters.
+pub(crate) fn thousands(figure: u64) -> String {
+    if figure >= 100_000 {
+        return ((figure + 500) / 1_000).to_string();
     }
-    let tenths = (ps + 50) / 100;
+    let tenths = (figure + 50) / 100;
     format!("{}.{}", tenths / 10, tenths % 10)
+}
+
+/// Nanoseconds in the unit that suits them.
+pub(crate) fn short_time(ns: u64) -> String {
+    if ns < 1_000_000 { format!("{} us", thousands(ns)) } else { format!("{} ms", thousands(ns / 1_000)) }
+}
+
+/// Bytes as millions of them.
+pub(crate) fn megabytes(bytes: u64) -> String {
+    ((bytes + 500_000) / 1_000_000).to_string()
 }
 
 #[cfg(test)]
@@ -53,7 +63,10 @@ mod tests {
 
     #[test]
     fn figures_are_rounded_where_they_are_shown() {
-        assert_eq!((ns(4_949), ns(99_951), ns(657_500)), ("4.9".into(), "100.0".into(), "658".into()));
+        let figures = [4_949, 99_951, 657_500].map(thousands);
+        assert_eq!(figures, ["4.9", "100.0", "658"]);
+        assert_eq!((short_time(80_040), short_time(3_097_000)), ("80.0 us".into(), "3.1 ms".into()));
+        assert_eq!(megabytes(419_500_000), "420");
         let of = |figure| Spread::of(vec![figure]);
         assert_eq!(ratio(of(658), of(219)), "3.00");
         assert_eq!((ratio(None, of(1)), ratio(of(1), of(0))), ("-".into(), "-".into()));

@@ -1,5 +1,6 @@
 //! The subjects: what is measured, and how each of them is asked.
 
+mod empty_loop;
 mod floor;
 mod governor;
 mod ours;
@@ -11,6 +12,9 @@ use std::fmt;
 
 use clap::ValueEnum;
 
+use crate::scenario::Scenario;
+
+pub(crate) use empty_loop::EmptyLoop;
 pub(crate) use floor::Floor;
 pub(crate) use governor::Governor;
 pub(crate) use ours::{Ours, algorithm};
@@ -20,8 +24,16 @@ pub(crate) use trypema::Trypema;
 
 /// What one thread asks.
 pub(crate) trait Worker {
+    /// Whether its requests are handed over in batches, to [`Worker::decide_many`].
+    const BATCHES: bool = false;
+
     /// Charges one unit to `key`; whether it was allowed.
     fn decide(&mut self, key: &str) -> bool;
+
+    /// Charges one unit to each of `keys`; how many were allowed.
+    fn decide_many(&mut self, keys: &[&str]) -> u64 {
+        keys.iter().map(|key| u64::from(self.decide(key))).sum()
+    }
 }
 
 /// A limiter that many threads share.
@@ -42,6 +54,7 @@ pub(crate) enum Subject {
     PingoraLimits,
     Trypema,
     Floor,
+    EmptyLoop,
 }
 
 impl Subject {
@@ -57,12 +70,24 @@ impl Subject {
             Self::PingoraLimits => "pingora-limits 0.9, 4 x 1024 sketch".to_owned(),
             Self::Trypema => "trypema 2.2, local absolute".to_owned(),
             Self::Floor => "floor: hashbrown get and add".to_owned(),
+            Self::EmptyLoop => "the empty loop".to_owned(),
             ours => format!("slidegate {ours}"),
         }
     }
 
+    /// Whether a scenario can ask it, and has something to say about it.
+    pub(crate) fn takes_part(self, scenario: Scenario) -> bool {
+        match scenario {
+            Scenario::Saturated => self == Self::CompactLog,
+            Scenario::Growth => {
+                matches!(self, Self::SlidingCounter | Self::Governor | Self::Floor | Self::EmptyLoop)
+            }
+            _ => self != Self::EmptyLoop && scenario.threads() <= self.threads_max(),
+        }
+    }
+
     /// Most threads that can ask it at once without a lock around it.
-    pub(crate) fn threads_max(self) -> usize {
+    fn threads_max(self) -> usize {
         match self {
             Self::Throttlecrab | Self::Floor => 1,
             _ => usize::MAX,

@@ -2,13 +2,14 @@
 
 use anyhow::{Context, Result};
 use slidegate::rule::{Buckets, Edge, Entries};
+use slidegate::time::{Clock, ManualClock, SystemClock};
 use slidegate::{Algorithm, Charge, Key, Limiter, Rule};
 
 use super::{Shared, Subject, Worker};
 use crate::scenario::Traffic;
 
-pub(crate) struct Ours {
-    limiter: Limiter,
+pub(crate) struct Ours<C = SystemClock> {
+    limiter: Limiter<C>,
     rule: Rule,
 }
 
@@ -40,19 +41,36 @@ fn rate(algorithm: Algorithm, traffic: Traffic) -> &'static str {
 
 impl Ours {
     pub(crate) fn new(algorithm: Algorithm, traffic: Traffic) -> Result<Self> {
-        let rate = rate(algorithm, traffic).parse()?;
-        let rule = Rule::builder("bench").limit(rate).algorithm(algorithm).build().context("the rule")?;
-        Ok(Self { limiter: Limiter::in_memory(), rule })
+        Ours::on_clock(SystemClock::new(), algorithm, rate(algorithm, traffic))
     }
 }
 
-impl Shared for Ours {
+impl Ours<ManualClock> {
+    /// For what would take too long in real time.
+    pub(crate) fn on_manual_clock(algorithm: Algorithm, rate: &str) -> Result<Self> {
+        let now_us = SystemClock::new().now_us();
+        Self::on_clock(ManualClock::at_us(now_us), algorithm, rate)
+    }
+
+    pub(crate) fn clock(&self) -> &ManualClock {
+        self.limiter.clock()
+    }
+}
+
+impl<C: Clock> Ours<C> {
+    fn on_clock(clock: C, algorithm: Algorithm, rate: &str) -> Result<Self> {
+        let rule = Rule::builder("bench").limit(rate.parse()?).algorithm(algorithm).build();
+        Ok(Self { limiter: Limiter::with_clock(clock), rule: rule.context("the rule")? })
+    }
+}
+
+impl<C: Clock> Shared for Ours<C> {
     fn worker(&self) -> impl Worker {
         self
     }
 }
 
-impl Worker for &Ours {
+impl<C: Clock> Worker for &Ours<C> {
     #[inline]
     fn decide(&mut self, key: &str) -> bool {
         let key = Key::new(key).expect("keys of the bench are well formed");

@@ -1,0 +1,139 @@
+//! The JSON file of all samples, written as they come in: what was measured before a long run was
+//! interrupted is not lost.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+use crate::machine::Machine;
+use crate::sample::Sample;
+
+/// What is in the file.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Measured {
+    /// Whether fewer keys and decisions were measured than figures for readers deserve.
+    pub(crate) quick: bool,
+    pub(crate) machine: Machine,
+    pub(crate) samples: Vec<Sample>,
+}
+
+impl Measured {
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        serde_json::from_str(&text).with_context(|| format!("{} holds no samples", path.display()))
+    }
+
+    /// JSON with one sample per line, so that a difference shows which ones changed.
+    fn to_json(&self) -> Result<String> {
+        let samples = self.samples.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        Ok(format!(
+            "{{\n\"quick\": {},\n\"machine\": {},\n\"samples\": [\n{}\n]\n}}\n",
+            self.quick,
+            serde_json::to_string(&self.machine)?,
+            samples.join(",\n")
+        ))
+    }
+
+    /// Replaces the file as a whole, so that no one finds half of it.
+    pub(crate) fn write(&self, path: &Path) -> Result<()> {
+        let folder = path.parent().context("a file in a folder")?;
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let draft = path.with_extension("json.new");
+        fs::write(&draft, self.to_json()?)
+            .and_then(|()| fs::rename(&draft, path))
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+/// The file of a run that goes on.
+pub(crate) struct Results {
+    path: PathBuf,
+    all: Measured,
+    /// How many of `all.samples`, from the front, are from earlier runs.
+    earlier: usize,
+}
+
+impl Results {
+    /// Begins empty or, to `keep` what another run has measured, with what is in the file.
+    pub(crate) fn begin(path: PathBuf, quick: bool, machine: Machine, keep: bool) -> Result<Self> {
+        let empty = Measured { quick, machine, samples: Vec::new() };
+        let found = fs::metadata(&path).map_err(|error| error.kind());
+        if !keep || found.is_err_and(|kind| kind == ErrorKind::NotFound) {
+            return Ok(Self { path, all: empty, earlier: 0 });
+        }
+        let all = Measured::read(&path)?;
+        let effort = |quick: bool| if quick { "with --quick" } else { "without --quick" };
+        ensure!(
+            all.quick == empty.quick,
+            "{} was measured {} and cannot be continued {}; leave out --keep to begin anew",
+            path.display(),
+            effort(all.quick),
+            effort(empty.quick)
+        );
+        ensure!(
+            all.machine == empty.machine,
+            "{} was measured on another machine, {}; leave out --keep to begin anew",
+            path.display(),
+            all.machine
+        );
+        let earlier = all.samples.len();
+        Ok(Self { path, all, earlier })
+    }
+
+    /// Adds a sample. The first of its kind takes the place of those from earlier runs.
+    pub(crate) fn add(&mut self, sample: Sample) -> Result<()> {
+        let fresh = self.all.samples.split_off(self.earlier);
+        self.all.samples.retain(|earlier| !earlier.same_kind(&sample));
+        self.earlier = self.all.samples.len();
+        self.all.samples.extend(fresh);
+        self.all.samples.push(sample);
+        self.all.write(&self.path)
+    }
+
+    pub(crate) fn samples(&self) -> &[Sample] {
+        &self.all.samples
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Run;
+    use crate::scenario::{Effort, Scenario};
+    use crate::subject::Subject;
+
+    fn sample(subject: Subject, scenario: Scenario, ps: u64) -> Sample {
+        let run = Run { subject, scenario, effort: Effort::Full };
+        Sample { decision_ps: Some(ps), ..Sample::of(run) }
+    }
+
+    fn begin(path: &Path, quick: bool, cores: usize, keep: bool) -> Result<Results> {
+        Results::begin(path.into(), quick, Machine { cpu: "a processor".into(), cores }, keep)
+    }
+
+    #[test]
+    fn a_run_keeps_what_it_does_not_measure_itself() {
+        let folder = std::env::temp_dir().join(format!("slidegate-results-{}", std::process::id()));
+        let path = folder.join("core.json");
+        let mut first = begin(&path, false, 2, true).unwrap();
+        first.add(sample(Subject::Gcra, Scenario::Hot1, 1)).unwrap();
+        first.add(sample(Subject::Gcra, Scenario::Hot1, 2)).unwrap();
+        first.add(sample(Subject::Floor, Scenario::Hot1, 3)).unwrap();
+
+        let mut second = begin(&path, false, 2, true).unwrap();
+        second.add(sample(Subject::Gcra, Scenario::Zipf1, 4)).unwrap();
+        second.add(sample(Subject::Gcra, Scenario::Hot1, 5)).unwrap();
+        second.add(sample(Subject::Gcra, Scenario::Hot1, 6)).unwrap();
+        let read = Measured::read(&path).unwrap().samples;
+        let figures: Vec<_> = read.iter().map(|sample| sample.decision_ps.unwrap()).collect();
+        assert_eq!(figures, [3, 4, 5, 6]);
+
+        assert!(begin(&path, true, 2, true).is_err(), "quick figures do not mix with others");
+        assert!(begin(&path, false, 4, true).is_err(), "nor do those of two machines");
+        assert_eq!(begin(&path, true, 4, false).unwrap().samples(), []);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,15 @@
+//! No limiter at all: what the loop of the benchmark itself takes.
+
+use std::hint::black_box;
+
+use super::Worker;
+
+pub(crate) struct EmptyLoop;
+
+impl Worker for EmptyLoop {
+    #[inline]
+    fn decide(&mut self, key: &str) -> bool {
+        black_box(key);
+        true
+    }
+}
