@@ -34,7 +34,7 @@
 //! * [`algorithm`]: the six algorithms as pure functions, in integers.
 //! * [`store`]: where states live. [`limiter`]: a store and its clock.
 //! * [`testing`]: what all of it is judged with, for your tests too.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod algorithm;
 pub mod charge;

@@ -7,9 +7,12 @@
 //! * [`ManualClock`]: moves only when told to; for tests, replays and simulations.
 //! * [`JumpingClock`]: another clock, set back or ahead; for testing what that does.
 
+mod interpolated;
 mod jumping;
+mod line;
 mod manual;
 mod system;
+mod ticks;
 
 use std::time::Duration;
 
