@@ -41,10 +41,17 @@ impl<C: Clock> Clock for JumpingClock<C> {
     fn now_us(&self) -> u64 {
         self.inner.now_us().saturating_add_signed(self.offset_us.load(Ordering::SeqCst)).min(TIME_MAX_US)
     }
+
+    /// By the clock behind this one, for what is left now. A jump wakes nobody.
+    fn park_until_us(&self, until_us: u64) {
+        let left_us = until_us.saturating_sub(self.now_us());
+        self.inner.park_until_us(self.inner.now_us().saturating_add(left_us));
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
     use std::time::Duration;
 
     use super::super::ManualClock;
@@ -60,5 +67,23 @@ mod tests {
         assert_eq!(clock.now_us(), 1_610);
         clock.jump_us(i64::MIN / 2);
         assert_eq!(clock.now_us(), 0, "before 1970 there is nothing");
+    }
+
+    #[test]
+    fn threads_park_by_the_clock_behind() {
+        let clock = JumpingClock::new(ManualClock::at_us(1_000));
+        clock.jump_us(-400);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while clock.now_us() < 700 {
+                    clock.park_until_us(700);
+                }
+            });
+            while clock.inner().sleepers() == 0 {
+                thread::yield_now();
+            }
+            assert_eq!(clock.inner().next_end_us(), Some(1_100));
+            clock.inner().set_us(1_100);
+        });
     }
 }
