@@ -1,4 +1,7 @@
-//! The limiter: a store and the clock that it goes by.
+//! The limiter: a store, the clock that it goes by, and those who wait.
+
+mod acquire;
+mod waiters;
 
 use crate::charge::{Admission, Charge, ChargeError};
 use crate::decision::Decision;
@@ -7,6 +10,10 @@ use crate::receipt::{Applied, Receipt, ReceiptError};
 use crate::rule::Rule;
 use crate::store::{LimitUsage, MemoryStore, Outcome};
 use crate::time::{Clock, SystemClock};
+use waiters::Waiters;
+
+pub use acquire::AcquireError;
+pub use waiters::WAITERS_MAX;
 
 /// Decides, counts and remembers, in this process, for all its threads.
 ///
@@ -51,6 +58,7 @@ use crate::time::{Clock, SystemClock};
 pub struct Limiter<C = SystemClock> {
     store: MemoryStore,
     clock: C,
+    waiters: Waiters,
 }
 
 impl Limiter {
@@ -65,7 +73,7 @@ impl<C: Clock> Limiter<C> {
     /// A limiter whose states live in this process, on that clock.
     #[must_use]
     pub fn with_clock(clock: C) -> Self {
-        Self { store: MemoryStore::new(), clock }
+        Self { store: MemoryStore::new(), clock, waiters: Waiters::default() }
     }
 
     /// The clock it goes by.
@@ -86,22 +94,30 @@ impl<C: Clock> Limiter<C> {
 
     /// Takes back a whole admission: [`MemoryStore::refund`].
     pub fn refund(&self, receipt: &Receipt<'_>) -> Result<Applied, ReceiptError> {
-        self.store.refund(self.clock.now_us(), receipt)
+        let applied = self.store.refund(self.clock.now_us(), receipt);
+        self.wake_waiters(receipt);
+        applied
     }
 
     /// Replaces the cost of an admission by what was really spent: [`MemoryStore::settle`].
     pub fn settle(&self, receipt: &Receipt<'_>, actual: u64) -> Result<Applied, ReceiptError> {
-        self.store.settle(self.clock.now_us(), receipt, actual)
+        let applied = self.store.settle(self.clock.now_us(), receipt, actual);
+        self.wake_waiters(receipt);
+        applied
     }
 
     /// Gives back `units` from the oldest live charges first, at most what is used.
     pub fn credit(&self, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, ChargeError> {
-        self.store.credit(self.clock.now_us(), rule, key, units)
+        let applied = self.store.credit(self.clock.now_us(), rule, key, units);
+        self.waiters.wake([(rule.name(), key.as_str())].into_iter());
+        applied
     }
 
     /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.
     pub fn reset(&self, rule: &Rule, key: Key<'_>) -> Applied {
-        self.store.reset(self.clock.now_us(), rule, key)
+        let applied = self.store.reset(self.clock.now_us(), rule, key);
+        self.waiters.wake([(rule.name(), key.as_str())].into_iter());
+        applied
     }
 
     /// What is used of every limit of a rule, without changing anything.
@@ -113,10 +129,15 @@ impl<C: Clock> Limiter<C> {
     /// Takes over a live change of a rule. What is used is kept, or begins the states of a new window.
     pub fn change(&self, rule: &Rule) {
         self.store.change(self.clock.now_us(), rule);
+        self.waiters.wake_rule(rule);
     }
 
     /// Drops every state of which nothing is used; says how many.
     pub fn sweep(&self) -> usize {
         self.store.sweep(self.clock.now_us())
+    }
+
+    fn wake_waiters(&self, receipt: &Receipt<'_>) {
+        self.waiters.wake(receipt.charges().iter().map(|charge| (charge.rule(), charge.key())));
     }
 }

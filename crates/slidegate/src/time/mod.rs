@@ -24,6 +24,7 @@ pub use jumping::JumpingClock;
 pub use manual::ManualClock;
 pub use system::SystemClock;
 pub use timer::Timer;
+pub(crate) use unpark::waker_of_this_thread;
 
 /// The end of the year 9999: no clock shows more, so that sums of instants and windows cannot overflow.
 pub const TIME_MAX_US: u64 = 253_402_300_799_999_999;
@@ -51,6 +52,6 @@ pub trait Clock: Send + Sync {
 }
 
 /// Whole microseconds of a duration, rounded down; half a million years do not fit and saturate.
-fn whole_us(duration: Duration) -> u64 {
+pub(crate) fn whole_us(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

@@ -16,7 +16,12 @@ impl Wake for Unpark {
     }
 }
 
+thread_local! {
+    /// Made once: most who might have to wait do not.
+    static WAKER: Waker = Arc::new(Unpark(thread::current())).into();
+}
+
 /// Unparks the thread that calls this.
 pub(crate) fn waker_of_this_thread() -> Waker {
-    Arc::new(Unpark(thread::current())).into()
+    WAKER.with(Waker::clone)
 }
