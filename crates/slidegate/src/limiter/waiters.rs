@@ -264,8 +264,9 @@ mod tests {
 
         drop(first);
         assert_eq!(woken(), [1, 1, 0], "first in both queues now");
+        assert!(both.is_first(&wakers[1]));
         drop(last);
-        assert_eq!(woken(), [1, 1, 0], "nobody comes after the last");
+        assert_eq!(woken(), [1, 1, 0], "who was first is first still");
         drop(both);
         assert_eq!(woken(), [1, 1, 0]);
         assert!(!waiters.any() && waiters.lock().by_rule.is_empty(), "no empty queue stays behind");

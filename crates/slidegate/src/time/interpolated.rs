@@ -30,7 +30,7 @@ const SPAN_PARTS: u64 = 1_000 * PARTS_PER_US;
 /// Samples less far apart do not tell a rate. Less than the span, which is counted in ticks.
 const MEASURABLE_PARTS: u64 = SPAN_PARTS / 8 * 7;
 
-/// A line is too flat by this share. Corrections of the monotonic clock's rate stay below 1/2000.
+/// A line is too flat by this share. The monotonic clock's rate may be corrected meanwhile, by 1/2000.
 const FLATTER_SHARE: u64 = 1_024;
 
 /// A sample that took longer than this share of the span, 1/4 us, is too vague to draw a line from.
@@ -40,7 +40,7 @@ const VAGUE_SHARE: u64 = 4_096;
 const SURPRISE_SHARE: u64 = 256;
 
 /// A line begins so much before the monotonic clock, 1/16 us, because the processor may read the ticks a
-/// few instructions early.
+/// few instructions early, and because a slow counter shows the last whole tick.
 const REORDERING_PARTS: u64 = PARTS_PER_US / 16;
 
 /// Slowest and fastest counter that is believed: 16 MHz, 16 GHz.

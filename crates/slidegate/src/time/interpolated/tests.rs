@@ -133,6 +133,18 @@ fn never_ahead_and_hardly_behind() {
     }
 }
 
+/// Corrections of the monotonic clock make its microseconds longer or shorter in ticks, by 1/2000 at most.
+/// From one extreme to the other, a line falls behind by twice as much as it would.
+#[test]
+fn never_ahead_while_the_reference_is_corrected() {
+    let world = World::new(2_000);
+    let mut watch = Watch::new(&world);
+    for rate in [2_000, 2_001, 1_999, 2_000, 1_999, 2_001].repeat(10) {
+        world.ticks_per_us.set(rate);
+        watch.read_for(MILLISECOND_NS * 27 / 10, Allowed { behind_us: 3, ..CLOSE });
+    }
+}
+
 #[test]
 fn until_the_rate_is_known_readings_are_the_reference_s() {
     let world = World::new(2_400);
@@ -213,16 +225,20 @@ fn a_counter_that_stops_for_a_while_is_never_ahead() {
 /// A thread that does not run between its two readings draws no line from them.
 #[test]
 fn a_pause_within_a_sample_delays_nobody() {
-    let world = World::new(2_400);
-    let mut watch = Watch::new(&world);
-    for pause_ns in [0, 200, 400, 5_000, 50_000, 10 * MILLISECOND_NS].repeat(20) {
-        world.pause_ns.set(pause_ns);
-        let paused = Allowed { behind_us: 2 + pause_ns / 1_000, ..CLOSE };
-        while world.pause_ns.get() > 0 {
-            world.pass(100);
-            watch.read(paused);
+    const PAUSES_NS: [u64; 7] = [0, 200, 400, 3_000, 5_000, 50_000, 10 * MILLISECOND_NS];
+    // Shorter and longer than it takes to draw a line from clean samples.
+    for between_ns in [MILLISECOND_NS / 2, MILLISECOND_NS * 33 / 10] {
+        let world = World::new(2_400);
+        let mut watch = Watch::new(&world);
+        for pause_ns in PAUSES_NS.repeat(20) {
+            world.pause_ns.set(pause_ns);
+            let paused = Allowed { behind_us: 2 + pause_ns / 1_000, ..CLOSE };
+            while world.pause_ns.get() > 0 {
+                world.pass(100);
+                watch.read(paused);
+            }
+            watch.read_for(between_ns, CLOSE);
         }
-        watch.read_for(MILLISECOND_NS / 2, CLOSE);
     }
 }
 
