@@ -14,8 +14,10 @@ use super::{Clock, TIME_MAX_US, whole_us};
 /// corrections made in between; shared stores therefore use the store's own clock.
 ///
 /// Where the processor has a counter of constant rate, most readings are taken from that and are about a
-/// microsecond late at most; they cost a few nanoseconds, and the work around them goes on meanwhile. A
-/// clone may differ from the original by as much.
+/// microsecond late at most; they cost a few nanoseconds, and the work around them goes on meanwhile. The
+/// price: no thread sees time run backwards, but one that has just heard another's reading may read a
+/// microsecond less, because nothing makes its look at the counter wait for the news. Stores stand still
+/// then. A clone may differ from the original by as much.
 ///
 /// ```
 /// use slidegate::time::{Clock, SystemClock};
