@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, ensure};
+use slidegate::Algorithm;
 
 use crate::growth::grow;
 use crate::options::Run;
@@ -12,7 +13,7 @@ use crate::sample::Sample;
 use crate::saturated;
 use crate::scenario::{Measure, Scenario};
 use crate::subject::{
-    EmptyLoop, Floor, Governor, Ours, Pingora, Shared, Subject, Throttlecrab, Trypema, Worker, algorithm,
+    Batched, EmptyLoop, Floor, Governor, Ours, Pingora, Shared, Subject, Throttlecrab, Trypema, Worker, algorithm,
 };
 use crate::threads::{Cores, together};
 
@@ -28,6 +29,10 @@ pub(crate) fn run(run: Run) -> Result<Sample> {
         Subject::Trypema => bench.shared(&Trypema::new()?),
         Subject::Floor => bench.alone(Floor::default()),
         Subject::EmptyLoop => bench.alone(EmptyLoop),
+        Subject::SlidingCounterBatch => {
+            let ours = Ours::new(Algorithm::SlidingCounter, run.scenario.traffic())?;
+            bench.shared(&Batched(ours))
+        }
         ours => {
             let algorithm = algorithm(ours).expect("all others are listed above");
             bench.shared(&Ours::new(algorithm, run.scenario.traffic())?)

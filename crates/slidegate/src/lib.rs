@@ -32,9 +32,9 @@
 //! * [`rule`], [`rate`], [`key`], [`charge`], [`decision`], [`receipt`], [`time`]: the nouns. What cannot be
 //!   valid cannot be built; every error names the field and the remedy.
 //! * [`algorithm`]: the six algorithms as pure functions, in integers.
-//! * [`store`]: where states live. [`limiter`]: a store and its clock.
+//! * [`store`]: where states live. [`limiter`]: a store and its clock; those who wait for admission.
 //! * [`testing`]: what all of it is judged with, for your tests too.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod algorithm;
 pub mod charge;
@@ -53,7 +53,7 @@ pub mod time;
 pub use charge::{Admission, Charge, ChargeError};
 pub use decision::{Decision, Verdict};
 pub use key::{Key, KeyError};
-pub use limiter::{CheckError, Limiter};
+pub use limiter::{AcquireError, CheckError, Limiter};
 pub use rate::{Rate, RateError};
 pub use receipt::{Applied, Receipt, ReceiptError};
 pub use rule::{Algorithm, Rule, RuleBuilder, RuleError};

@@ -12,12 +12,12 @@ use std::fmt;
 
 use clap::ValueEnum;
 
-use crate::scenario::Scenario;
+use crate::scenario::{Measure, Scenario};
 
 pub(crate) use empty_loop::EmptyLoop;
 pub(crate) use floor::Floor;
 pub(crate) use governor::Governor;
-pub(crate) use ours::{Ours, algorithm};
+pub(crate) use ours::{Batched, Ours, algorithm};
 pub(crate) use pingora::Pingora;
 pub(crate) use throttlecrab::Throttlecrab;
 pub(crate) use trypema::Trypema;
@@ -44,6 +44,7 @@ pub(crate) trait Shared: Sync {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Subject {
     SlidingCounter,
+    SlidingCounterBatch,
     SlidingLog,
     FixedWindow,
     Gcra,
@@ -71,6 +72,7 @@ impl Subject {
             Self::Trypema => "trypema 2.2, local absolute".to_owned(),
             Self::Floor => "floor: hashbrown get and add".to_owned(),
             Self::EmptyLoop => "the empty loop".to_owned(),
+            Self::SlidingCounterBatch => "slidegate sliding-counter, batches of 16".to_owned(),
             ours => format!("slidegate {ours}"),
         }
     }
@@ -82,6 +84,7 @@ impl Subject {
             Scenario::Growth => {
                 matches!(self, Self::SlidingCounter | Self::Governor | Self::Floor | Self::EmptyLoop)
             }
+            _ if self == Self::SlidingCounterBatch && scenario.measure() != Measure::Time => false,
             _ => self != Self::EmptyLoop && scenario.threads() <= self.threads_max(),
         }
     }

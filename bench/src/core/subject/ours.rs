@@ -2,11 +2,15 @@
 
 use anyhow::{Context, Result};
 use slidegate::rule::{Buckets, Edge, Entries};
+use slidegate::store::MemoryStore;
 use slidegate::time::{Clock, ManualClock, SystemClock};
-use slidegate::{Algorithm, Charge, Key, Limiter, Rule};
+use slidegate::{Admission, Algorithm, Charge, Key, Limiter, Rule};
 
 use super::{Shared, Subject, Worker};
 use crate::scenario::Traffic;
+
+/// Ten million keys of the largest states fit it.
+const BUDGET_BYTES: u64 = 8 << 30;
 
 pub(crate) struct Ours<C = SystemClock> {
     limiter: Limiter<C>,
@@ -16,7 +20,7 @@ pub(crate) struct Ours<C = SystemClock> {
 /// The algorithm that a subject stands for; nothing if it is not ours.
 pub(crate) fn algorithm(subject: Subject) -> Option<Algorithm> {
     match subject {
-        Subject::SlidingCounter => Some(Algorithm::SlidingCounter),
+        Subject::SlidingCounter | Subject::SlidingCounterBatch => Some(Algorithm::SlidingCounter),
         Subject::SlidingLog => Some(Algorithm::SlidingLog),
         Subject::FixedWindow => Some(Algorithm::FixedWindow),
         Subject::Gcra => Some(Algorithm::Gcra),
@@ -60,7 +64,8 @@ impl Ours<ManualClock> {
 impl<C: Clock> Ours<C> {
     fn on_clock(clock: C, algorithm: Algorithm, rate: &str) -> Result<Self> {
         let rule = Rule::builder("bench").limit(rate.parse()?).algorithm(algorithm).build();
-        Ok(Self { limiter: Limiter::with_clock(clock), rule: rule.context("the rule")? })
+        let store = MemoryStore::with_budget(BUDGET_BYTES)?;
+        Ok(Self { limiter: Limiter::new(store, clock), rule: rule.context("the rule")? })
     }
 }
 
@@ -76,5 +81,33 @@ impl<C: Clock> Worker for &Ours<C> {
         let key = Key::new(key).expect("keys of the bench are well formed");
         let outcome = self.limiter.check(&[Charge { rule: &self.rule, key, cost: 1 }]);
         outcome.expect("a charge of 1 can pass").decision.allowed()
+    }
+}
+
+/// slidegate, asked for sixteen keys at a time.
+pub(crate) struct Batched(pub(crate) Ours);
+
+impl Shared for Batched {
+    fn worker(&self) -> impl Worker {
+        self
+    }
+}
+
+impl Worker for &Batched {
+    const BATCHES: bool = true;
+
+    fn decide(&mut self, key: &str) -> bool {
+        (&self.0).decide(key)
+    }
+
+    #[inline]
+    fn decide_many(&mut self, keys: &[&str]) -> u64 {
+        let Ours { limiter, rule } = &self.0;
+        let admissions = keys.iter().copied().map(|key| {
+            let key = Key::new(key).expect("keys of the bench are well formed");
+            Admission::new(&[Charge { rule, key, cost: 1 }]).expect("a charge of 1 can pass")
+        });
+        let outcomes = limiter.check_batch(&admissions.collect::<Vec<_>>());
+        outcomes.iter().filter(|outcome| outcome.as_ref().is_ok_and(|it| it.decision.allowed())).count() as u64
     }
 }

@@ -1,4 +1,7 @@
-//! The limiter: a store and the clock that it goes by.
+//! The limiter: a store, the clock that it goes by, and those who wait.
+
+mod acquire;
+mod waiters;
 
 use thiserror::Error;
 
@@ -8,8 +11,12 @@ use crate::guard;
 use crate::key::Key;
 use crate::receipt::{Applied, Receipt, ReceiptError};
 use crate::rule::Rule;
-use crate::store::{LimitUsage, MemoryStore, Outcome, StoreError};
+use crate::store::{BudgetError, LimitUsage, MemoryStore, Outcome, Stats, StoreError};
 use crate::time::{Clock, SystemClock};
+use waiters::Waiters;
+
+pub use acquire::AcquireError;
+pub use waiters::WAITERS_MAX;
 
 /// Why a check has no answer. Nothing was charged, unless the store's error says that it may have been.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -66,6 +73,7 @@ pub enum CheckError {
 pub struct Limiter<C = SystemClock> {
     store: MemoryStore,
     clock: C,
+    waiters: Waiters,
 }
 
 impl Limiter {
@@ -74,13 +82,33 @@ impl Limiter {
     pub fn in_memory() -> Self {
         Self::with_clock(SystemClock::new())
     }
+
+    /// The same, taking at most so many bytes, instead of [`crate::store::BUDGET_BYTES_DEFAULT`].
+    ///
+    /// A new key that does not fit is [`StoreError::Full`], which its rule's `on_store_error` answers, or takes
+    /// the place of an old one where its rule says so.
+    pub fn with_budget(bytes: u64) -> Result<Self, BudgetError> {
+        Ok(Self::new(MemoryStore::with_budget(bytes)?, SystemClock::new()))
+    }
 }
 
 impl<C: Clock> Limiter<C> {
     /// A limiter whose states live in this process, on that clock.
     #[must_use]
     pub fn with_clock(clock: C) -> Self {
-        Self { store: MemoryStore::new(), clock }
+        Self::new(MemoryStore::new(), clock)
+    }
+
+    /// A limiter on that store, on that clock.
+    #[must_use]
+    pub fn new(store: MemoryStore, clock: C) -> Self {
+        Self { store, clock, waiters: Waiters::default() }
+    }
+
+    /// What it holds, and what became of keys.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.store.stats()
     }
 
     /// The clock it goes by.
@@ -90,11 +118,43 @@ impl<C: Clock> Limiter<C> {
     }
 
     /// Decides and, if every charge passes, makes all of them; otherwise none.
+    #[inline]
     pub fn check<'a>(&self, charges: &[Charge<'a>]) -> Result<Outcome<'a>, CheckError> {
-        let admission = Admission::new(charges)?;
-        match self.store.check(self.clock.now_us(), &admission) {
+        Ok(self.decide(self.clock.now_us(), &Admission::new(charges)?)?)
+    }
+
+    /// Decides several admissions, each on its own, at one reading of the clock, and answers in their order.
+    ///
+    /// Much faster than as many checks, as reading the clock is what keeps a processor from working on the
+    /// next admission while the memory of this one is still on its way.
+    ///
+    /// ```
+    /// use slidegate::{Admission, Charge, Key, Limiter, Rule};
+    ///
+    /// let api = Rule::builder("api").limit("1/1m".parse()?).build()?;
+    /// let limiter = Limiter::in_memory();
+    /// let mut batch = Vec::new();
+    /// for name in ["alice", "bob", "alice"] {
+    ///     batch.push(Admission::new(&[Charge { rule: &api, key: Key::new(name)?, cost: 1 }])?);
+    /// }
+    /// let mut allowed = Vec::new();
+    /// for outcome in limiter.check_batch(&batch) {
+    ///     allowed.push(outcome?.decision.allowed());
+    /// }
+    /// assert_eq!(allowed, [true, true, false]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check_batch<'a>(&self, admissions: &[Admission<'a>]) -> Vec<Result<Outcome<'a>, StoreError>> {
+        let now_us = self.clock.now_us();
+        admissions.iter().map(|admission| self.decide(now_us, admission)).collect()
+    }
+
+    /// Asks the store, or the outage policy if it fails.
+    #[inline]
+    fn decide<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Result<Outcome<'a>, StoreError> {
+        match self.store.check(now_us, admission) {
             Ok(outcome) => Ok(outcome),
-            Err(error) => Ok(guard::answer(&admission, error)?),
+            Err(error) => guard::answer(admission, error),
         }
     }
 
@@ -105,22 +165,30 @@ impl<C: Clock> Limiter<C> {
 
     /// Takes back a whole admission: [`MemoryStore::refund`].
     pub fn refund(&self, receipt: &Receipt<'_>) -> Result<Applied, ReceiptError> {
-        self.store.refund(self.clock.now_us(), receipt)
+        let applied = self.store.refund(self.clock.now_us(), receipt);
+        self.wake_waiters(receipt);
+        applied
     }
 
     /// Replaces the cost of an admission by what was really spent: [`MemoryStore::settle`].
     pub fn settle(&self, receipt: &Receipt<'_>, actual: u64) -> Result<Applied, ReceiptError> {
-        self.store.settle(self.clock.now_us(), receipt, actual)
+        let applied = self.store.settle(self.clock.now_us(), receipt, actual);
+        self.wake_waiters(receipt);
+        applied
     }
 
     /// Gives back `units` from the oldest live charges first, at most what is used.
     pub fn credit(&self, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, ChargeError> {
-        self.store.credit(self.clock.now_us(), rule, key, units)
+        let applied = self.store.credit(self.clock.now_us(), rule, key, units);
+        self.waiters.wake([(rule.name(), key.as_str())].into_iter());
+        applied
     }
 
     /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.
     pub fn reset(&self, rule: &Rule, key: Key<'_>) -> Applied {
-        self.store.reset(self.clock.now_us(), rule, key)
+        let applied = self.store.reset(self.clock.now_us(), rule, key);
+        self.waiters.wake([(rule.name(), key.as_str())].into_iter());
+        applied
     }
 
     /// What is used of every limit of a rule, without changing anything.
@@ -132,10 +200,15 @@ impl<C: Clock> Limiter<C> {
     /// Takes over a live change of a rule. What is used is kept, or begins the states of a new window.
     pub fn change(&self, rule: &Rule) {
         self.store.change(self.clock.now_us(), rule);
+        self.waiters.wake_rule(rule);
     }
 
-    /// Drops every state of which nothing is used; says how many.
+    /// Forgets every key of which nothing counts any more; says how many: [`MemoryStore::sweep`].
     pub fn sweep(&self) -> usize {
         self.store.sweep(self.clock.now_us())
+    }
+
+    fn wake_waiters(&self, receipt: &Receipt<'_>) {
+        self.waiters.wake(receipt.charges().iter().map(|charge| (charge.rule(), charge.key())));
     }
 }

@@ -1,0 +1,274 @@
+//! Who waits for which state, in the order of arrival.
+//!
+//! Every state, a rule's name and a key, has a queue. A waiter gets one ticket and enters the queues of all its
+//! states in one step, so that the order of tickets is the order in every queue: the lowest ticket is first
+//! in all of its own, and waiters for several states cannot block each other in a circle.
+//!
+//! Only who is first in all of its queues is ever woken to try: when one unit becomes free, one waiter
+//! looks, however many wait.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use crate::charge::Charge;
+use crate::rule::Rule;
+
+/// Most acquisitions that wait in one limiter at the same time.
+pub const WAITERS_MAX: usize = 65_536;
+
+/// The queues of a limiter, behind one lock that is never held while somebody waits.
+#[derive(Debug, Default)]
+pub(super) struct Waiters {
+    /// For everybody else: whether there is anybody to think of, without the lock.
+    count: AtomicUsize,
+    queues: Mutex<Queues>,
+}
+
+#[derive(Debug, Default)]
+struct Queues {
+    tickets_given: u64,
+    waiters: HashMap<u64, Waiter>,
+    /// By the rule's name and by key. None of them is empty.
+    by_rule: HashMap<Arc<str>, HashMap<Arc<str>, BTreeSet<u64>>>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    states: Box<[(Arc<str>, Arc<str>)]>,
+    waker: Waker,
+    /// Whether something happened since it last looked.
+    woken: bool,
+    /// When it means to try next, if it is first; else 0.
+    tries_at_us: u64,
+}
+
+/// A place in the queues; dropping it leaves them and wakes who comes next.
+#[derive(Debug)]
+pub(super) struct Place<'l> {
+    waiters: &'l Waiters,
+    ticket: u64,
+}
+
+impl Waiters {
+    /// Whether somebody waits for one of these states.
+    pub(super) fn any_for(&self, asks: &[Charge<'_>]) -> bool {
+        self.any() && {
+            let queues = self.lock();
+            queued(asks).any(|ask| queues.first(ask.rule.name(), ask.key.as_str()).is_some())
+        }
+    }
+
+    /// Enters the queues of all these states; `None` if [`WAITERS_MAX`] wait.
+    pub(super) fn join(&self, asks: &[Charge<'_>], waker: &Waker) -> Option<Place<'_>> {
+        let mut queues = self.lock();
+        if queues.waiters.len() >= WAITERS_MAX {
+            return None;
+        }
+        let ticket = queues.tickets_given;
+        queues.tickets_given += 1;
+        let states =
+            queued(asks).map(|ask| queues.enter(ticket, ask.rule.name(), ask.key.as_str())).collect();
+        let waiter = Waiter { states, waker: waker.clone(), woken: false, tries_at_us: 0 };
+        queues.waiters.insert(ticket, waiter);
+        self.count.store(queues.waiters.len(), Ordering::Release);
+        Some(Place { waiters: self, ticket })
+    }
+
+    /// Units of these states may have become free.
+    pub(super) fn wake<'a>(&self, states: impl Iterator<Item = (&'a str, &'a str)>) {
+        if self.any() {
+            let mut queues = self.lock();
+            let firsts = states.filter_map(|(rule, key)| queues.first(rule, key)).collect();
+            wake_outside(queues.wake(firsts), queues);
+        }
+    }
+
+    /// Units of any state of a rule may have become free.
+    pub(super) fn wake_rule(&self, rule: &Rule) {
+        if self.any() {
+            let mut queues = self.lock();
+            let of_rule = queues.by_rule.get(rule.name()).into_iter().flat_map(HashMap::values);
+            let firsts = of_rule.filter_map(BTreeSet::first).copied().collect();
+            wake_outside(queues.wake(firsts), queues);
+        }
+    }
+
+    /// Nobody is missed: who waits has been counted before it looks at the state, and the state's own lock
+    /// orders that look and the change after which this is asked.
+    fn any(&self) -> bool {
+        self.count.load(Ordering::Acquire) > 0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place<'_> {
+    /// Whether it is this one's turn to try. From here on the waker is woken when that may have changed, or
+    /// when a try may have become worth it.
+    pub(super) fn is_first(&self, waker: &Waker) -> bool {
+        let mut queues = self.waiters.lock();
+        let waiter = queues.waiter(self.ticket);
+        waiter.woken = false;
+        waiter.waker.clone_from(waker);
+        queues.is_first(self.ticket)
+    }
+
+    /// Whether it was woken since it last asked for its turn; if not, the waker is woken then.
+    pub(super) fn woken(&self, waker: &Waker) -> bool {
+        let mut queues = self.waiters.lock();
+        let waiter = queues.waiter(self.ticket);
+        if !waiter.woken {
+            waiter.waker.clone_from(waker);
+        }
+        waiter.woken
+    }
+
+    /// It is first, and means to try then.
+    pub(super) fn tries_next_at(&self, at_us: u64) {
+        self.waiters.lock().waiter(self.ticket).tries_at_us = at_us;
+    }
+
+    /// If somebody else is first for a state: when that one means to try, 0 if it does not know.
+    pub(super) fn behind_until_us(&self, ask: &Charge<'_>) -> Option<u64> {
+        let mut queues = self.waiters.lock();
+        let first = queues.first(ask.rule.name(), ask.key.as_str()).filter(|first| *first != self.ticket)?;
+        Some(queues.waiter(first).tries_at_us)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut queues = self.waiters.lock();
+        let next = queues.leave(self.ticket);
+        self.waiters.count.store(queues.waiters.len(), Ordering::Release);
+        wake_outside(queues.wake(next), queues);
+    }
+}
+
+impl Queues {
+    /// Appends a ticket to the queue of a state.
+    fn enter(&mut self, ticket: u64, rule: &str, key: &str) -> (Arc<str>, Arc<str>) {
+        fn shared<V>(names: &HashMap<Arc<str>, V>, name: &str) -> Arc<str> {
+            names.get_key_value(name).map_or_else(|| name.into(), |(known, _)| Arc::clone(known))
+        }
+        let rule = shared(&self.by_rule, rule);
+        let by_key = self.by_rule.entry(Arc::clone(&rule)).or_default();
+        let key = shared(by_key, key);
+        by_key.entry(Arc::clone(&key)).or_default().insert(ticket);
+        (rule, key)
+    }
+
+    /// Takes a waiter out of all its queues; gives those who are first there now in its place.
+    fn leave(&mut self, ticket: u64) -> Vec<u64> {
+        let waiter = self.waiters.remove(&ticket).expect("a place is left once");
+        let mut next = Vec::new();
+        for (rule, key) in &waiter.states {
+            let by_key = self.by_rule.get_mut(rule).expect("a queue with a waiter");
+            let queue = by_key.get_mut(key).expect("a queue with a waiter");
+            let was_first = queue.first() == Some(&ticket);
+            queue.remove(&ticket);
+            next.extend(queue.first().filter(|_| was_first));
+            if queue.is_empty() {
+                by_key.remove(key);
+            }
+            if by_key.is_empty() {
+                self.by_rule.remove(rule);
+            }
+        }
+        next
+    }
+
+    fn first(&self, rule: &str, key: &str) -> Option<u64> {
+        self.by_rule.get(rule)?.get(key)?.first().copied()
+    }
+
+    /// Whether a waiter is first in all its queues.
+    fn is_first(&self, ticket: u64) -> bool {
+        self.waiters[&ticket].states.iter().all(|(rule, key)| self.first(rule, key) == Some(ticket))
+    }
+
+    fn waiter(&mut self, ticket: u64) -> &mut Waiter {
+        self.waiters.get_mut(&ticket).expect("it waits until its place is dropped")
+    }
+
+    /// Marks those who can try and were not woken yet; gives their wakers.
+    fn wake(&mut self, mut tickets: Vec<u64>) -> Vec<Waker> {
+        tickets.retain(|ticket| self.is_first(*ticket));
+        let mut wakers = Vec::with_capacity(tickets.len());
+        for ticket in tickets {
+            let waiter = self.waiter(ticket);
+            if !std::mem::replace(&mut waiter.woken, true) {
+                wakers.push(waiter.waker.clone());
+            }
+        }
+        wakers
+    }
+}
+
+/// A waker may run whatever it likes, so the lock is given back before.
+fn wake_outside(wakers: Vec<Waker>, queues: MutexGuard<'_, Queues>) {
+    drop(queues);
+    wakers.into_iter().for_each(Waker::wake);
+}
+
+/// A shadow rule refuses nothing: there is nothing to wait for.
+fn queued<'c, 'a>(asks: &'c [Charge<'a>]) -> impl Iterator<Item = &'c Charge<'a>> {
+    asks.iter().filter(|ask| !ask.rule.shadow())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Wake;
+
+    use super::*;
+    use crate::key::Key;
+
+    #[derive(Default)]
+    struct Wakes(AtomicUsize);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn rule(name: &str) -> Rule {
+        Rule::builder(name).limit("1/1m".parse().unwrap()).build().unwrap()
+    }
+
+    #[test]
+    fn only_who_is_first_everywhere_is_woken_and_once() {
+        let (a, b) = (rule("a"), rule("b"));
+        let charge = |rule| Charge { rule, key: Key::new("k").unwrap(), cost: 1 };
+        let waiters = Waiters::default();
+        let counters: [Arc<Wakes>; 3] = Default::default();
+        let wakers: Vec<Waker> = counters.iter().map(|counter| Arc::clone(counter).into()).collect();
+        let woken = || counters.each_ref().map(|counter| counter.0.load(Ordering::SeqCst));
+
+        assert!(!waiters.any_for(&[charge(&a)]));
+        let first = waiters.join(&[charge(&a)], &wakers[0]).unwrap();
+        let both = waiters.join(&[charge(&b), charge(&a)], &wakers[1]).unwrap();
+        let last = waiters.join(&[charge(&b)], &wakers[2]).unwrap();
+        assert!(waiters.any_for(&[charge(&b)]));
+        assert!(first.is_first(&wakers[0]) && !both.is_first(&wakers[1]) && !last.is_first(&wakers[2]));
+
+        waiters.wake([("a", "k"), ("b", "k"), ("b", "unknown")].into_iter());
+        waiters.wake_rule(&a);
+        assert_eq!(woken(), [1, 0, 0], "one wake until it looks");
+        assert!(first.woken(&wakers[0]) && !both.woken(&wakers[1]));
+        assert!(first.is_first(&wakers[0]) && !first.woken(&wakers[0]), "looking takes the wake");
+
+        drop(first);
+        assert_eq!(woken(), [1, 1, 0], "first in both queues now");
+        assert!(both.is_first(&wakers[1]));
+        drop(last);
+        assert_eq!(woken(), [1, 1, 0], "who was first is first still");
+        drop(both);
+        assert_eq!(woken(), [1, 1, 0]);
+        assert!(!waiters.any() && waiters.lock().by_rule.is_empty(), "no empty queue stays behind");
+    }
+}

@@ -1,0 +1,216 @@
+//! The monotonic clock, read mostly from the processor's ticks.
+//!
+//! ```text
+//! time |                     ,.-  the monotonic clock
+//!      |            ,.-'|_,.-'
+//!      |   ,.-'|_,.-'   each line begins on it and falls behind by 1/1024:
+//!      |_.-'            about 1 us until it is drawn anew after 1 ms
+//!      +---------------------------- ticks
+//! ```
+//!
+//! A line that is a little too flat is never ahead of the clock, so that the next one begins above its end
+//! and readings only step forward, without a shared maximum that every reader would have to write.
+//!
+//! There is no calibration: until two samples 1 ms apart give a rate, readings are the monotonic clock's.
+//! The same holds again when ticks behave unexpectedly (a virtual machine moved to another processor, the
+//! counter was set): the next line is drawn only from samples after that.
+//!
+//! What cannot be noticed before the end of a line: a counter that is set back by less than has passed on
+//! it, and one that stops. Processors whose counter is said to be invariant do neither.
+
+use std::sync::{Mutex, TryLockError};
+use std::time::Duration;
+
+use super::line::{Line, PARTS_PER_US, SLOPE_PLACES, SharedLine};
+use super::ticks::Ticks;
+
+/// How long a line is followed: 1 ms.
+const SPAN_PARTS: u64 = 1_000 * PARTS_PER_US;
+
+/// Samples less far apart do not tell a rate. Less than the span, which is counted in ticks.
+const MEASURABLE_PARTS: u64 = SPAN_PARTS / 8 * 7;
+
+/// A line is too flat by this share. The monotonic clock's rate may be corrected meanwhile, by 1/2000.
+const FLATTER_SHARE: u64 = 1_024;
+
+/// A sample that took longer than this share of the span, 1/4 us, is too vague to draw a line from.
+const VAGUE_SHARE: u64 = 4_096;
+
+/// A rate that differs more from the one before is not believed until it is measured again.
+const SURPRISE_SHARE: u64 = 256;
+
+/// A line begins so much before the monotonic clock, 1/16 us, because the processor may read the ticks a
+/// few instructions early, and because a slow counter shows the last whole tick.
+const REORDERING_PARTS: u64 = PARTS_PER_US / 16;
+
+/// Slowest and fastest counter that is believed: 16 MHz, 16 GHz.
+const TICKS_PER_US: std::ops::RangeInclusive<u64> = 16..=16_000;
+
+/// A clock that never runs backwards; its reading is the time since some instant.
+pub(super) trait Reference {
+    fn elapsed(&self) -> Duration;
+}
+
+/// One reading of the reference and the ticks around it.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    ticks_before: u64,
+    parts: u64,
+    ticks_after: u64,
+}
+
+/// How many ticks a time takes: as measured, unreduced.
+#[derive(Debug, Clone, Copy)]
+struct Rate {
+    ticks: u64,
+    parts: u64,
+}
+
+/// What the next line is drawn from.
+#[derive(Debug, Default)]
+struct Pencil {
+    last: Option<Sample>,
+    rate: Option<Rate>,
+}
+
+#[derive(Debug)]
+pub(super) struct Interpolated<T, R> {
+    line: SharedLine,
+    ticks: T,
+    reference: R,
+    /// Whoever holds it replaces the line; the others do not wait, but ask the reference.
+    pencil: Mutex<Pencil>,
+}
+
+impl<T: Ticks, R: Reference> Interpolated<T, R> {
+    pub(super) fn new(ticks: T, reference: R) -> Self {
+        Self { line: SharedLine::default(), ticks, reference, pencil: Mutex::default() }
+    }
+
+    /// Time since the reference's origin, in parts.
+    #[inline]
+    pub(super) fn now_parts(&self) -> u64 {
+        match self.on_line() {
+            Some(parts) => parts,
+            None => self.off_line(),
+        }
+    }
+
+    #[inline]
+    fn on_line(&self) -> Option<u64> {
+        let parts = self.line.load()?.at(self.ticks.read())?;
+        Some(self.line.show_on_line(parts))
+    }
+
+    #[cold]
+    fn off_line(&self) -> u64 {
+        if !self.ticks.steady() {
+            return self.reference_parts();
+        }
+        let mut pencil = match self.pencil.try_lock() {
+            Ok(pencil) => pencil,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return self.line.show(self.reference_parts()),
+        };
+        // Somebody else may have replaced the line meanwhile.
+        if let Some(parts) = self.on_line() {
+            return parts;
+        }
+        let sample = self.sample();
+        if let Some(line) = pencil.draw(sample) {
+            self.line.replace(line);
+        }
+        self.line.show(sample.parts)
+    }
+
+    #[cfg(test)]
+    pub(super) fn reference(&self) -> &R {
+        &self.reference
+    }
+
+    /// The ticks are read on both sides, so that a pause in between is seen.
+    fn sample(&self) -> Sample {
+        let ticks_before = self.ticks.read();
+        let parts = self.reference_parts();
+        Sample { ticks_before, parts, ticks_after: self.ticks.read() }
+    }
+
+    fn reference_parts(&self) -> u64 {
+        let elapsed = self.reference.elapsed();
+        let subsecond = u64::from(elapsed.subsec_nanos()) * PARTS_PER_US / 1_000;
+        elapsed.as_secs().saturating_mul(1_000_000 * PARTS_PER_US).saturating_add(subsecond)
+    }
+}
+
+/// The copy learns the rate by itself.
+impl<T: Ticks + Clone, R: Reference + Clone> Clone for Interpolated<T, R> {
+    fn clone(&self) -> Self {
+        Self::new(self.ticks.clone(), self.reference.clone())
+    }
+}
+
+impl Pencil {
+    /// The next line; `None` leaves the old one, which has ended.
+    fn draw(&mut self, sample: Sample) -> Option<Line> {
+        let Some(last) = self.last else {
+            self.last = Some(sample);
+            return None;
+        };
+        let too_early = sample.parts - last.parts < MEASURABLE_PARTS;
+        if too_early && self.rate.is_none() {
+            return None;
+        }
+        let measured = if too_early { None } else { Rate::between(last, sample) };
+        let believed = measured.filter(|rate| self.rate.is_none_or(|known| rate.agrees_with(known)));
+        let Some(rate) = believed.filter(|rate| !rate.too_vague(last)) else {
+            *self = Self { last: Some(sample), rate: None };
+            // One that is never followed: the ticks may come back to the old one.
+            return Some(Line::default());
+        };
+        if rate.too_vague(sample) {
+            return None;
+        }
+        *self = Self { last: Some(sample), rate: Some(rate) };
+        Some(rate.line_from(sample))
+    }
+}
+
+impl Rate {
+    /// From before the first reading until after the second there were at least as many ticks as
+    /// between them: time never seems to go faster than it does. `None` if it cannot be true.
+    fn between(first: Sample, second: Sample) -> Option<Self> {
+        let ticks = second.ticks_after.wrapping_sub(first.ticks_before);
+        let parts = second.parts - first.parts;
+        let ticks_per_us = u128::from(ticks) * u128::from(PARTS_PER_US) / u128::from(parts);
+        let possible = u64::try_from(ticks_per_us).is_ok_and(|rate| TICKS_PER_US.contains(&rate));
+        possible.then_some(Self { ticks, parts })
+    }
+
+    fn agrees_with(self, known: Self) -> bool {
+        let (span, known) = (self.span_ticks(), known.span_ticks());
+        span.abs_diff(known) <= known / SURPRISE_SHARE
+    }
+
+    fn too_vague(self, sample: Sample) -> bool {
+        sample.ticks_after.wrapping_sub(sample.ticks_before) > self.span_ticks() / VAGUE_SHARE
+    }
+
+    fn line_from(self, sample: Sample) -> Line {
+        let slope = (u128::from(self.parts) << SLOPE_PLACES) / u128::from(self.ticks);
+        let slope = u64::try_from(slope).expect("a tick is at most 1/16 us");
+        Line {
+            ticks: sample.ticks_after,
+            parts: sample.parts.saturating_sub(REORDERING_PARTS),
+            slope: slope - slope / FLATTER_SHARE,
+            span_ticks: self.span_ticks(),
+        }
+    }
+
+    fn span_ticks(self) -> u64 {
+        let ticks = u128::from(self.ticks) * u128::from(SPAN_PARTS) / u128::from(self.parts);
+        u64::try_from(ticks).expect("16 million ticks at most")
+    }
+}
+
+#[cfg(test)]
+mod tests;

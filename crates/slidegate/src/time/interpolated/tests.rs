@@ -1,0 +1,257 @@
+//! A world in which the true time is known, and ticks do what they should not.
+
+use std::cell::Cell;
+
+use super::*;
+
+const MILLISECOND_NS: u64 = 1_000_000;
+/// Rates of counters in ticks per microsecond.
+const RATES: [u64; 6] = [17, 100, 1_000, 2_400, 3_141, 15_999];
+
+struct World {
+    true_ns: Cell<u64>,
+    ticks: Cell<u64>,
+    /// Ticks are whole; what is left over stays here, in thousandths.
+    tick_rest: Cell<u64>,
+    ticks_per_us: Cell<u64>,
+    steady: bool,
+    /// After the next reading of the reference, the thread does not run for so long.
+    pause_ns: Cell<u64>,
+    references_read: Cell<u64>,
+}
+
+impl World {
+    fn new(ticks_per_us: u64) -> Self {
+        Self {
+            true_ns: Cell::new(12_345),
+            // Soon to wrap.
+            ticks: Cell::new(u64::MAX - 1_000_000),
+            tick_rest: Cell::new(0),
+            ticks_per_us: Cell::new(ticks_per_us),
+            steady: true,
+            pause_ns: Cell::new(0),
+            references_read: Cell::new(0),
+        }
+    }
+
+    fn pass(&self, ns: u64) {
+        self.true_ns.set(self.true_ns.get() + ns);
+        let milliticks =
+            u128::from(ns) * u128::from(self.ticks_per_us.get()) + u128::from(self.tick_rest.get());
+        self.step_ticks(u64::try_from(milliticks / 1_000).unwrap());
+        self.tick_rest.set(u64::try_from(milliticks % 1_000).unwrap());
+    }
+
+    fn step_ticks(&self, ticks: u64) {
+        self.ticks.set(self.ticks.get().wrapping_add(ticks));
+    }
+
+    fn true_parts(&self) -> u64 {
+        u64::try_from(u128::from(self.true_ns.get()) * u128::from(PARTS_PER_US) / 1_000).unwrap()
+    }
+}
+
+impl Ticks for &World {
+    fn steady(&self) -> bool {
+        self.steady
+    }
+
+    fn read(&self) -> u64 {
+        self.pass(3);
+        let ticks = self.ticks.get();
+        self.pass(4);
+        ticks
+    }
+}
+
+impl Reference for &World {
+    fn elapsed(&self) -> Duration {
+        self.references_read.set(self.references_read.get() + 1);
+        self.pass(12);
+        let elapsed = Duration::from_nanos(self.true_ns.get());
+        self.pass(12 + self.pause_ns.take());
+        elapsed
+    }
+}
+
+/// Reads the clock and compares it with the truth.
+struct Watch<'a> {
+    world: &'a World,
+    clock: Interpolated<&'a World, &'a World>,
+    last_parts: u64,
+}
+
+/// How far readings may be from the truth, in microseconds.
+#[derive(Clone, Copy)]
+struct Allowed {
+    ahead_us: u64,
+    behind_us: u64,
+}
+
+const CLOSE: Allowed = Allowed { ahead_us: 0, behind_us: 2 };
+
+impl<'a> Watch<'a> {
+    fn new(world: &'a World) -> Self {
+        Self { world, clock: Interpolated::new(world, world), last_parts: 0 }
+    }
+
+    fn read(&mut self, allowed: Allowed) -> u64 {
+        let before = self.world.true_parts();
+        let shown = self.clock.now_parts();
+        let after = self.world.true_parts();
+        assert!(shown >= self.last_parts, "ran back from {} to {shown}", self.last_parts);
+        assert!(shown <= after + allowed.ahead_us * PARTS_PER_US, "shows {shown} at {after}");
+        assert!(shown + allowed.behind_us * PARTS_PER_US >= before, "shows {shown} at {before}");
+        self.last_parts = shown;
+        shown
+    }
+
+    /// Reads in uneven steps below 2 us.
+    fn read_for(&mut self, ns: u64, allowed: Allowed) {
+        let end_ns = self.world.true_ns.get() + ns;
+        while self.world.true_ns.get() < end_ns {
+            self.world.pass(self.world.true_ns.get() % 1_999 * 7_919 % 1_999);
+            self.read(allowed);
+        }
+    }
+}
+
+#[test]
+fn never_ahead_and_hardly_behind() {
+    for rate in RATES {
+        let world = World::new(rate);
+        let mut watch = Watch::new(&world);
+        watch.read_for(2 * MILLISECOND_NS, CLOSE);
+        world.references_read.set(0);
+        watch.read_for(50 * MILLISECOND_NS, CLOSE);
+        let references_read = world.references_read.get();
+        assert!((49..=50).contains(&references_read), "one per millisecond, not {references_read}");
+        for idle_ms in [0, 1, 2, 900, 86_400_000, 365 * 86_400_000] {
+            world.pass(idle_ms * MILLISECOND_NS);
+            watch.read_for(3 * MILLISECOND_NS, CLOSE);
+        }
+    }
+}
+
+/// Corrections of the monotonic clock make its microseconds longer or shorter in ticks, by 1/2000 at most.
+/// From one extreme to the other, a line falls behind by twice as much as it would.
+#[test]
+fn never_ahead_while_the_reference_is_corrected() {
+    let world = World::new(2_000);
+    let mut watch = Watch::new(&world);
+    for rate in [2_000, 2_001, 1_999, 2_000, 1_999, 2_001].repeat(10) {
+        world.ticks_per_us.set(rate);
+        watch.read_for(MILLISECOND_NS * 27 / 10, Allowed { behind_us: 3, ..CLOSE });
+    }
+}
+
+#[test]
+fn until_the_rate_is_known_readings_are_the_reference_s() {
+    let world = World::new(2_400);
+    let mut watch = Watch::new(&world);
+    let started_ns = world.true_ns.get();
+    while world.true_ns.get() < started_ns + MILLISECOND_NS * 3 / 4 {
+        let parts = watch.read(Allowed { ahead_us: 0, behind_us: 0 });
+        assert_eq!(world.references_read.replace(0), 1, "at {parts}");
+    }
+}
+
+#[test]
+fn an_unsteady_counter_is_not_used() {
+    let world = World { steady: false, ..World::new(2_400) };
+    let mut watch = Watch::new(&world);
+    for _ in 0..10_000 {
+        world.step_ticks(world.ticks.get() / 3);
+        watch.read(Allowed { ahead_us: 0, behind_us: 0 });
+    }
+}
+
+/// Ahead or behind by the length of a line at most, and soon close again.
+#[test]
+fn a_counter_that_is_set_is_noticed() {
+    let second = 2_400 * 1_000_000;
+    for leap in [second, 3 * second, 1 << 63, 0_u64.wrapping_sub(second), 0_u64.wrapping_sub(2_400 * 1_000)] {
+        // In the middle of a line, and while nobody looks.
+        for idle_ns in [300_000, 20 * MILLISECOND_NS] {
+            let world = World::new(2_400);
+            let mut watch = Watch::new(&world);
+            watch.read_for(5 * MILLISECOND_NS, CLOSE);
+            world.pass(idle_ns);
+            world.step_ticks(leap);
+            watch.read_for(2 * MILLISECOND_NS, Allowed { ahead_us: 1_000, behind_us: 2 });
+            world.references_read.set(0);
+            watch.read_for(10 * MILLISECOND_NS, CLOSE);
+            assert!(world.references_read.get() <= 10, "lines are drawn again");
+        }
+    }
+}
+
+#[test]
+fn a_counter_that_changes_its_rate_is_measured_again() {
+    for (rate, later) in [(1_200, 2_400), (2_400, 1_200), (2_400, 2_500), (3_000, 600), (600, 3_000)] {
+        let world = World::new(rate);
+        let mut watch = Watch::new(&world);
+        watch.read_for(10 * MILLISECOND_NS, CLOSE);
+        world.ticks_per_us.set(later);
+        // A line of slow ticks takes longer to end: until then, it falls behind.
+        let span_us = 1_000 * rate.max(later) / later;
+        let surprised = Allowed { ahead_us: 1_000, behind_us: span_us };
+        watch.read_for((span_us + 2_000) * 1_000, surprised);
+        world.references_read.set(0);
+        watch.read_for(10 * MILLISECOND_NS, CLOSE);
+        assert!(world.references_read.get() <= 10, "lines are drawn again");
+    }
+}
+
+#[test]
+fn a_counter_that_stands_still_from_the_beginning_is_not_used() {
+    let world = World::new(0);
+    Watch::new(&world).read_for(10 * MILLISECOND_NS, Allowed { ahead_us: 0, behind_us: 0 });
+}
+
+/// Time stands still with the counter, and goes on with it.
+#[test]
+fn a_counter_that_stops_for_a_while_is_never_ahead() {
+    let world = World::new(2_400);
+    let mut watch = Watch::new(&world);
+    watch.read_for(5 * MILLISECOND_NS, CLOSE);
+    world.ticks_per_us.set(0);
+    watch.read_for(MILLISECOND_NS, Allowed { ahead_us: 0, behind_us: 1_005 });
+    world.ticks_per_us.set(2_400);
+    watch.read_for(4 * MILLISECOND_NS, Allowed { ahead_us: 0, behind_us: 1_005 });
+    watch.read_for(10 * MILLISECOND_NS, CLOSE);
+}
+
+/// A thread that does not run between its two readings draws no line from them.
+#[test]
+fn a_pause_within_a_sample_delays_nobody() {
+    const PAUSES_NS: [u64; 7] = [0, 200, 400, 3_000, 5_000, 50_000, 10 * MILLISECOND_NS];
+    // Shorter and longer than it takes to draw a line from clean samples.
+    for between_ns in [MILLISECOND_NS / 2, MILLISECOND_NS * 33 / 10] {
+        let world = World::new(2_400);
+        let mut watch = Watch::new(&world);
+        for pause_ns in PAUSES_NS.repeat(20) {
+            world.pause_ns.set(pause_ns);
+            let paused = Allowed { behind_us: 2 + pause_ns / 1_000, ..CLOSE };
+            while world.pause_ns.get() > 0 {
+                world.pass(100);
+                watch.read(paused);
+            }
+            watch.read_for(between_ns, CLOSE);
+        }
+    }
+}
+
+#[test]
+fn while_somebody_else_draws_readings_are_the_reference_s_and_stay() {
+    let world = World::new(2_400);
+    let mut watch = Watch::new(&world);
+    watch.read_for(5 * MILLISECOND_NS, CLOSE);
+    world.pass(MILLISECOND_NS);
+    let held = watch.clock.pencil.lock().unwrap();
+    let shown = watch.clock.now_parts();
+    assert!(world.true_parts() - shown < PARTS_PER_US, "nobody waits");
+    drop(held);
+    watch.last_parts = shown;
+    watch.read_for(2 * MILLISECOND_NS, CLOSE);
+}

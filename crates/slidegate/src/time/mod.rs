@@ -1,0 +1,57 @@
+//! Time: whole microseconds since 1970, read through a [`Clock`].
+//!
+//! Algorithms never read a clock; they are told `now_us`. This is the one folder that may ask the
+//! operating system or the processor for the time.
+//!
+//! * [`SystemClock`]: what programs run on.
+//! * [`ManualClock`]: moves only when told to; for tests, replays and simulations.
+//! * [`JumpingClock`]: another clock, set back or ahead; for testing what that does.
+//! * [`Timer`]: how a task sleeps.
+
+mod interpolated;
+mod jumping;
+mod line;
+mod manual;
+mod system;
+mod ticks;
+mod timer;
+mod unpark;
+
+use std::thread;
+use std::time::Duration;
+
+pub use jumping::JumpingClock;
+pub use manual::ManualClock;
+pub use system::SystemClock;
+pub use timer::Timer;
+pub(crate) use unpark::waker_of_this_thread;
+
+/// The end of the year 9999: no clock shows more, so that sums of instants and windows cannot overflow.
+pub const TIME_MAX_US: u64 = 253_402_300_799_999_999;
+
+/// Where a store learns what time it is.
+///
+/// ```
+/// use slidegate::time::{Clock, ManualClock};
+/// use std::time::Duration;
+///
+/// let clock = ManualClock::at_us(1_745_000_145_000_000);
+/// clock.advance(Duration::from_millis(3));
+/// assert_eq!(clock.now_us(), 1_745_000_145_003_000);
+/// ```
+pub trait Clock: Send + Sync {
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    fn now_us(&self) -> u64;
+
+    /// Parks this thread until the clock shows `until_us` or somebody unparks it. It may return early.
+    ///
+    /// Unless a clock says otherwise, it moves by itself, as fast as real time.
+    fn park_until_us(&self, until_us: u64) {
+        thread::park_timeout(Duration::from_micros(until_us.saturating_sub(self.now_us())));
+    }
+}
+
+/// Whole microseconds of a duration, rounded down; half a million years do not fit and saturate.
+pub(crate) fn whole_us(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

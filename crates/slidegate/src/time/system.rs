@@ -1,0 +1,111 @@
+//! The system's clock.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::interpolated::{Interpolated, Reference};
+use super::line::PARTS_PER_US_LOG2;
+use super::ticks::ProcessorTicks;
+use super::{Clock, TIME_MAX_US, whole_us};
+
+/// The system's clock: read once when it is made, advanced by the monotonic clock from then on.
+///
+/// It never runs backwards and ignores later corrections of the wall clock, so a window cannot be
+/// shortened by an NTP step. Two processes that start at different times may disagree by the
+/// corrections made in between; shared stores therefore use the store's own clock.
+///
+/// Where the processor has a counter of constant rate, most readings are taken from that and are about a
+/// microsecond late at most; they cost a few nanoseconds, and the work around them goes on meanwhile. The
+/// price: no thread sees time run backwards, but one that has just heard another's reading may read a
+/// microsecond less, because nothing makes its look at the counter wait for the news. Stores stand still
+/// then. A clone may differ from the original by as much.
+///
+/// ```
+/// use slidegate::time::{Clock, SystemClock};
+///
+/// let clock = SystemClock::new();
+/// let earlier_us = clock.now_us();
+/// assert!(earlier_us <= clock.now_us());
+/// ```
+#[derive(Debug, Clone)]
+pub struct SystemClock {
+    started_us: u64,
+    monotonic: Interpolated<ProcessorTicks, Started>,
+}
+
+/// The monotonic clock, since an instant.
+#[derive(Debug, Clone)]
+struct Started(Instant);
+
+impl Reference for Started {
+    fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+impl SystemClock {
+    /// Reads the system clock, once.
+    #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "the one place where time enters")]
+    pub fn new() -> Self {
+        let (now, started) = (SystemTime::now(), Instant::now());
+        // A machine set to before 1970 counts from zero: intervals stay right, dates were wrong anyway.
+        let since_epoch = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        Self {
+            started_us: whole_us(since_epoch).min(TIME_MAX_US),
+            monotonic: Interpolated::new(ProcessorTicks::new(), Started(started)),
+        }
+    }
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for SystemClock {
+    #[inline]
+    fn now_us(&self) -> u64 {
+        // Both are below 2^58.
+        (self.started_us + (self.monotonic.now_parts() >> PARTS_PER_US_LOG2)).min(TIME_MAX_US)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Long enough for several lines.
+    const SHOWN: Duration = Duration::from_millis(20);
+
+    #[test]
+    fn system_clock_shows_this_century_and_never_runs_backwards() {
+        let clock = SystemClock::new();
+        let first = clock.now_us();
+        assert!(first > 1_700_000_000_000_000, "anchored at {first}");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let (mut last, end) = (first, first + whole_us(SHOWN));
+                    while last < end {
+                        let now_us = clock.now_us();
+                        assert!(last <= now_us, "{last} then {now_us}");
+                        last = now_us;
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn system_clock_is_never_ahead_of_the_monotonic_clock() {
+        let clock = SystemClock::new();
+        let monotonic_us = || clock.started_us + whole_us(clock.monotonic.reference().elapsed());
+        let end_us = monotonic_us() + whole_us(SHOWN);
+        while monotonic_us() < end_us {
+            let shown_us = clock.now_us();
+            let true_us = monotonic_us();
+            assert!(shown_us <= true_us, "{shown_us} at {true_us}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Waiting for admission on threads: what `acquire.rs` says of tasks, with parking and real races.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+mod common;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use common::*;
+use slidegate::time::{Clock, ManualClock};
+use slidegate::{Algorithm, Charge, Limiter, Rule};
+
+const PATIENT: Duration = Duration::MAX;
+
+fn limiter() -> Limiter<ManualClock> {
+    Limiter::with_clock(ManualClock::at_us(BOUNDARY_US))
+}
+
+fn ask<'a>(rule: &'a Rule, name: &'a str, cost: u64) -> [Charge<'a>; 1] {
+    [Charge { rule, key: key(name), cost }]
+}
+
+#[test]
+fn threads_are_served_in_the_order_of_arrival() {
+    const THREADS: usize = 8;
+    let rule = rule("api", &["2/10s"], Algorithm::SlidingLog);
+    let limiter = limiter();
+    limiter.check(&ask(&rule, "alice", 2)).unwrap();
+    let order = Mutex::new(Vec::new());
+    let clock = limiter.clock();
+    thread::scope(|scope| {
+        for number in 0..THREADS {
+            let (limiter, rule, order) = (&limiter, &rule, &order);
+            scope.spawn(move || {
+                let outcome = limiter.acquire(&ask(rule, "alice", 1), PATIENT).unwrap();
+                assert!(outcome.receipt.is_some());
+                order.lock().unwrap().push(number);
+            });
+            while clock.sleepers() <= number {
+                thread::yield_now();
+            }
+        }
+        for admitted in (2..=THREADS).step_by(2) {
+            clock.advance(Duration::from_secs(10));
+            while order.lock().unwrap().len() < admitted {
+                thread::yield_now();
+            }
+        }
+    });
+    // Two are admitted at a time, and then run as they like.
+    let order = order.into_inner().unwrap();
+    assert!(order.iter().map(|number| number / 2).is_sorted(), "{order:?}");
+    assert_eq!(clock.now_us(), BOUNDARY_US + 40 * SECOND_US);
+    assert_eq!(clock.sleepers(), 0);
+}
+
+#[test]
+fn a_refund_wakes_a_thread() {
+    let rule = rule("api", &["1/1h"], Algorithm::SlidingLog);
+    let limiter = limiter();
+    let receipt = limiter.check(&ask(&rule, "alice", 1)).unwrap().receipt.unwrap();
+    thread::scope(|scope| {
+        let waiter =
+            scope.spawn(|| limiter.acquire(&ask(&rule, "alice", 1), PATIENT).unwrap().receipt.is_some());
+        while limiter.clock().sleepers() == 0 {
+            thread::yield_now();
+        }
+        limiter.refund(&receipt).unwrap();
+        assert!(waiter.join().unwrap());
+    });
+}
+
+/// One unit goes from hand to hand while the clock stands still: whoever misses a wake waits for ever.
+#[test]
+fn no_wake_is_missed() {
+    let rule = rule("api", &["1/1h"], Algorithm::FixedWindow);
+    let limiter = limiter();
+    let turns = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..250 {
+                    let receipt = limiter.acquire(&ask(&rule, "alice", 1), PATIENT).unwrap().receipt.unwrap();
+                    turns.fetch_add(1, Ordering::SeqCst);
+                    limiter.refund(&receipt).unwrap();
+                    // Others that come and go in between must not take a wake with them.
+                    let passing = limiter.acquire(&ask(&rule, "alice", 1), Duration::ZERO).unwrap();
+                    passing.receipt.map(|receipt| limiter.refund(&receipt).unwrap());
+                }
+            });
+        }
+    });
+    assert_eq!(turns.into_inner(), 1_000);
+    assert_eq!(limiter.clock().now_us(), BOUNDARY_US);
+}
+
+/// On the system's clock, too, a thread waits for what was announced and no longer than needed.
+#[test]
+fn threads_wait_on_the_system_s_clock() {
+    let rule = rule("api", &["3/20ms"], Algorithm::SlidingLog);
+    let limiter = Limiter::in_memory();
+    let started_us = limiter.clock().now_us();
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..3 {
+                    assert!(limiter.acquire(&ask(&rule, "alice", 1), PATIENT).unwrap().decision.allowed());
+                }
+            });
+        }
+    });
+    let took_us = limiter.clock().now_us() - started_us;
+    assert!(took_us >= 60_000, "12 units at 3 per 20 ms took {took_us} us");
+}
