@@ -20,6 +20,14 @@ pub struct Charge<'a> {
     pub cost: u64,
 }
 
+impl Charge<'_> {
+    /// Whether its cost is one that its rule may admit.
+    #[inline]
+    pub(crate) fn can_pass(&self) -> bool {
+        (1..=self.rule.cost_max()).contains(&self.cost)
+    }
+}
+
 /// One or several charges that are admitted together or not at all.
 ///
 /// Charges on the same state are summed, so that they cannot pass one by one where their sum would
@@ -32,7 +40,20 @@ pub struct Admission<'a> {
 
 impl<'a> Admission<'a> {
     /// Checks the charges and sums those on the same state.
+    #[inline]
     pub fn new(charges: &[Charge<'a>]) -> Result<Self, ChargeError> {
+        match charges {
+            [charge] if charge.can_pass() => Ok(Self::of_one(charge)),
+            charges => Self::of_several(charges),
+        }
+    }
+
+    /// One charge that was checked.
+    pub(crate) fn of_one(charge: &Charge<'a>) -> Self {
+        Self { asks: Few::One([*charge]), ask_of_charge: Few::One([0]) }
+    }
+
+    fn of_several(charges: &[Charge<'a>]) -> Result<Self, ChargeError> {
         if charges.is_empty() || charges.len() > CHARGES_MAX {
             return Err(ChargeError::Count { count: charges.len() });
         }

@@ -12,8 +12,7 @@ use crate::rule::{Limit, Rule};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict<'a> {
     pub(crate) rule: &'a Rule,
-    pub(crate) limit: u64,
-    pub(crate) window_us: u64,
+    pub(crate) limit: &'a Limit,
     pub(crate) used: u64,
     pub(crate) allowed: bool,
     pub(crate) retry_after_us: u64,
@@ -21,18 +20,11 @@ pub struct Verdict<'a> {
 }
 
 impl<'a> Verdict<'a> {
-    /// The verdict of one limit.
+    /// The verdict of one limit of a rule.
     #[must_use]
-    pub fn new(rule: &'a Rule, limit: &Limit) -> Self {
-        Self {
-            rule,
-            limit: limit.units(),
-            window_us: limit.window_us(),
-            used: 0,
-            allowed: true,
-            retry_after_us: 0,
-            reset_after_us: 0,
-        }
+    #[inline]
+    pub fn new(rule: &'a Rule, limit: &'a Limit) -> Self {
+        Self { rule, limit, used: 0, allowed: true, retry_after_us: 0, reset_after_us: 0 }
     }
 
     /// Whether this rule, asked alone, admits the charge.
@@ -56,13 +48,13 @@ impl<'a> Verdict<'a> {
     /// Units that the limit enforces, after headroom.
     #[must_use]
     pub fn limit(&self) -> u64 {
-        self.limit
+        self.limit.units()
     }
 
     /// Window of the limit.
     #[must_use]
     pub fn window(&self) -> Duration {
-        Duration::from_micros(self.window_us)
+        self.limit.rate().window()
     }
 
     /// Units in use, rounded up: this request included if it was charged.
@@ -75,7 +67,7 @@ impl<'a> Verdict<'a> {
     /// smallest `remaining` is shown on an admission, but that of the longest wait on a denial.
     #[must_use]
     pub fn remaining(&self) -> u64 {
-        self.limit.saturating_sub(self.used)
+        self.limit().saturating_sub(self.used)
     }
 
     /// Time until this same cost passes if nobody else spends, to the microsecond. Zero when allowed. A
@@ -89,6 +81,12 @@ impl<'a> Verdict<'a> {
     #[must_use]
     pub fn reset_after(&self) -> Duration {
         Duration::from_micros(self.reset_after_us)
+    }
+
+    /// As the answer to a request that nothing else limits: a shadow never refuses.
+    #[inline]
+    fn shown_alone(self) -> Self {
+        if self.shadow() { Self { allowed: true, retry_after_us: 0, ..self } } else { self }
     }
 
     /// Joins verdicts that must all admit: the binding one's numbers, the latest of the waits.
@@ -105,7 +103,7 @@ impl<'a> Verdict<'a> {
             let rank = |verdict: &Self| {
                 // A never-passing shadow has no retry instant; a denial binds before any admission.
                 let urgency = if allowed { u64::MAX - verdict.remaining() } else { verdict.retry_after_us };
-                (!verdict.allowed, urgency, verdict.window_us)
+                (!verdict.allowed, urgency, verdict.limit.window_us())
             };
             let binding = if rank(&second) > rank(&first) { second } else { first };
             Self { allowed, retry_after_us, reset_after_us, ..binding }
@@ -118,9 +116,21 @@ impl<'a> Verdict<'a> {
 /// All of it comes from the one step that decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision<'a> {
-    binding: Verdict<'a>,
+    verdicts: Verdicts<'a>,
     degraded: bool,
-    verdicts: Few<Verdict<'a>>,
+}
+
+/// One charge is the common case, and a decision is handed from call to call: it stays small.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Verdicts<'a> {
+    One(Verdict<'a>),
+    Several(Box<Several<'a>>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Several<'a> {
+    binding: Verdict<'a>,
+    verdicts: Vec<Verdict<'a>>,
 }
 
 impl<'a> Decision<'a> {
@@ -129,12 +139,29 @@ impl<'a> Decision<'a> {
     /// Shadow rules take no part, unless there are no others: then their numbers are shown with an
     /// admission.
     pub(crate) fn new(verdicts: Few<Verdict<'a>>) -> Self {
+        let verdicts = match verdicts {
+            Few::One([verdict]) => return Self::one(verdict),
+            Few::Many(verdicts) => verdicts,
+        };
         let enforced = Verdict::join(verdicts.iter().filter(|verdict| !verdict.shadow()).copied());
         let binding = enforced.unwrap_or_else(|| {
-            let shadows = Verdict::join(verdicts.iter().copied()).expect("an admission has a charge");
-            Verdict { allowed: true, retry_after_us: 0, ..shadows }
+            Verdict::join(verdicts.iter().copied()).expect("an admission has a charge").shown_alone()
         });
-        Self { binding, degraded: false, verdicts }
+        Self { verdicts: Verdicts::Several(Box::new(Several { binding, verdicts })), degraded: false }
+    }
+
+    /// The answer to a single charge.
+    #[inline]
+    pub(crate) fn one(verdict: Verdict<'a>) -> Self {
+        Self { verdicts: Verdicts::One(verdict), degraded: false }
+    }
+
+    #[inline]
+    fn binding(&self) -> Verdict<'a> {
+        match &self.verdicts {
+            Verdicts::One(verdict) => verdict.shown_alone(),
+            Verdicts::Several(several) => several.binding,
+        }
     }
 
     /// An admission of charges on these rules by the outage policy: nothing is known of what is used.
@@ -145,52 +172,53 @@ impl<'a> Decision<'a> {
 
     /// Whether the request may go ahead.
     #[must_use]
+    #[inline]
     pub fn allowed(&self) -> bool {
-        self.binding.allowed
+        self.binding().allowed
     }
 
     /// Name of the rule that binds: on a denial the one with the latest `retry_after`, on an
     /// admission the one with the least `remaining`.
     #[must_use]
     pub fn rule(&self) -> &'a str {
-        self.binding.rule()
+        self.binding().rule()
     }
 
     /// Units that the binding limit enforces.
     #[must_use]
     pub fn limit(&self) -> u64 {
-        self.binding.limit()
+        self.binding().limit()
     }
 
     /// Window of the binding limit.
     #[must_use]
     pub fn window(&self) -> Duration {
-        self.binding.window()
+        self.binding().window()
     }
 
     /// Units of the binding limit in use: this request included if admitted, not if denied or peeked.
     #[must_use]
     pub fn used(&self) -> u64 {
-        self.binding.used()
+        self.binding().used()
     }
 
     /// Units left of the binding limit; see [`Verdict::remaining`].
     #[must_use]
     pub fn remaining(&self) -> u64 {
-        self.binding.remaining()
+        self.binding().remaining()
     }
 
     /// Time until this same request passes if nobody else spends, to the microsecond; zero when
     /// allowed.
     #[must_use]
     pub fn retry_after(&self) -> Duration {
-        self.binding.retry_after()
+        self.binding().retry_after()
     }
 
     /// Time until nothing is used of any charged limit.
     #[must_use]
     pub fn reset_after(&self) -> Duration {
-        self.binding.reset_after()
+        self.binding().reset_after()
     }
 
     /// Whether this answer was given without the store, by the outage policy. What is used is not known then,
@@ -203,7 +231,10 @@ impl<'a> Decision<'a> {
     /// Every charge's own verdict, in the order of the charges.
     #[must_use]
     pub fn verdicts(&self) -> &[Verdict<'a>] {
-        &self.verdicts
+        match &self.verdicts {
+            Verdicts::One(verdict) => std::slice::from_ref(verdict),
+            Verdicts::Several(several) => &several.verdicts,
+        }
     }
 }
 

@@ -1,21 +1,40 @@
 //! What answers when the store does not.
 
-use crate::charge::Admission;
+use crate::charge::{Admission, ChargeError};
 use crate::decision::Decision;
 use crate::rule::OnStoreError;
-use crate::store::{Outcome, StoreError};
+use crate::store::{OnFailure, Outcome, StoreError};
+use thiserror::Error;
+
+/// Why a check has no answer. Nothing was charged, unless the store's error says that it may have been.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CheckError {
+    /// The charges cannot be an admission.
+    #[error(transparent)]
+    Charge(#[from] ChargeError),
+    /// The store failed, and a rule says that this refuses the request.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
 
 /// The answer that the rules of an admission give for a store that failed: the strictest decides. Shadow
 /// rules take no part, unless there are no others.
 ///
 /// [`OnStoreError::Local`] refuses where the store is this process's own memory: there is no other to limit
 /// with.
-#[cold]
-pub(crate) fn answer<'a>(admission: &Admission<'a>, error: StoreError) -> Result<Outcome<'a>, StoreError> {
-    let mut enforced = admission.asks().iter().filter(|ask| !ask.rule.shadow());
-    if enforced.all(|ask| ask.rule.on_store_error() == OnStoreError::Allow) {
-        Ok(Outcome { decision: Decision::degraded_admission(admission.rules()), receipt: None })
-    } else {
-        Err(error)
+pub(crate) struct ByPolicy;
+
+impl OnFailure for ByPolicy {
+    type Error = CheckError;
+
+    #[cold]
+    fn answer<'a>(admission: &Admission<'a>, error: StoreError) -> Result<Outcome<'a>, CheckError> {
+        let mut enforced = admission.asks().iter().filter(|ask| !ask.rule.shadow());
+        if enforced.all(|ask| ask.rule.on_store_error() == OnStoreError::Allow) {
+            Ok(Outcome { decision: Decision::degraded_admission(admission.rules()), receipt: None })
+        } else {
+            Err(error.into())
+        }
     }
 }

@@ -23,6 +23,7 @@ pub struct Key<'a>(&'a str);
 
 impl<'a> Key<'a> {
     /// Checks `text` and wraps it.
+    #[inline]
     pub fn new(text: &'a str) -> Result<Self, KeyError> {
         if text.is_empty() {
             return Err(KeyError::Empty);
@@ -30,6 +31,15 @@ impl<'a> Key<'a> {
         if text.len() > KEY_BYTES_MAX {
             return Err(KeyError::TooLong { bytes: text.len() });
         }
+        // Nearly all keys are printable ASCII, which is known without reading characters one by one.
+        if is_printable_ascii(text.as_bytes()) {
+            return Ok(Self(text));
+        }
+        Self::of_characters(text)
+    }
+
+    #[cold]
+    fn of_characters(text: &'a str) -> Result<Self, KeyError> {
         match text.char_indices().find(|(_, character)| character.is_control()) {
             Some((offset, character)) => Err(KeyError::Control { character, offset }),
             None => Ok(Self(text)),
@@ -40,6 +50,22 @@ impl<'a> Key<'a> {
     #[must_use]
     pub fn as_str(self) -> &'a str {
         self.0
+    }
+}
+
+/// Whether all bytes are 0x20 to 0x7E. Eight at a time: a key is checked at every decision.
+#[inline]
+fn is_printable_ascii(bytes: &[u8]) -> bool {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    // The high bit of a byte is set where it is above 0x7F, below 0x20, or 0x7F.
+    let odd = |word: u64| (word | word.wrapping_sub(EACH * 0x20) | word.wrapping_add(EACH)) & (EACH * 0x80);
+    match bytes.last_chunk::<8>() {
+        // The last eight may be looked at twice.
+        Some(last) => {
+            let word = |chunk: &[u8]| u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
+            bytes.chunks_exact(8).fold(odd(word(last)), |all, chunk| all | odd(word(chunk))) == 0
+        }
+        None => bytes.iter().all(|byte| (0x20..0x7F).contains(byte)),
     }
 }
 
@@ -89,6 +115,21 @@ mod tests {
         assert_eq!(Key::new(&"k".repeat(513)), Err(KeyError::TooLong { bytes: 513 }));
         assert_eq!(Key::new("a\0b"), Err(KeyError::Control { character: '\0', offset: 1 }));
         assert_eq!(Key::new("line\n"), Err(KeyError::Control { character: '\n', offset: 4 }));
+    }
+
+    /// Wherever a byte stands, it is judged as if it stood alone.
+    #[test]
+    fn eight_bytes_at_a_time_are_judged_like_one() {
+        for length in 1..=25 {
+            for position in 0..length {
+                for byte in 0..=0x7F {
+                    let mut bytes = vec![b'~'; length];
+                    bytes[position] = byte;
+                    let text = String::from_utf8(bytes).unwrap();
+                    assert_eq!(Key::new(&text).is_ok(), (0x20..0x7F).contains(&byte), "{text:?}");
+                }
+            }
+        }
     }
 
     #[test]

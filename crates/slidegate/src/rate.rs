@@ -66,6 +66,7 @@ impl Rate {
 
     /// Length of the window in microseconds.
     #[must_use]
+    #[inline]
     pub fn window_us(self) -> u64 {
         self.window_us
     }

@@ -1,15 +1,13 @@
 //! Receipts: what an admission returns so that it can be refunded or settled.
 
-use std::borrow::Cow;
-
 use thiserror::Error;
 
 use crate::few::Few;
-use crate::rule::Limit;
+use crate::rule::{Limit, Rule};
 
 /// Names a receipt within its store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ReceiptId(pub(crate) u128);
+pub struct ReceiptId(pub(crate) u64, pub(crate) u64);
 
 /// Where a charge stands in the state of one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,26 +67,88 @@ impl Position {
     }
 }
 
-/// What one state was charged.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReceiptCharge<'a> {
-    pub(crate) rule: Cow<'a, str>,
-    pub(crate) key: Cow<'a, str>,
-    pub(crate) cost: u64,
-    pub(crate) places: Few<Place>,
+/// A place without its limit, which is the rule's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) order: u64,
+    pub(crate) position: Position,
 }
 
-impl ReceiptCharge<'_> {
+/// Whose state was charged.
+#[derive(Debug, Clone)]
+enum Charged<'a> {
+    ByRequest { rule: &'a Rule, key: &'a str },
+    Owned(Box<Owned>),
+}
+
+#[derive(Debug, Clone)]
+struct Owned {
+    rule: Box<str>,
+    limits: Box<[Limit]>,
+    key: Box<str>,
+}
+
+/// What one state was charged.
+#[derive(Debug, Clone)]
+pub struct ReceiptCharge<'a> {
+    charged: Charged<'a>,
+    cost: u64,
+    /// One per limit of the rule.
+    standings: Few<Standing>,
+}
+
+impl<'a> ReceiptCharge<'a> {
+    #[inline]
+    pub(crate) fn new(rule: &'a Rule, key: &'a str, cost: u64, standings: Few<Standing>) -> Self {
+        Self { charged: Charged::ByRequest { rule, key }, cost, standings }
+    }
+
     /// Name of the rule that was charged.
     #[must_use]
     pub fn rule(&self) -> &str {
-        &self.rule
+        match &self.charged {
+            Charged::ByRequest { rule, .. } => rule.name(),
+            Charged::Owned(owned) => &owned.rule,
+        }
     }
 
     /// Who was charged.
     #[must_use]
     pub fn key(&self) -> &str {
-        &self.key
+        match &self.charged {
+            Charged::ByRequest { key, .. } => key,
+            Charged::Owned(owned) => &owned.key,
+        }
+    }
+
+    /// The limits of the rule, as they were.
+    #[must_use]
+    pub fn limits(&self) -> &[Limit] {
+        match &self.charged {
+            Charged::ByRequest { rule, .. } => rule.limits(),
+            Charged::Owned(owned) => &owned.limits,
+        }
+    }
+
+    /// Where the charge stands in the state of every limit.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        let standings = self.limits().iter().zip(&*self.standings);
+        standings.map(|(&limit, &Standing { order, position })| Place { limit, order, position })
+    }
+
+    /// When it was made, in the order of the store.
+    #[inline]
+    pub(crate) fn order(&self) -> u64 {
+        self.standings.first().map_or(0, |standing| standing.order)
+    }
+
+    fn to_owned(&self) -> ReceiptCharge<'static> {
+        let (rule, key, limits) = (self.rule().into(), self.key().into(), self.limits().into());
+        ReceiptCharge {
+            charged: Charged::Owned(Box::new(Owned { rule, limits, key })),
+            cost: self.cost,
+            standings: self.standings.clone(),
+        }
     }
 
     /// Units that were charged.
@@ -97,6 +157,18 @@ impl ReceiptCharge<'_> {
         self.cost
     }
 }
+
+impl PartialEq for ReceiptCharge<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.rule() == other.rule()
+            && self.key() == other.key()
+            && self.limits() == other.limits()
+            && self.cost == other.cost
+            && self.standings == other.standings
+    }
+}
+
+impl Eq for ReceiptCharge<'_> {}
 
 /// Proof of an admission. The first refund or settlement spends it; dropping it does nothing.
 ///
@@ -124,13 +196,8 @@ impl<'a> Receipt<'a> {
     /// The same receipt, independent of the request.
     #[must_use]
     pub fn into_owned(self) -> Receipt<'static> {
-        let owned = |charge: &ReceiptCharge<'_>| ReceiptCharge {
-            rule: charge.rule.to_string().into(),
-            key: charge.key.to_string().into(),
-            cost: charge.cost,
-            places: charge.places.clone(),
-        };
-        Receipt { id: self.id, store: self.store, charges: self.charges.iter().map(owned).collect() }
+        let charges = self.charges.iter().map(ReceiptCharge::to_owned).collect();
+        Receipt { id: self.id, store: self.store, charges }
     }
 
     /// Checks that it was issued for a charge on `rule`.

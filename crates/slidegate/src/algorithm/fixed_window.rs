@@ -29,6 +29,7 @@ pub struct FixedWindow {
 
 impl FixedWindow {
     /// The state as of `now_us`: a window that is over counts nothing, one that has not begun stays.
+    #[inline]
     fn rolled(&self, limit: &Limit, now_us: u64) -> Self {
         let number = now_us / limit.window_us();
         if number > self.number { Self { number, count: 0 } } else { self.clone() }
@@ -36,6 +37,7 @@ impl FixedWindow {
 }
 
 impl Window for FixedWindow {
+    #[inline]
     fn decide(&self, limit: &Limit, now_us: u64, cost: u64) -> Ruling {
         let Self { number, count } = self.rolled(limit, now_us);
         let passes = count + cost <= limit.units();
@@ -43,11 +45,13 @@ impl Window for FixedWindow {
         Ruling { usage: self.usage(limit, now_us), retry_after_us }
     }
 
+    #[inline]
     fn usage(&self, limit: &Limit, now_us: u64) -> Usage {
         let Self { number, count } = self.rolled(limit, now_us);
         Usage { used: count, reset_after_us: if count == 0 { 0 } else { end_us(limit, number) - now_us } }
     }
 
+    #[inline]
     fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position {
         *self = self.rolled(limit, now_us);
         self.count += cost;

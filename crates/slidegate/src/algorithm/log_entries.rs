@@ -50,6 +50,20 @@ impl Entries {
         }
     }
 
+    /// The same, where few entries are expected to be earlier.
+    #[inline]
+    pub(super) fn first_after_few(&self, stamp: u64) -> usize {
+        const FEW: usize = 4;
+        let mut index = 0;
+        while index < FEW.min(self.len()) {
+            if self.stamp(index) > stamp {
+                return index;
+            }
+            index += 1;
+        }
+        if index == self.len() { index } else { self.first_after(stamp) }
+    }
+
     /// Total admitted before entry `index`.
     fn total_before(&self, index: usize) -> u64 {
         match (self, index) {

@@ -4,9 +4,8 @@ use std::num::NonZeroU64;
 
 /// Bits of the window's number: windows of 1 ms are numbered below 2^48 until the year 9999.
 const NUMBER_BITS: u32 = 48;
-/// Bits of the previous window's count. Half a million millions; a larger one goes to the heap.
-const PREVIOUS_BITS: u32 = 39;
-const CURRENT_BITS: u32 = 40;
+/// Bits of a count. Half a million millions; larger ones go to the heap.
+pub(super) const COUNT_BITS: u32 = 39;
 /// Always set, so that the high half is never zero.
 const MARK: u64 = 1 << 63;
 
@@ -37,10 +36,10 @@ impl PackedCounts {
     fn of(counts: Counts) -> Self {
         let Counts { number, previous, current } = counts;
         debug_assert!(number < 1 << NUMBER_BITS, "a later window than time has");
-        if previous >> PREVIOUS_BITS != 0 || current >> CURRENT_BITS != 0 {
+        if (previous | current) >> COUNT_BITS != 0 {
             return Self::OnHeap(Box::new(counts));
         }
-        // mark 1 | number 48 | previous, high part 15 ... previous, low part 24 | current 40
+        // mark 1 | number 48 | previous, high part 15 ... previous, low part 24 | free 1 | current 39
         let high = MARK | number << 15 | previous >> 24;
         let high = NonZeroU64::new(high).expect("it is marked");
         Self::InPlace(high, previous << 40 | current)
@@ -52,7 +51,7 @@ impl PackedCounts {
             Self::InPlace(high, low) => Counts {
                 number: (high.get() & !MARK) >> 15,
                 previous: (high.get() & 0x7FFF) << 24 | low >> 40,
-                current: low & ((1 << CURRENT_BITS) - 1),
+                current: low & ((1 << COUNT_BITS) - 1),
             },
             Self::OnHeap(counts) => **counts,
         }
@@ -63,6 +62,7 @@ impl PackedCounts {
         *self = Self::of(counts);
     }
 
+    #[inline]
     pub(super) fn heap_bytes(&self) -> usize {
         match self {
             Self::InPlace(..) => 0,
@@ -70,11 +70,6 @@ impl PackedCounts {
         }
     }
 
-    /// By how many bytes `cost` more units may make it grow, at most.
-    pub(super) fn growth_bytes_max(&self, cost: u64) -> usize {
-        let Counts { current, .. } = self.get();
-        if current.saturating_add(cost) >> PREVIOUS_BITS == 0 { 0 } else { size_of::<Counts>() }
-    }
 }
 
 #[cfg(test)]
@@ -88,23 +83,14 @@ mod tests {
         assert_eq!(size_of::<PackedCounts>(), 16);
         for number in [0, 1, 29_083_335, TIME_MAX_US / 1_000] {
             for previous in [0, 1, 0xFF_FFFF, 1 << 24, (1 << 39) - 1, 1 << 39, USED_MAX] {
-                for current in [0, 1, (1 << 40) - 1, 1 << 40, 1_000_000_000_000, USED_MAX] {
+                for current in [0, 1, (1 << 39) - 1, 1 << 39, 1_000_000_000_000, USED_MAX] {
                     let counts = Counts { number, previous, current };
                     let packed = PackedCounts::of(counts);
                     assert_eq!(packed.get(), counts);
-                    let fits = previous < 1 << 39 && current < 1 << 40;
+                    let fits = previous < 1 << 39 && current < 1 << 39;
                     assert_eq!(packed.heap_bytes(), if fits { 0 } else { 24 }, "{counts:?}");
                 }
             }
         }
-    }
-
-    #[test]
-    fn growth_is_announced() {
-        let mut packed = PackedCounts::default();
-        assert_eq!(packed.growth_bytes_max((1 << 39) - 1), 0);
-        assert_eq!(packed.growth_bytes_max(1 << 39), 24);
-        packed.set(Counts { number: 1, previous: 0, current: (1 << 39) - 1 });
-        assert_eq!((packed.growth_bytes_max(1), packed.heap_bytes()), (24, 0));
     }
 }

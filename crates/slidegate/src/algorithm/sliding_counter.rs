@@ -24,7 +24,7 @@
 //!
 //! **Bad at** adversaries and at bursts. Good at costing next to nothing.
 
-use super::packed_counts::{Counts, PackedCounts};
+use super::packed_counts::{COUNT_BITS, Counts, PackedCounts};
 use super::wide::{narrow, product, quotient, share_rounded_up};
 use super::window::{Ruling, Usage, Window};
 use crate::receipt::{Place, Position};
@@ -38,6 +38,7 @@ pub struct SlidingCounter {
 
 impl Counts {
     /// The counts as of `now_us`, and how much of their previous window the trailing window overlaps.
+    #[inline]
     fn rolled(self, limit: &Limit, now_us: u64) -> (Self, u64) {
         let window_us = limit.window_us();
         let number = (now_us / window_us).max(self.number);
@@ -52,27 +53,38 @@ impl Counts {
 }
 
 impl Window for SlidingCounter {
+    #[inline]
     fn decide(&self, limit: &Limit, now_us: u64, cost: u64) -> Ruling {
         let (counts, overlap_us) = self.counts.get().rolled(limit, now_us);
         let retry_after_us = counts.passes_us(limit, overlap_us, cost).map_or(0, |instant| instant - now_us);
-        Ruling { usage: self.usage(limit, now_us), retry_after_us }
+        Ruling { usage: counts.usage(limit, overlap_us, now_us), retry_after_us }
     }
 
+    #[inline]
     fn usage(&self, limit: &Limit, now_us: u64) -> Usage {
-        let (Counts { number, previous, current }, overlap_us) = self.counts.get().rolled(limit, now_us);
-        let window_us = limit.window_us();
-        let windows_left = if current > 0 { 2 } else { u64::from(previous > 0) };
-        Usage {
-            used: current + share_rounded_up(previous, overlap_us, window_us),
-            reset_after_us: if windows_left == 0 { 0 } else { (number + windows_left) * window_us - now_us },
-        }
+        let (counts, overlap_us) = self.counts.get().rolled(limit, now_us);
+        counts.usage(limit, overlap_us, now_us)
     }
 
+    #[inline]
     fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position {
         let (mut counts, _) = self.counts.get().rolled(limit, now_us);
         counts.current += cost;
         self.counts.set(counts);
         Position::At(counts.number)
+    }
+
+    /// With one look at the counts.
+    #[inline]
+    fn admit(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Result<(Position, Usage), Ruling> {
+        let (mut counts, overlap_us) = self.counts.get().rolled(limit, now_us);
+        if let Some(passes_us) = counts.passes_us(limit, overlap_us, cost) {
+            let usage = counts.usage(limit, overlap_us, now_us);
+            return Err(Ruling { usage, retry_after_us: passes_us - now_us });
+        }
+        counts.current += cost;
+        self.counts.set(counts);
+        Ok((Position::At(counts.number), counts.usage(limit, overlap_us, now_us)))
     }
 
     fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
@@ -125,17 +137,33 @@ impl Window for SlidingCounter {
         (self.counts.get().number + 1) * limit.window_us() - 1
     }
 
+    #[inline]
     fn heap_bytes(&self) -> usize {
         self.counts.heap_bytes()
     }
 
-    fn growth_bytes_max(&self, _limit: &Limit, cost: u64) -> usize {
-        self.counts.growth_bytes_max(cost)
+    #[inline]
+    fn growth_bytes_max(&self, limit: &Limit, _cost: u64) -> usize {
+        // What passes is at most the limit.
+        if limit.units() >> COUNT_BITS == 0 { 0 } else { size_of::<Counts>() }
     }
 }
 
 impl Counts {
+    /// What is in use, when they are rolled.
+    #[inline]
+    fn usage(self, limit: &Limit, overlap_us: u64, now_us: u64) -> Usage {
+        let Self { number, previous, current } = self;
+        let window_us = limit.window_us();
+        let windows_left = if current > 0 { 2 } else { u64::from(previous > 0) };
+        Usage {
+            used: current + share_rounded_up(previous, overlap_us, window_us),
+            reset_after_us: if windows_left == 0 { 0 } else { (number + windows_left) * window_us - now_us },
+        }
+    }
+
     /// The instant at which `cost` passes, `None` if it does now. Expects them rolled.
+    #[inline]
     fn passes_us(&self, limit: &Limit, overlap_us: u64, cost: u64) -> Option<u64> {
         let window_us = limit.window_us();
         let start_us = self.number * window_us;

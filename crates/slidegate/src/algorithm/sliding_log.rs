@@ -33,36 +33,46 @@ pub struct SlidingLog {
 
 impl SlidingLog {
     /// The first live entry.
+    #[inline]
     fn live_from(&self, limit: &Limit, now_us: u64) -> usize {
         let now_us = self.entries.newest().map_or(now_us, |newest| newest.max(now_us));
-        now_us.checked_sub(limit.window_us()).map_or(0, |gone| self.entries.first_after(gone))
+        // What has left is dropped at every charge, so little has left since.
+        now_us.checked_sub(limit.window_us()).map_or(0, |gone| self.entries.first_after_few(gone))
     }
 }
 
 impl Window for SlidingLog {
+    #[inline]
     fn decide(&self, limit: &Limit, now_us: u64, cost: u64) -> Ruling {
-        let live = self.live_from(limit, now_us);
-        let usage = self.usage_from(live, limit, now_us);
-        let room = limit.units() - cost;
-        let retry_after_us = match usage.used.checked_sub(room) {
-            None | Some(0) => 0,
-            Some(missing) => {
-                let leaves = self.entries.stamp(self.entries.entry_reaching(live, missing));
-                leaves + limit.window_us() - now_us
-            }
-        };
-        Ruling { usage, retry_after_us }
+        self.ruling_from(self.live_from(limit, now_us), limit, now_us, cost)
     }
 
+    #[inline]
     fn usage(&self, limit: &Limit, now_us: u64) -> Usage {
         self.usage_from(self.live_from(limit, now_us), limit, now_us)
     }
 
+    #[inline]
     fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position {
         let stamp = self.entries.newest().map_or(now_us, |newest| newest.max(now_us));
         self.entries.drop_front(self.live_from(limit, now_us));
         self.entries.push(stamp, cost);
         Position::At(stamp)
+    }
+
+    /// With one look for what is live.
+    #[inline]
+    fn admit(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Result<(Position, Usage), Ruling> {
+        let live = self.live_from(limit, now_us);
+        let ruling = self.ruling_from(live, limit, now_us, cost);
+        if !ruling.allowed() {
+            return Err(ruling);
+        }
+        let stamp = self.entries.newest().map_or(now_us, |newest| newest.max(now_us));
+        self.entries.drop_front(live);
+        self.entries.push(stamp, cost);
+        let reset_after_us = stamp + limit.window_us() - now_us;
+        Ok((Position::At(stamp), Usage { used: ruling.usage.used + cost, reset_after_us }))
     }
 
     fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
@@ -110,6 +120,21 @@ impl Window for SlidingLog {
 }
 
 impl SlidingLog {
+    #[inline]
+    fn ruling_from(&self, live: usize, limit: &Limit, now_us: u64, cost: u64) -> Ruling {
+        let usage = self.usage_from(live, limit, now_us);
+        let room = limit.units() - cost;
+        let retry_after_us = match usage.used.checked_sub(room) {
+            None | Some(0) => 0,
+            Some(missing) => {
+                let leaves = self.entries.stamp(self.entries.entry_reaching(live, missing));
+                leaves + limit.window_us() - now_us
+            }
+        };
+        Ruling { usage, retry_after_us }
+    }
+
+    #[inline]
     fn usage_from(&self, live: usize, limit: &Limit, now_us: u64) -> Usage {
         let used = self.entries.units(live, self.entries.len());
         let leaves_last = self.entries.newest().filter(|_| used > 0);

@@ -13,6 +13,9 @@ pub(super) fn narrow(quotient: u128) -> u64 {
 /// `ceil(units x share_us / whole_us)`: a share of some units, rounded up.
 pub(super) fn share_rounded_up(units: u64, share_us: u64, whole_us: u64) -> u64 {
     debug_assert!(share_us <= whole_us, "a share is at most the whole");
+    if units == 0 {
+        return 0;
+    }
     // 64-bit division is several times faster, and nearly every real rule fits it.
     match units.checked_mul(share_us) {
         Some(product) => product.div_ceil(whole_us),

@@ -50,6 +50,18 @@ pub trait Window: Clone + std::fmt::Debug + Default + Eq + Send + 'static {
     /// them, at most [`USED_MAX`] are used.
     fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position;
 
+    /// Decides and, if `cost` passes, charges it and says where it stands and what is in use then: what
+    /// [`Window::decide`], [`Window::charge`] and [`Window::usage`] say one after the other.
+    #[inline]
+    fn admit(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Result<(Position, Usage), Ruling> {
+        let ruling = self.decide(limit, now_us, cost);
+        if !ruling.allowed() {
+            return Err(ruling);
+        }
+        let position = self.charge(limit, now_us, cost);
+        Ok((position, self.usage(limit, now_us)))
+    }
+
     /// Takes back up to `units` of the charge at `place`: at most what stands there and still counts.
     /// Returns how many. `limit` is the present one, the place knows that of the charge.
     fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64;
@@ -71,6 +83,6 @@ pub trait Window: Clone + std::fmt::Debug + Default + Eq + Send + 'static {
     /// Bytes on the heap.
     fn heap_bytes(&self) -> usize;
 
-    /// By how many bytes on the heap a charge of `cost` may make it grow, at most.
+    /// By how many bytes on the heap a charge of `cost`, which passes, may make it grow, at most.
     fn growth_bytes_max(&self, limit: &Limit, cost: u64) -> usize;
 }

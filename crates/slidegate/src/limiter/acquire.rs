@@ -13,6 +13,7 @@ use super::Limiter;
 use super::waiters::{Place, WAITERS_MAX};
 use crate::charge::{Admission, Charge, ChargeError};
 use crate::decision::{Decision, Verdict};
+use crate::guard::{ByPolicy, CheckError};
 use crate::store::{Outcome, StoreError};
 use crate::time::{Clock, Timer, waker_of_this_thread, whole_us};
 
@@ -32,6 +33,15 @@ pub enum AcquireError {
     /// [`WAITERS_MAX`] acquisitions wait already.
     #[error("waiters: {WAITERS_MAX} wait in this limiter, its maximum; lower max_wait, or shed requests")]
     TooManyWaiters,
+}
+
+impl From<CheckError> for AcquireError {
+    fn from(error: CheckError) -> Self {
+        match error {
+            CheckError::Charge(error) => Self::Charge(error),
+            CheckError::Store(error) => Self::Store(error),
+        }
+    }
 }
 
 impl<C: Clock> Limiter<C> {
@@ -194,8 +204,8 @@ impl<'l, 'a, C: Clock> Waiting<'l, 'a, C> {
     }
 
     /// Nobody is in front: tries.
-    fn check(&self, now_us: u64) -> Result<Attempt<'a>, StoreError> {
-        let outcome = self.limiter.decide(now_us, &self.admission)?;
+    fn check(&self, now_us: u64) -> Result<Attempt<'a>, CheckError> {
+        let outcome = self.limiter.store.check_or::<ByPolicy>(now_us, &self.admission)?;
         let passes_us = now_us.saturating_add(whole_us(outcome.decision.retry_after()));
         if outcome.decision.allowed() || passes_us > self.deadline_us {
             return Ok(Attempt::Done(outcome));

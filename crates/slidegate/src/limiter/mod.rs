@@ -3,32 +3,19 @@
 mod acquire;
 mod waiters;
 
-use thiserror::Error;
-
 use crate::charge::{Admission, Charge, ChargeError};
 use crate::decision::Decision;
-use crate::guard;
+use crate::guard::ByPolicy;
 use crate::key::Key;
 use crate::receipt::{Applied, Receipt, ReceiptError};
 use crate::rule::Rule;
-use crate::store::{BudgetError, LimitUsage, MemoryStore, Outcome, Stats, StoreError};
+use crate::store::{BudgetError, LimitUsage, MemoryStore, Outcome, Stats};
 use crate::time::{Clock, SystemClock};
 use waiters::Waiters;
 
+pub use crate::guard::CheckError;
 pub use acquire::AcquireError;
 pub use waiters::WAITERS_MAX;
-
-/// Why a check has no answer. Nothing was charged, unless the store's error says that it may have been.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum CheckError {
-    /// The charges cannot be an admission.
-    #[error(transparent)]
-    Charge(#[from] ChargeError),
-    /// The store failed, and a rule says that this refuses the request.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 /// Decides, counts and remembers, in this process, for all its threads.
 ///
@@ -85,7 +72,7 @@ impl Limiter {
 
     /// The same, taking at most so many bytes, instead of [`crate::store::BUDGET_BYTES_DEFAULT`].
     ///
-    /// A new key that does not fit is [`StoreError::Full`], which its rule's `on_store_error` answers, or takes
+    /// A new key that does not fit is [`crate::store::StoreError::Full`], which its rule's `on_store_error` answers, or takes
     /// the place of an old one where its rule says so.
     pub fn with_budget(bytes: u64) -> Result<Self, BudgetError> {
         Ok(Self::new(MemoryStore::with_budget(bytes)?, SystemClock::new()))
@@ -118,9 +105,12 @@ impl<C: Clock> Limiter<C> {
     }
 
     /// Decides and, if every charge passes, makes all of them; otherwise none.
-    #[inline]
     pub fn check<'a>(&self, charges: &[Charge<'a>]) -> Result<Outcome<'a>, CheckError> {
-        Ok(self.decide(self.clock.now_us(), &Admission::new(charges)?)?)
+        let now_us = self.clock.now_us();
+        match charges {
+            [charge] if charge.can_pass() => self.store.check_alone::<ByPolicy>(now_us, charge),
+            charges => self.store.check_or::<ByPolicy>(now_us, &Admission::new(charges)?),
+        }
     }
 
     /// Decides several admissions, each on its own, at one reading of the clock, and answers in their order.
@@ -144,18 +134,9 @@ impl<C: Clock> Limiter<C> {
     /// assert_eq!(allowed, [true, true, false]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn check_batch<'a>(&self, admissions: &[Admission<'a>]) -> Vec<Result<Outcome<'a>, StoreError>> {
+    pub fn check_batch<'a>(&self, admissions: &[Admission<'a>]) -> Vec<Result<Outcome<'a>, CheckError>> {
         let now_us = self.clock.now_us();
-        admissions.iter().map(|admission| self.decide(now_us, admission)).collect()
-    }
-
-    /// Asks the store, or the outage policy if it fails.
-    #[inline]
-    fn decide<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Result<Outcome<'a>, StoreError> {
-        match self.store.check(now_us, admission) {
-            Ok(outcome) => Ok(outcome),
-            Err(error) => guard::answer(admission, error),
-        }
+        admissions.iter().map(|admission| self.store.check_or::<ByPolicy>(now_us, admission)).collect()
     }
 
     /// Decides without charging.

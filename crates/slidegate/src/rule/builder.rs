@@ -20,7 +20,7 @@ use crate::rate::Rate;
 pub struct Rule {
     name: Box<str>,
     /// Of the name, so that a store finds its states without reading it.
-    name_hash: u64,
+    name_hash: NameHash,
     limits: Box<[Limit]>,
     headroom: Decimal,
     shadow: bool,
@@ -28,11 +28,17 @@ pub struct Rule {
     at_budget: AtBudget,
 }
 
-/// A hash of a rule's name, the same for all rules of that name in this process.
-pub(crate) fn name_hash(name: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    name.hash(&mut hasher);
-    hasher.finish()
+/// A hash of a rule's name: the same for all rules of that name in this process, and for no others, as 128
+/// bits do not collide by chance.
+pub(crate) type NameHash = (u64, u64);
+
+pub(crate) fn name_hash(name: &str) -> NameHash {
+    let half = |number: u8| {
+        let mut hasher = DefaultHasher::new();
+        (number, name).hash(&mut hasher);
+        hasher.finish()
+    };
+    (half(0), half(1))
 }
 
 impl Rule {
@@ -98,12 +104,14 @@ impl Rule {
         &self.name
     }
 
-    pub(crate) fn name_hash(&self) -> u64 {
+    #[inline]
+    pub(crate) fn name_hash(&self) -> NameHash {
         self.name_hash
     }
 
     /// The limits, at least one; all must admit. No two have the same window.
     #[must_use]
+    #[inline]
     pub fn limits(&self) -> &[Limit] {
         &self.limits
     }
@@ -116,6 +124,7 @@ impl Rule {
 
     /// The smallest number of units that any of its limits enforces: a larger cost never passes.
     #[must_use]
+    #[inline]
     pub fn cost_max(&self) -> u64 {
         self.limits.iter().map(Limit::units).min().expect("a rule has at least one limit")
     }

@@ -30,12 +30,14 @@ impl Limit {
 
     /// Units that are enforced: the rate's limit less headroom.
     #[must_use]
+    #[inline]
     pub fn units(&self) -> u64 {
         self.units
     }
 
     /// Length of the window in microseconds.
     #[must_use]
+    #[inline]
     pub fn window_us(&self) -> u64 {
         self.rate.window_us()
     }

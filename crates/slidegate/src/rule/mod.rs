@@ -18,5 +18,5 @@ pub use builder::{Rule, RuleBuilder};
 pub use decimal::{Decimal, DecimalError};
 pub use error::{LIMITS_MAX, NAME_BYTES_MAX, RuleError};
 pub use limit::Limit;
-pub(crate) use builder::name_hash;
+pub(crate) use builder::{NameHash, name_hash};
 pub use policy::{AtBudget, OnStoreError};

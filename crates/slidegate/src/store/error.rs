@@ -2,6 +2,9 @@
 
 use thiserror::Error;
 
+use super::outcome::Outcome;
+use crate::charge::Admission;
+
 /// Why a store did not answer. It never means that a request was denied.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -24,6 +27,24 @@ impl StoreError {
         match self {
             Self::Full { .. } => false,
         }
+    }
+}
+
+/// What answers in the place of a store that failed.
+pub(crate) trait OnFailure {
+    type Error: From<StoreError>;
+
+    fn answer<'a>(admission: &Admission<'a>, error: StoreError) -> Result<Outcome<'a>, Self::Error>;
+}
+
+/// Nothing does.
+pub(super) struct AsItIs;
+
+impl OnFailure for AsItIs {
+    type Error = StoreError;
+
+    fn answer<'a>(_admission: &Admission<'a>, error: StoreError) -> Result<Outcome<'a>, StoreError> {
+        Err(error)
     }
 }
 

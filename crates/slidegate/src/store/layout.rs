@@ -3,13 +3,13 @@
 use super::budget::Budget;
 use super::error::StoreError;
 use super::key_state::KeyState;
-use super::limit_table::{Answer, Hit, LimitTable, Room};
-use crate::algorithm::{Ruling, Usage};
+use super::limit_table::{Hit, LimitTable, Room};
+use crate::algorithm::Usage;
 use crate::charge::Charge;
 use crate::decision::Verdict;
 use crate::few::Few;
-use crate::receipt::{Place, Position, ReceiptCharge};
-use crate::rule::{Limit, Rule};
+use crate::receipt::{ReceiptCharge, Standing};
+use crate::rule::Limit;
 
 /// Neighbours of which the oldest is evicted.
 const EVICTED_OF: usize = 16;
@@ -61,25 +61,12 @@ impl Layout {
         &self.tables[0]
     }
 
-    /// Decides and, if the charge passes, makes it: for a rule of one limit that is charged alone.
+    /// The table, if there is one limit.
     #[inline]
-    pub(super) fn admit<'a>(
-        &mut self,
-        room: Room<'_>,
-        fingerprint: u64,
-        now_us: u64,
-        ask: &Charge<'a>,
-    ) -> Result<(Verdict<'a>, Option<Position>), StoreError> {
-        let limit = &ask.rule.limits()[0];
-        let [table] = &mut *self.tables else { unreachable!("the rule has one limit") };
-        match table.admit(room, Hit { fingerprint, limit, now_us, cost: ask.cost })? {
-            Answer::Charged { position, usage } => {
-                if table.limit() != limit {
-                    table.set_limit(*limit);
-                }
-                Ok((after(ask.rule, limit, usage), Some(position)))
-            }
-            Answer::Denied(ruling) => Ok((verdict(ask.rule, limit, ruling), None)),
+    pub(super) fn only_table(&mut self) -> Option<&mut LimitTable> {
+        match &mut self.tables {
+            Few::One([table]) => Some(table),
+            Few::Many(_) => None,
         }
     }
 
@@ -89,10 +76,10 @@ impl Layout {
             if ask.cost > limit.units() {
                 // Only a shadow rule gets here: what it can never admit, it would deny.
                 let usage = table.usage(fingerprint, limit, now_us);
-                return Verdict { allowed: false, ..after(ask.rule, limit, usage) };
+                return Verdict { allowed: false, ..Verdict::of_usage(ask.rule, limit, usage) };
             }
             let hit = Hit { fingerprint, limit, now_us, cost: ask.cost };
-            verdict(ask.rule, limit, table.decide(hit))
+            Verdict::of_ruling(ask.rule, limit, table.decide(hit))
         });
         Verdict::join(verdicts).expect("a rule has at least one limit")
     }
@@ -141,16 +128,16 @@ impl Layout {
         prepared: &Prepared,
     ) -> (Verdict<'a>, ReceiptCharge<'a>) {
         let Charge { rule, key, cost } = *ask;
-        let mut places = Few::default();
+        let mut standings = Few::default();
         let tables = self.tables.iter_mut().zip(rule.limits()).zip(&*prepared.set_aside);
         let verdicts = tables.map(|((table, limit), &set_aside)| {
             table.set_limit(*limit);
             let (position, usage) = table.charge(budget, Hit { fingerprint, limit, now_us, cost }, set_aside);
-            places.push(Place { limit: *limit, order, position });
-            after(rule, limit, usage)
+            standings.push(Standing { order, position });
+            Verdict::of_usage(rule, limit, usage)
         });
         let verdict = Verdict::join(verdicts).expect("a rule has at least one limit");
-        (verdict, ReceiptCharge { rule: rule.name().into(), key: key.as_str().into(), cost, places })
+        (verdict, ReceiptCharge::new(rule, key.as_str(), cost, standings))
     }
 
     /// Makes room for a key by forgetting the oldest of a few others; says whether there was one.
@@ -174,19 +161,19 @@ impl Layout {
         self.tables.iter_mut().all(charged)
     }
 
-    /// Takes back up to `units` of the charge that stands at `places`; says how many at most, as short
-    /// windows may have forgotten what long ones remember.
+    /// Takes back up to `units` of the charge; says how many at most, as short windows may have forgotten
+    /// what long ones remember.
     pub(super) fn refund(
         &mut self,
         room: Room<'_>,
         fingerprint: u64,
         now_us: u64,
-        places: &[Place],
+        charge: &ReceiptCharge<'_>,
         units: u64,
     ) -> u64 {
         let given = self.tables.iter_mut().map(|table| {
-            let place = places.iter().find(|place| table.limit().keeps_state_of(&place.limit));
-            place.map_or(0, |place| table.refund(room, fingerprint, now_us, place, units))
+            let place = charge.places().find(|place| table.limit().keeps_state_of(&place.limit));
+            place.map_or(0, |place| table.refund(room, fingerprint, now_us, &place, units))
         });
         given.max().unwrap_or(0)
     }
@@ -284,16 +271,4 @@ impl Layout {
     pub(super) fn memory_bytes(&self) -> usize {
         self.tables.iter().map(|table| table.array_bytes() + table.heap_bytes()).sum()
     }
-}
-
-fn verdict<'a>(rule: &'a Rule, limit: &Limit, ruling: Ruling) -> Verdict<'a> {
-    Verdict {
-        allowed: ruling.allowed(),
-        retry_after_us: ruling.retry_after_us,
-        ..after(rule, limit, ruling.usage)
-    }
-}
-
-fn after<'a>(rule: &'a Rule, limit: &Limit, usage: Usage) -> Verdict<'a> {
-    Verdict { used: usage.used, reset_after_us: usage.reset_after_us, ..Verdict::new(rule, limit) }
 }

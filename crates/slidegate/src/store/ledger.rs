@@ -47,23 +47,23 @@ impl Ledger {
 
 /// The instant from which none of a receipt's charges counts any more.
 fn expires_us(receipt: &Receipt<'_>) -> u64 {
-    let places = receipt.charges().iter().flat_map(|charge| charge.places.iter());
-    places.map(State::expires_us).max().unwrap_or(0)
+    let places = receipt.charges().iter().flat_map(|charge| charge.places());
+    places.map(|place| State::expires_us(&place)).max().unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::few::Few;
-    use crate::receipt::{Place, Position, ReceiptCharge};
-    use crate::rule::{Algorithm, Decimal, Limit};
+    use crate::receipt::{Position, ReceiptCharge, Standing};
+    use crate::rule::Rule;
 
     /// A receipt that expires ten seconds after `charged_us`.
     fn receipt(id: u64, charged_us: u64) -> Receipt<'static> {
-        let limit = Limit::new("1/10s".parse().unwrap(), Decimal::ZERO, Algorithm::SlidingLog);
-        let place = Place { limit, order: 0, position: Position::At(charged_us) };
-        let charge = ReceiptCharge { rule: "r".into(), key: "k".into(), cost: 1, places: Few::One([place]) };
-        Receipt { id: ReceiptId(id.into()), store: 0, charges: Few::One([charge]) }
+        let rule = Rule::builder("r").limit("1/10s".parse().unwrap()).build().unwrap();
+        let standing = Standing { order: 0, position: Position::At(charged_us) };
+        let charge = ReceiptCharge::new(&rule, "k", 1, Few::One([standing]));
+        Receipt { id: ReceiptId(0, id), store: 0, charges: Few::One([charge]) }.into_owned()
     }
 
     #[test]

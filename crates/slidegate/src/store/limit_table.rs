@@ -1,5 +1,7 @@
 //! The states of one limit of a rule, for all keys of a shard.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::budget::Budget;
 use super::error::StoreError;
 use super::table::{Found, Table};
@@ -8,7 +10,11 @@ use crate::algorithm::{
     CompactLog, FixedWindow, Gcra, Kept, Ruling, SlidingBuckets, SlidingCounter, SlidingLog, State, Usage,
     Window, charge_excess,
 };
-use crate::receipt::{Place, Position};
+use super::outcome::Outcome;
+use crate::charge::Charge;
+use crate::decision::{Decision, Verdict};
+use crate::few::Few;
+use crate::receipt::{Place, Position, Receipt, ReceiptCharge, ReceiptId, Standing};
 use crate::rule::{Algorithm, Limit};
 
 /// A table per algorithm: states stand in place, each in as many bytes as its algorithm needs.
@@ -73,10 +79,37 @@ pub(super) struct Hit<'a> {
     pub(super) cost: u64,
 }
 
-/// What an admission did to a state, or why it did not.
-pub(super) enum Answer {
-    Charged { position: Position, usage: Usage },
-    Denied(Ruling),
+/// Where a state stands, and what was set aside for its charge.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ready {
+    index: usize,
+    set_aside: usize,
+}
+
+const NOWHERE: usize = usize::MAX;
+
+/// What a receipt is issued with.
+#[derive(Debug)]
+pub(super) struct Issue<'s> {
+    /// The store.
+    pub(super) store: u64,
+    /// The shard.
+    pub(super) shard: u64,
+    /// The last order that the shard handed out.
+    pub(super) order: &'s mut u64,
+    /// The time that the store has noted.
+    pub(super) noted_us: &'s AtomicU64,
+}
+
+/// By how much time must have moved on until it is noted again.
+const NOTED_STEP_US: u64 = 1_000;
+
+/// Something was charged at `now_us`: time is at least so late.
+#[inline]
+pub(super) fn note(noted_us: &AtomicU64, now_us: u64) {
+    if now_us >= noted_us.load(Ordering::Relaxed) + NOTED_STEP_US {
+        noted_us.fetch_max(now_us, Ordering::Relaxed);
+    }
 }
 
 /// States by fingerprint, with the limit under which they are kept: their geometry is the table's.
@@ -124,10 +157,26 @@ impl LimitTable {
         })
     }
 
-    /// Decides and, if the cost passes, charges it: the whole of an admission of one charge.
+    /// Finds the place of a key, makes one if it has none, and sets aside what a charge may need on the heap;
+    /// `None` if there is no room, and nothing was changed.
     #[inline]
-    pub(super) fn admit(&mut self, room: Room<'_>, hit: Hit<'_>) -> Result<Answer, StoreError> {
-        with_table!(&mut self.table, table => admit(table, &self.limit, room, hit))
+    pub(super) fn ready(&mut self, room: Room<'_>, hit: Hit<'_>) -> Option<Ready> {
+        let limit = &self.limit;
+        let ready = with_table!(&mut self.table, table => ready(table, limit, room, hit));
+        Some(ready).filter(|ready| ready.index != NOWHERE)
+    }
+
+    /// Decides on a charge that comes alone, for which the state is ready, and makes it if it passes.
+    #[inline]
+    pub(super) fn check<'a, E>(
+        &mut self,
+        room: Room<'_>,
+        ask: &Charge<'a>,
+        hit: Hit<'a>,
+        ready: Ready,
+        issue: Issue<'_>,
+    ) -> Result<Outcome<'a>, E> {
+        with_table!(&mut self.table, table => check(table, room, ask, hit, ready, issue))
     }
 
     /// What the state says to `cost`; a key that is not there has used nothing.
@@ -375,34 +424,59 @@ fn rounded(heap_bytes: usize) -> usize {
     heap_bytes.next_multiple_of(16)
 }
 
-#[inline]
-fn admit<S: Window>(
-    table: &mut Table<S>,
-    kept_under: &Limit,
-    room: Room<'_>,
-    hit: Hit<'_>,
-) -> Result<Answer, StoreError> {
+#[inline(never)]
+fn ready<S: Window>(table: &mut Table<S>, limit: &Limit, room: Room<'_>, hit: Hit<'_>) -> Ready {
     let (index, fresh) = match table.find(hit.fingerprint) {
-        Found::At(index) => {
-            let ruling = table.state_at(index).decide(hit.limit, hit.now_us, hit.cost);
-            if !ruling.allowed() {
-                return Ok(Answer::Denied(ruling));
-            }
-            (index, false)
-        }
-        // Whoever has used nothing may use what a cost may be.
-        Found::Missing(_) => (insert(table, kept_under, room, hit.fingerprint, true)?, true),
+        Found::At(index) => (index, false),
+        Found::Missing(_) => match insert(table, limit, room, hit.fingerprint, true) {
+            Ok(index) => (index, true),
+            Err(StoreError::Full { .. }) => return Ready { index: NOWHERE, set_aside: 0 },
+        },
     };
-    let state = table.state_at(index);
-    let set_aside = rounded(state.growth_bytes_max(hit.limit, hit.cost));
-    if let Err(full) = room.budget.take(set_aside) {
+    let set_aside = rounded(table.state_at(index).growth_bytes_max(hit.limit, hit.cost));
+    if room.budget.take(set_aside).is_err() {
         if fresh {
             table.remove(hit.fingerprint);
         }
-        return Err(full);
+        return Ready { index: NOWHERE, set_aside: 0 };
     }
-    let (position, usage) = charge(state, room.budget, hit, set_aside);
-    Ok(Answer::Charged { position, usage })
+    Ready { index, set_aside }
+}
+
+// One function per algorithm, which cannot fail and writes the answer where it belongs: one for all of them,
+// or one that hands on parts of the answer, spends more time on moving values than on deciding.
+#[inline(never)]
+fn check<'a, S: Window, E>(
+    table: &mut Table<S>,
+    room: Room<'_>,
+    ask: &Charge<'a>,
+    hit: Hit<'a>,
+    ready: Ready,
+    issue: Issue<'_>,
+) -> Result<Outcome<'a>, E> {
+    let state = table.state_at(ready.index);
+    let before = state.heap_bytes();
+    let admitted = state.admit(hit.limit, hit.now_us, hit.cost);
+    if before + ready.set_aside > 0 {
+        room.budget.settle(rounded(before) + ready.set_aside, rounded(state.heap_bytes()));
+    }
+    match admitted {
+        Ok((position, usage)) => {
+            note(issue.noted_us, hit.now_us);
+            *issue.order += 1;
+            let standings = Few::One([Standing { order: *issue.order, position }]);
+            let charge = ReceiptCharge::new(ask.rule, ask.key.as_str(), ask.cost, standings);
+            let id = ReceiptId(issue.shard, *issue.order);
+            Ok(Outcome {
+                decision: Decision::one(Verdict::of_usage(ask.rule, hit.limit, usage)),
+                receipt: Some(Receipt { id, store: issue.store, charges: Few::One([charge]) }),
+            })
+        }
+        Err(ruling) => {
+            let decision = Decision::one(Verdict::of_ruling(ask.rule, hit.limit, ruling));
+            Ok(Outcome { decision, receipt: None })
+        }
+    }
 }
 
 #[inline]

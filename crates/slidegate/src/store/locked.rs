@@ -89,13 +89,13 @@ impl<'s, 'a, L: Locks> Locked<'s, 'a, L> {
         self.guards[guard].charge(room, print, now_us, &self.asks[index], prepared)
     }
 
-    /// The id of a receipt whose first charge is that of the ask `index`.
-    pub(super) fn id_of(&self, index: usize, charge: &ReceiptCharge<'_>) -> ReceiptId {
-        self.guards[self.places[index].1].id_of(charge)
+    /// Whether a sweep is due.
+    pub(super) fn sweep_is_due(&mut self) -> bool {
+        self.guards[0].sweep_is_due()
     }
 
-    /// How many orders the first shard has handed out.
-    pub(super) fn order(&self) -> u64 {
-        self.guards[0].order()
+    /// The id of a receipt whose first charge is that of the ask `index`.
+    pub(super) fn id_of(&self, index: usize, charge: &ReceiptCharge<'_>) -> ReceiptId {
+        ReceiptId(self.guards[self.places[index].1].number(), charge.order())
     }
 }

@@ -9,12 +9,13 @@ use foldhash::SharedSeed;
 use foldhash::quality::SeedableRandomState;
 
 use super::budget::{BUDGET_BYTES_DEFAULT, BUDGET_BYTES_MIN, Budget};
-use super::error::{BudgetError, StoreError};
+use super::error::{AsItIs, BudgetError, OnFailure, StoreError};
 use super::key_state::KeyState;
 use super::ledger::Ledger;
-use super::limit_table::Room;
+use super::limit_table::{Hit, Issue, Room, note};
 use super::lock::{Lock, Locks, StdLocks};
 use super::locked::Locked;
+use super::outcome::{LimitUsage, Outcome};
 use super::shard::{Shard, Tally};
 use super::stats::Stats;
 use crate::charge::{Admission, Charge, ChargeError};
@@ -22,18 +23,13 @@ use crate::decision::{Decision, Verdict};
 use crate::few::Few;
 use crate::key::Key;
 use crate::receipt::{Applied, Receipt};
-use crate::rule::{Limit, Rule};
+use crate::rule::Rule;
 use crate::time::TIME_MAX_US;
 
 /// So many that two busy threads rarely meet, so few that an empty store is small.
 const SHARDS: usize = 256;
-/// A sweep takes its turn once in so many admissions of a shard.
-const ADMISSIONS_PER_SWEEP: u64 = 16;
 /// Slots that a sweep looks at.
 const SLOTS_PER_SWEEP: usize = 32;
-/// By how much time must have moved on until it is noted again.
-const NOTED_STEP_US: u64 = 1_000;
-
 /// A shard on cache lines of its own: neighbours that are locked by other cores do not slow it down.
 #[repr(align(128))]
 struct Padded<T>(T);
@@ -75,26 +71,6 @@ pub struct MemoryStore<L: Locks = StdLocks> {
     sweeps: AtomicUsize,
 }
 
-/// A decision and, for an admission, its receipt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome<'a> {
-    /// The answer.
-    pub decision: Decision<'a>,
-    /// Present if something was charged.
-    pub receipt: Option<Receipt<'a>>,
-}
-
-/// One limit of a rule and what is used of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LimitUsage {
-    /// The limit.
-    pub limit: Limit,
-    /// Units in use, rounded up.
-    pub used: u64,
-    /// Time until nothing is used.
-    pub reset_after: Duration,
-}
-
 impl MemoryStore {
     /// An empty store that takes at most [`BUDGET_BYTES_DEFAULT`].
     #[must_use]
@@ -131,13 +107,13 @@ impl<L: Locks> fmt::Debug for MemoryStore<L> {
 }
 
 impl<L: Locks> MemoryStore<L> {
-    /// An empty store of `shards` shards, at least one, with locks of another kind.
+    /// An empty store of `shards` shards, rounded up to a power of two, with locks of another kind.
     #[must_use]
     pub fn with_locks(shards: usize, budget_bytes: u64) -> Self {
         let random = RandomState::new();
         let shard = |number| Padded(Lock::new(Shard::new(number)));
         Self {
-            shards: (0..shards.max(1)).map(shard).collect(),
+            shards: (0..shards.next_power_of_two()).map(shard).collect(),
             ledger: Lock::new(Ledger::default()),
             id: random.hash_one("id"),
             seeded: SeedableRandomState::with_seed(random.hash_one("seed"), SharedSeed::global_random()),
@@ -148,36 +124,64 @@ impl<L: Locks> MemoryStore<L> {
     }
 
     /// Decides and, if everything passes, charges everything. A denial changes nothing, nor does a failure.
-    #[inline]
     pub fn check<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Result<Outcome<'a>, StoreError> {
+        self.check_or::<AsItIs>(now_us, admission)
+    }
+
+    /// The same, with something that answers in its place when it fails.
+    #[inline]
+    pub(crate) fn check_or<'a, F: OnFailure>(
+        &self,
+        now_us: u64,
+        admission: &Admission<'a>,
+    ) -> Result<Outcome<'a>, F::Error> {
+        if let ([ask], [_]) = (admission.asks(), admission.ask_of_charge()) {
+            return self.check_alone::<F>(now_us, ask);
+        }
+        self.check_all(now_us, admission).or_else(|error| F::answer(admission, error))
+    }
+
+    /// Decides on one charge, of 1 to the limit of its rule, which is by far the most common admission.
+    #[inline]
+    pub(crate) fn check_alone<'a, F: OnFailure>(
+        &self,
+        now_us: u64,
+        ask: &Charge<'a>,
+    ) -> Result<Outcome<'a>, F::Error> {
         assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
-        if let [ask] = admission.asks() {
-            if admission.ask_of_charge().len() == 1 {
-                let fingerprint = self.fingerprint(ask.key.as_str());
-                if let Some(outcome) = self.check_one(now_us, fingerprint, ask) {
-                    return Ok(outcome);
-                }
+        let [limit] = ask.rule.limits() else { return self.check_slowly::<F>(now_us, ask) };
+        let hit = Hit { fingerprint: self.fingerprint(ask.key.as_str()), limit, now_us, cost: ask.cost };
+        let number = self.shard_of(hit.fingerprint);
+        let mut shard = self.lock_shard(number);
+        if shard.sweep_is_due() {
+            self.sweep_some();
+        }
+        if let Some((table, order)) = shard.only_table(ask.rule, limit) {
+            let room = self.room();
+            if let Some(ready) = table.ready(room, hit) {
+                let issue = Issue { store: self.id, shard: number as u64, order, noted_us: &self.noted_us };
+                // The answer is written where the caller wants it: nothing may come after this call.
+                return table.check(room, ask, hit, ready, issue);
             }
         }
-        self.check_all(now_us, admission)
-    }
-
-    /// A single charge, the most common admission by far, with one look at its state. `None` for whatever is
-    /// not simple or does not fit.
-    #[inline]
-    fn check_one<'a>(&self, now_us: u64, fingerprint: u64, ask: &Charge<'a>) -> Option<Outcome<'a>> {
-        let mut shard = self.lock_shard(self.shard_of(fingerprint));
-        let (verdict, charge) = shard.admit(self.room(), fingerprint, now_us, ask)?;
-        let decision = Decision::new(Few::One([verdict]));
-        let Some(charge) = charge else { return Some(Outcome { decision, receipt: None }) };
-        let (id, order) = (shard.id_of(&charge), shard.order());
         drop(shard);
-        self.admitted(now_us, order);
-        let receipt = Receipt { id, store: self.id, charges: Few::One([charge]) };
-        Some(Outcome { decision, receipt: Some(receipt) })
+        self.check_slowly::<F>(now_us, ask)
     }
 
+    /// A charge that is not simple, or does not fit.
+    #[inline(never)]
+    fn check_slowly<'a, F: OnFailure>(
+        &self,
+        now_us: u64,
+        ask: &Charge<'a>,
+    ) -> Result<Outcome<'a>, F::Error> {
+        let admission = Admission::of_one(ask);
+        self.check_all(now_us, &admission).or_else(|error| F::answer(&admission, error))
+    }
+
+    #[inline(never)]
     fn check_all<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Result<Outcome<'a>, StoreError> {
+        assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
         let room = self.room();
         let mut locked = Locked::new(self, admission.asks());
         let mut verdicts = locked.verdicts(now_us);
@@ -197,10 +201,13 @@ impl<L: Locks> MemoryStore<L> {
                 charges.push(charge);
             }
         }
-        let order = locked.order();
+        let sweep_is_due = locked.sweep_is_due();
         drop(locked);
+        if sweep_is_due {
+            self.sweep_some();
+        }
         if id.is_some() {
-            self.admitted(now_us, order);
+            note(&self.noted_us, now_us);
         }
         let receipt = id.map(|id| Receipt { id, store: self.id, charges });
         Ok(Outcome { decision: self::decision(admission, &verdicts), receipt })
@@ -283,22 +290,12 @@ impl<L: Locks> MemoryStore<L> {
         self.noted_us.load(Ordering::Relaxed)
     }
 
-    /// An admission was made: time has moved on, and now and then a sweep takes its turn, on whichever
-    /// shard is next, so that all come round however the traffic is spread.
-    #[inline]
-    fn admitted(&self, now_us: u64, order: u64) {
-        if now_us >= self.noted_us() + NOTED_STEP_US {
-            self.noted_us.fetch_max(now_us, Ordering::Relaxed);
-        }
-        if order % ADMISSIONS_PER_SWEEP == 0 {
-            self.sweep_some();
-        }
-    }
-
+    /// A sweep takes its turn on whichever shard is next, so that all come round however the traffic is spread.
     #[cold]
     fn sweep_some(&self) {
         let number = self.sweeps.fetch_add(1, Ordering::Relaxed) % self.shards.len();
-        // Whoever has the lock is about to admit and will be here soon: not worth waiting for.
+        // Whoever has the lock is about to admit and will be here soon. It may also be this call: waiting for
+        // a lock with another in hand is what must never be done.
         if let Some(mut shard) = self.shards[number].0.try_lock() {
             shard.sweep_some(self.room(), SLOTS_PER_SWEEP);
         }
@@ -319,7 +316,7 @@ impl<L: Locks> MemoryStore<L> {
     /// the low ones.
     #[inline]
     pub(super) fn shard_of(&self, fingerprint: u64) -> usize {
-        usize::try_from(fingerprint % self.shards.len() as u64).expect("an index")
+        fingerprint as usize & (self.shards.len() - 1)
     }
 
     #[inline]

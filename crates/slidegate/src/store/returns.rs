@@ -3,6 +3,7 @@
 use super::lock::{Lock, Locks};
 use super::memory::MemoryStore;
 use crate::receipt::{Applied, Receipt, ReceiptCharge, ReceiptError};
+use crate::rule::Limit;
 
 /// A settlement may charge at most so many limits above the cost.
 const EXCESS_LIMITS_MAX: u64 = 16;
@@ -26,7 +27,7 @@ impl<L: Locks> MemoryStore<L> {
     /// ```
     pub fn refund(&self, now_us: u64, receipt: &Receipt<'_>) -> Result<Applied, ReceiptError> {
         self.spend(now_us, receipt, |store| {
-            let given = receipt.charges().iter().map(|charge| store.give_back(now_us, charge, charge.cost));
+            let given = receipt.charges().iter().map(|charge| store.give_back(now_us, charge, charge.cost()));
             let units = given.sum();
             Ok(Applied { applied: units > 0, units })
         })
@@ -101,13 +102,13 @@ impl<L: Locks> MemoryStore<L> {
 fn settled_cost(receipt: &Receipt<'_>, actual: u64) -> Result<u64, ReceiptError> {
     let mut cost = None;
     for charge in receipt.charges() {
-        let first = *cost.get_or_insert(charge.cost);
-        if charge.cost != first {
-            return Err(ReceiptError::UnequalCosts { first, second: charge.cost });
+        let first = *cost.get_or_insert(charge.cost());
+        if charge.cost() != first {
+            return Err(ReceiptError::UnequalCosts { first, second: charge.cost() });
         }
-        let limits = charge.places.iter().map(|place| place.limit.units());
+        let limits = charge.limits().iter().map(Limit::units);
         let excess_max = EXCESS_LIMITS_MAX * limits.min().expect("a rule has at least one limit");
-        let excess = actual.saturating_sub(charge.cost);
+        let excess = actual.saturating_sub(charge.cost());
         if excess > excess_max {
             return Err(ReceiptError::Excess { rule: charge.rule().to_owned(), excess, excess_max });
         }

@@ -3,45 +3,39 @@
 use super::budget::Budget;
 use super::key_state::KeyState;
 use super::layout::Layout;
-use crate::rule::{Limit, Rule, name_hash};
+use super::limit_table::LimitTable;
+use crate::rule::{Limit, NameHash, Rule};
 
 /// Layouts of one rule name. Nearly always there is one; rules of one name that differ in geometry, as
 /// inline rules with another number of buckets do, have one each, and a key stands in the one that it was
 /// last charged under.
 #[derive(Debug)]
 pub(super) struct RuleStates {
-    hash: u64,
-    name: Box<str>,
+    hash: NameHash,
     current: Layout,
     others: Vec<Layout>,
 }
 
 impl RuleStates {
-    pub(super) fn new(name: &str, limits: impl IntoIterator<Item = Limit>, order: u64) -> Self {
-        let (hash, current) = (name_hash(name), Layout::new(limits, order));
-        Self { hash, name: name.into(), current, others: Vec::new() }
+    pub(super) fn new(hash: NameHash, limits: impl IntoIterator<Item = Limit>, order: u64) -> Self {
+        Self { hash, current: Layout::new(limits, order), others: Vec::new() }
     }
 
-    /// Where it stands among others; equal hashes stand side by side.
+    /// Of the rule's name.
     #[inline]
-    pub(super) fn hash(&self) -> u64 {
+    pub(super) fn hash(&self) -> NameHash {
         self.hash
     }
 
-    #[inline]
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// Bytes that it takes beside the tables.
-    pub(super) fn own_bytes(&self) -> usize {
-        size_of::<Self>() + self.name.len()
+    pub(super) fn own_bytes() -> usize {
+        size_of::<Self>()
     }
 
-    /// The only layout, if it fits `limits`.
+    /// The only table, if there is one limit in one layout.
     #[inline]
-    pub(super) fn only(&mut self, limits: &[Limit]) -> Option<&mut Layout> {
-        if self.others.is_empty() && self.current.fits(limits) { Some(&mut self.current) } else { None }
+    pub(super) fn only_table(&mut self) -> Option<&mut LimitTable> {
+        if self.others.is_empty() { self.current.only_table() } else { None }
     }
 
     pub(super) fn layouts(&self) -> impl Iterator<Item = &Layout> {
@@ -107,8 +101,8 @@ impl RuleStates {
 
     /// Takes over a live change: every state goes on as `rule` needs it.
     pub(super) fn change(&mut self, budget: &Budget, now_us: u64, order: u64, rule: &Rule) {
-        if let Some(layout) = self.only(rule.limits()) {
-            layout.change_limits(rule.limits(), now_us);
+        if self.others.is_empty() && self.current.fits(rule.limits()) {
+            self.current.change_limits(rule.limits(), now_us);
             return;
         }
         let mut changed = Layout::new(rule.limits().iter().copied(), order);

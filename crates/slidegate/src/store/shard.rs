@@ -3,17 +3,19 @@
 use super::error::StoreError;
 use super::key_state::KeyState;
 use super::layout::{Layout, Prepared};
-use super::limit_table::Room;
+use super::limit_table::{LimitTable, Room};
 use super::rule_states::RuleStates;
 use crate::algorithm::Usage;
 use crate::charge::Charge;
 use crate::decision::Verdict;
-use crate::few::Few;
-use crate::receipt::{Applied, Place, ReceiptCharge, ReceiptId};
-use crate::rule::{AtBudget, Limit, Rule, name_hash};
+use crate::receipt::{Applied, ReceiptCharge};
+use crate::rule::{AtBudget, Limit, NameHash, Rule, name_hash};
 
 /// Most keys that make room for one: a new state may need more than one old one had.
 const EVICTED_MAX: usize = 4;
+
+/// A sweep takes its turn once in so many admissions of a shard.
+const ADMISSIONS_PER_SWEEP: u64 = 16;
 
 /// States by rule and key.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub(super) struct Shard {
     order: u64,
     /// Which rule the sweep is at.
     swept_rule: usize,
+    /// The order at which the next sweep is due.
+    sweep_at: u64,
     pub(super) tally: Tally,
 }
 
@@ -39,7 +43,7 @@ pub(super) struct Tally {
 
 impl Shard {
     pub(super) fn new(number: usize) -> Self {
-        Self { rules: Vec::new(), number: number as u64, order: 0, swept_rule: 0, tally: Tally::default() }
+        Self { rules: Vec::new(), number: number as u64, order: 0, swept_rule: 0, sweep_at: 0, tally: Tally::default() }
     }
 
     /// A number later than all that this shard has handed out.
@@ -49,52 +53,38 @@ impl Shard {
         self.order
     }
 
-    /// How many orders were handed out.
-    #[inline]
-    pub(super) fn order(&self) -> u64 {
-        self.order
-    }
-
-    /// The id of a receipt whose first charge is `charge`, made here: no other receipt has it.
-    #[inline]
-    pub(super) fn id_of(&self, charge: &ReceiptCharge<'_>) -> ReceiptId {
-        let order = charge.places.first().map_or(0, |place| place.order);
-        ReceiptId(u128::from(self.number) << 64 | u128::from(order))
+    /// Which of the shards it is.
+    pub(super) fn number(&self) -> u64 {
+        self.number
     }
 
     #[inline]
-    fn find(&self, hash: u64, name: &str) -> Result<usize, usize> {
-        let mut index = self.rules.partition_point(|rule| rule.hash() < hash);
-        while let Some(rule) = self.rules.get(index).filter(|rule| rule.hash() == hash) {
-            if rule.name() == name {
-                return Ok(index);
-            }
-            index += 1;
-        }
-        Err(index)
+    fn find(&self, rule: NameHash) -> Result<usize, usize> {
+        self.rules.binary_search_by_key(&rule, RuleStates::hash)
     }
 
     fn rule(&self, rule: &Rule) -> Option<&RuleStates> {
-        self.find(rule.name_hash(), rule.name()).ok().map(|index| &self.rules[index])
+        self.find(rule.name_hash()).ok().map(|index| &self.rules[index])
     }
 
-    fn named_mut(&mut self, name: &str) -> Option<&mut RuleStates> {
-        let index = self.find(name_hash(name), name).ok()?;
+    #[inline]
+    fn rule_mut(&mut self, rule: NameHash) -> Option<&mut RuleStates> {
+        let index = self.find(rule).ok()?;
         Some(&mut self.rules[index])
     }
 
     /// The states of a rule, begun if there are none.
     fn begun(
         &mut self,
-        name: &str,
+        rule: NameHash,
         limits: impl IntoIterator<Item = Limit>,
         take: impl FnOnce(usize) -> Result<(), StoreError>,
     ) -> Result<&mut RuleStates, StoreError> {
-        let index = match self.find(name_hash(name), name) {
+        let index = match self.find(rule) {
             Ok(index) => index,
             Err(index) => {
-                let states = RuleStates::new(name, limits, self.order);
-                take(states.own_bytes())?;
+                take(RuleStates::own_bytes())?;
+                let states = RuleStates::new(rule, limits, self.order);
                 self.rules.insert(index, states);
                 index
             }
@@ -102,32 +92,22 @@ impl Shard {
         Ok(&mut self.rules[index])
     }
 
-    /// Decides on a charge that comes alone and, if it passes, makes it. `None` for whatever is not simple
-    /// or does not fit: then nothing was changed.
+    /// The table of a rule that has this limit only and nothing unusual, and the last order handed out.
     #[inline]
-    pub(super) fn admit<'a>(
-        &mut self,
-        room: Room<'_>,
-        fingerprint: u64,
-        now_us: u64,
-        ask: &Charge<'a>,
-    ) -> Option<(Verdict<'a>, Option<ReceiptCharge<'a>>)> {
-        let [limit] = ask.rule.limits() else { return None };
-        if ask.cost > limit.units() {
-            return None;
+    pub(super) fn only_table(&mut self, rule: &Rule, limit: &Limit) -> Option<(&mut LimitTable, &mut u64)> {
+        let index = self.find(rule.name_hash()).ok()?;
+        let table = self.rules[index].only_table().filter(|table| table.limit() == limit)?;
+        Some((table, &mut self.order))
+    }
+
+    /// Whether a sweep is due; it is not again until more was charged.
+    #[inline]
+    pub(super) fn sweep_is_due(&mut self) -> bool {
+        let due = self.order >= self.sweep_at;
+        if due {
+            self.sweep_at = self.order + ADMISSIONS_PER_SWEEP;
         }
-        let index = self.find(ask.rule.name_hash(), ask.rule.name()).ok()?;
-        let layout = self.rules[index].only(ask.rule.limits())?;
-        let (verdict, position) = layout.admit(room, fingerprint, now_us, ask).ok()?;
-        let Some(position) = position else { return Some((verdict, None)) };
-        let place = Place { limit: *limit, order: self.next(), position };
-        let charge = ReceiptCharge {
-            rule: ask.rule.name().into(),
-            key: ask.key.as_str().into(),
-            cost: ask.cost,
-            places: Few::One([place]),
-        };
-        Some((verdict, Some(charge)))
+        due
     }
 
     /// Does `look` on the states of a key as `rule` sees them.
@@ -162,7 +142,7 @@ impl Shard {
         let order = self.next();
         let mut evicted = 0;
         let limits = rule.limits().iter().copied();
-        let prepared = self.begun(rule.name(), limits, |bytes| room.budget.take(bytes)).and_then(|states| {
+        let prepared = self.begun(rule.name_hash(), limits, |bytes| room.budget.take(bytes)).and_then(|states| {
             let layout = states.met_by(room.budget, fingerprint, order, rule.limits());
             loop {
                 let full = match layout.prepare(room, fingerprint, rule.limits(), cost) {
@@ -188,7 +168,7 @@ impl Shard {
         ask: &Charge<'_>,
         prepared: &Prepared,
     ) {
-        if let Some(states) = self.named_mut(ask.rule.name()) {
+        if let Some(states) = self.rule_mut(ask.rule.name_hash()) {
             states.holder(fingerprint).unprepare(room.budget, fingerprint, prepared);
         }
     }
@@ -203,7 +183,7 @@ impl Shard {
         prepared: &Prepared,
     ) -> (Verdict<'a>, ReceiptCharge<'a>) {
         let order = self.next();
-        let states = self.named_mut(ask.rule.name()).expect("it was prepared");
+        let states = self.rule_mut(ask.rule.name_hash()).expect("it was prepared");
         let layout = states.holder(fingerprint);
         layout.charge(room.budget, (fingerprint, order), now_us, ask, prepared)
     }
@@ -217,8 +197,8 @@ impl Shard {
         charge: &ReceiptCharge<'_>,
         units: u64,
     ) -> u64 {
-        let Some(states) = self.named_mut(charge.rule()) else { return 0 };
-        states.holder(fingerprint).refund(room, fingerprint, now_us, &charge.places, units)
+        let Some(states) = self.rule_mut(name_hash(charge.rule())) else { return 0 };
+        states.holder(fingerprint).refund(room, fingerprint, now_us, charge, units)
     }
 
     /// Charges what was spent above the cost of `charge`, within the budget or not: the work is done.
@@ -230,9 +210,9 @@ impl Shard {
         charge: &ReceiptCharge<'_>,
         units: u64,
     ) {
-        let limits: Few<Limit> = charge.places.iter().map(|place| place.limit).collect();
+        let limits = charge.limits();
         let order = self.next();
-        let states = self.begun(charge.rule(), limits.iter().copied(), |bytes| {
+        let states = self.begun(name_hash(charge.rule()), limits.iter().copied(), |bytes| {
             room.budget.take_anyway(bytes);
             Ok(())
         });
@@ -241,9 +221,9 @@ impl Shard {
             return;
         }
         // It was reset or forgotten since: it begins anew, as it was charged.
-        let mut state = KeyState::new(&limits);
+        let mut state = KeyState::new(limits);
         state.charge_excess(now_us, units);
-        states.met_by(room.budget, fingerprint, order, &limits).put(room.budget, fingerprint, state);
+        states.met_by(room.budget, fingerprint, order, limits).put(room.budget, fingerprint, state);
     }
 
     pub(super) fn credit(
@@ -254,7 +234,7 @@ impl Shard {
         charge: &Charge<'_>,
     ) -> Applied {
         let order = self.next();
-        let Some(states) = self.named_mut(charge.rule.name()) else { return Applied::default() };
+        let Some(states) = self.rule_mut(charge.rule.name_hash()) else { return Applied::default() };
         let layout = states.met_by(room.budget, fingerprint, order, charge.rule.limits());
         let units = layout.credit(room.budget, fingerprint, now_us, charge);
         Applied { applied: units > 0, units }
@@ -262,7 +242,7 @@ impl Shard {
 
     pub(super) fn reset(&mut self, room: Room<'_>, fingerprint: u64, now_us: u64, rule: &Rule) -> Applied {
         let order = self.next();
-        let Some(states) = self.named_mut(rule.name()) else { return Applied::default() };
+        let Some(states) = self.rule_mut(rule.name_hash()) else { return Applied::default() };
         let units = states.state(fingerprint).map_or(0, |state| state.used_max(now_us));
         states.holder(fingerprint).remove(room.budget, fingerprint, order);
         Applied { applied: units > 0, units }
@@ -270,7 +250,7 @@ impl Shard {
 
     pub(super) fn change(&mut self, room: Room<'_>, now_us: u64, rule: &Rule) {
         let order = self.next();
-        if let Some(states) = self.named_mut(rule.name()) {
+        if let Some(states) = self.rule_mut(rule.name_hash()) {
             states.change(room.budget, now_us, order, rule);
         }
     }
@@ -291,7 +271,7 @@ impl Shard {
         if round {
             states.drop_unused();
             if states.is_unused() {
-                room.budget.give(states.own_bytes());
+                room.budget.give(RuleStates::own_bytes());
                 self.rules.remove(self.swept_rule);
                 self.rules.shrink_to_fit();
             } else {
@@ -310,7 +290,7 @@ impl Shard {
             states.drop_unused();
             let unused = states.is_unused();
             if unused {
-                room.budget.give(states.own_bytes());
+                room.budget.give(RuleStates::own_bytes());
             }
             !unused
         });
