@@ -150,6 +150,10 @@ impl<L: Locks> MemoryStore<L> {
     ) -> Result<Outcome<'a>, F::Error> {
         assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
         let [limit] = ask.rule.limits() else { return self.check_slowly::<F>(now_us, ask) };
+        if ask.cost > limit.units() {
+            // Only a shadow rule is asked for what it can never admit.
+            return self.check_slowly::<F>(now_us, ask);
+        }
         let hit = Hit { fingerprint: self.fingerprint(ask.key.as_str()), limit, now_us, cost: ask.cost };
         let number = self.shard_of(hit.fingerprint);
         let mut shard = self.lock_shard(number);
