@@ -5,9 +5,8 @@ use std::collections::VecDeque;
 /// Entries, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Entries {
-    /// Stamps of requests of cost 1, oldest first; equal stamps stand side by side. `stood` is the last one
-    /// that was given back, where none stands any more: time does not run back behind it.
-    Units { stood: u64, stamps: VecDeque<u64> },
+    /// Stamps of requests of cost 1, oldest first; equal stamps stand side by side.
+    Units(VecDeque<u64>),
     /// Stamps, each once, with the total admitted up to and including it; `base` is the total before
     /// the first. Totals wrap: only their differences mean anything.
     Totals { base: u64, entries: VecDeque<(u64, u64)> },
@@ -15,37 +14,33 @@ pub(super) enum Entries {
 
 impl Default for Entries {
     fn default() -> Self {
-        Self::Units { stood: 0, stamps: VecDeque::new() }
+        Self::Units(VecDeque::new())
     }
 }
 
 impl Entries {
     pub(super) fn len(&self) -> usize {
         match self {
-            Self::Units { stamps, .. } => stamps.len(),
+            Self::Units(stamps) => stamps.len(),
             Self::Totals { entries, .. } => entries.len(),
         }
     }
 
     pub(super) fn stamp(&self, index: usize) -> u64 {
         match self {
-            Self::Units { stamps, .. } => stamps[index],
+            Self::Units(stamps) => stamps[index],
             Self::Totals { entries, .. } => entries[index].0,
         }
     }
 
-    /// The newest stamp that stands, or that stood last.
     pub(super) fn newest(&self) -> Option<u64> {
-        match self {
-            Self::Units { stood, stamps } => stamps.back().or(Some(stood)).copied().filter(|&stamp| stamp > 0),
-            Self::Totals { entries, .. } => entries.back().map(|&(stamp, _)| stamp),
-        }
+        self.len().checked_sub(1).map(|last| self.stamp(last))
     }
 
     /// Index of the first entry later than `stamp`.
     pub(super) fn first_after(&self, stamp: u64) -> usize {
         match self {
-            Self::Units { stamps, .. } => stamps.partition_point(|&other| other <= stamp),
+            Self::Units(stamps) => stamps.partition_point(|&other| other <= stamp),
             Self::Totals { entries, .. } => entries.partition_point(|&(other, _)| other <= stamp),
         }
     }
@@ -67,7 +62,7 @@ impl Entries {
     /// Total admitted before entry `index`.
     fn total_before(&self, index: usize) -> u64 {
         match (self, index) {
-            (Self::Units { .. }, index) => index as u64,
+            (Self::Units(_), index) => index as u64,
             (Self::Totals { base, .. }, 0) => *base,
             (Self::Totals { entries, .. }, index) => entries[index - 1].1,
         }
@@ -81,7 +76,7 @@ impl Entries {
     /// The first entry at or after `from` such that `from..=it` hold at least `units`.
     pub(super) fn entry_reaching(&self, from: usize, units: u64) -> usize {
         match self {
-            Self::Units { .. } => from + usize::try_from(units).expect("no more units than entries") - 1,
+            Self::Units(_) => from + usize::try_from(units).expect("no more units than entries") - 1,
             Self::Totals { entries, .. } => {
                 let before = self.total_before(from);
                 let (mut low, mut high) = (from, entries.len());
@@ -100,7 +95,7 @@ impl Entries {
 
     pub(super) fn drop_front(&mut self, count: usize) {
         match self {
-            Self::Units { stamps, .. } => drop(stamps.drain(..count)),
+            Self::Units(stamps) => drop(stamps.drain(..count)),
             Self::Totals { base, entries } => {
                 if let Some((_, total)) = entries.drain(..count).next_back() {
                     *base = total;
@@ -117,7 +112,7 @@ impl Entries {
             self.keep_totals();
         }
         match self {
-            Self::Units { stamps, .. } => {
+            Self::Units(stamps) => {
                 make_room(stamps);
                 stamps.push_back(stamp);
             }
@@ -133,7 +128,7 @@ impl Entries {
     }
 
     fn keep_totals(&mut self) {
-        if let Self::Units { stamps, .. } = self {
+        if let Self::Units(stamps) = self {
             let mut entries = VecDeque::with_capacity(stamps.len() + growth_of(stamps.len()));
             for (index, &stamp) in stamps.iter().enumerate() {
                 let total = index as u64 + 1;
@@ -149,9 +144,8 @@ impl Entries {
     /// Takes `units` away from the entries `index..` that hold them, oldest first.
     pub(super) fn lower(&mut self, index: usize, units: u64) {
         match self {
-            Self::Units { stood, stamps } => {
+            Self::Units(stamps) => {
                 let count = usize::try_from(units).expect("no more units than entries");
-                *stood = stamps[index + count - 1];
                 drop(stamps.drain(index..index + count));
             }
             Self::Totals { base, entries } => {
@@ -161,10 +155,9 @@ impl Entries {
                     *total = before.wrapping_add(held.saturating_sub(units));
                 }
                 let emptied = entries.range(index..).take_while(|(_, total)| *total == before).count();
-                let stood = emptied.checked_sub(1).map_or(0, |last| entries[index + last].0);
                 drop(entries.drain(index..index + emptied));
                 if entries.is_empty() {
-                    *self = Self::Units { stood, stamps: VecDeque::new() };
+                    *self = Self::default();
                 }
             }
         }
@@ -173,16 +166,16 @@ impl Entries {
     /// By how many bytes a push of `cost` may make it grow, at most.
     pub(super) fn growth_bytes_max(&self, cost: u64) -> usize {
         match self {
-            Self::Units { stamps, .. } if cost == 1 => growth(stamps) * size_of::<u64>(),
+            Self::Units(stamps) if cost == 1 => growth(stamps) * size_of::<u64>(),
             // Costs take twice the room of stamps alone, and both are there while one becomes the other.
-            Self::Units { stamps, .. } => (stamps.len() + growth_of(stamps.len())) * size_of::<(u64, u64)>(),
+            Self::Units(stamps) => (stamps.len() + growth_of(stamps.len())) * size_of::<(u64, u64)>(),
             Self::Totals { entries, .. } => growth(entries) * size_of::<(u64, u64)>(),
         }
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
         match self {
-            Self::Units { stamps, .. } => stamps.capacity() * size_of::<u64>(),
+            Self::Units(stamps) => stamps.capacity() * size_of::<u64>(),
             Self::Totals { entries, .. } => entries.capacity() * size_of::<(u64, u64)>(),
         }
     }

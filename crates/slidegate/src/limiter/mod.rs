@@ -13,6 +13,10 @@ use crate::store::{BudgetError, LimitUsage, MemoryStore, Outcome, Stats};
 use crate::time::{Clock, SystemClock};
 use waiters::Waiters;
 
+/// So many admissions of a batch are looked up before the first of them is decided: more than a processor
+/// waits for at once.
+const BATCH: usize = 16;
+
 pub use crate::guard::CheckError;
 pub use acquire::AcquireError;
 pub use waiters::WAITERS_MAX;
@@ -115,8 +119,8 @@ impl<C: Clock> Limiter<C> {
 
     /// Decides several admissions, each on its own, at one reading of the clock, and answers in their order.
     ///
-    /// Much faster than as many checks, as reading the clock is what keeps a processor from working on the
-    /// next admission while the memory of this one is still on its way.
+    /// Faster than as many checks where there are many keys: all are looked up before the first is decided, so
+    /// that the processor waits for their memory at once and not for one after the other.
     ///
     /// ```
     /// use slidegate::{Admission, Charge, Key, Limiter, Rule};
@@ -136,7 +140,12 @@ impl<C: Clock> Limiter<C> {
     /// ```
     pub fn check_batch<'a>(&self, admissions: &[Admission<'a>]) -> Vec<Result<Outcome<'a>, CheckError>> {
         let now_us = self.clock.now_us();
-        admissions.iter().map(|admission| self.store.check_or::<ByPolicy>(now_us, admission)).collect()
+        let mut outcomes = Vec::with_capacity(admissions.len());
+        for admissions in admissions.chunks(BATCH) {
+            self.store.bring_near(admissions);
+            outcomes.extend(admissions.iter().map(|it| self.store.check_or::<ByPolicy>(now_us, it)));
+        }
+        outcomes
     }
 
     /// Decides without charging.

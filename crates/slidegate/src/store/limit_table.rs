@@ -19,7 +19,7 @@ use crate::rule::{Algorithm, Limit};
 
 /// A table per algorithm: states stand in place, each in as many bytes as its algorithm needs.
 #[derive(Debug)]
-enum AnyTable {
+pub(super) enum AnyTable {
     SlidingLog(Table<SlidingLog>),
     CompactLog(Table<CompactLog>),
     SlidingBuckets(Table<SlidingBuckets>),
@@ -27,6 +27,25 @@ enum AnyTable {
     FixedWindow(Table<FixedWindow>),
     Gcra(Table<Gcra>),
 }
+
+/// An algorithm whose states have a table.
+pub(super) trait Stored: Window {
+    /// The table, if it is of this algorithm.
+    fn table(any: &mut AnyTable) -> Option<&mut Table<Self>>;
+}
+
+macro_rules! stored {
+    ($($algorithm:ident)+) => {$(
+        impl Stored for $algorithm {
+            #[inline]
+            fn table(any: &mut AnyTable) -> Option<&mut Table<Self>> {
+                if let AnyTable::$algorithm(table) = any { Some(table) } else { None }
+            }
+        }
+    )+};
+}
+
+stored!(SlidingLog CompactLog SlidingBuckets SlidingCounter FixedWindow Gcra);
 
 /// Runs the same expression on the table of whichever algorithm.
 macro_rules! with_table {
@@ -85,8 +104,6 @@ pub(super) struct Ready {
     index: usize,
     set_aside: usize,
 }
-
-const NOWHERE: usize = usize::MAX;
 
 /// What a receipt is issued with.
 #[derive(Debug)]
@@ -157,26 +174,10 @@ impl LimitTable {
         })
     }
 
-    /// Finds the place of a key, makes one if it has none, and sets aside what a charge may need on the heap;
-    /// `None` if there is no room, and nothing was changed.
+    /// The states, if they are of algorithm `S` and kept under exactly this limit.
     #[inline]
-    pub(super) fn ready(&mut self, room: Room<'_>, hit: Hit<'_>) -> Option<Ready> {
-        let limit = &self.limit;
-        let ready = with_table!(&mut self.table, table => ready(table, limit, room, hit));
-        Some(ready).filter(|ready| ready.index != NOWHERE)
-    }
-
-    /// Decides on a charge that comes alone, for which the state is ready, and makes it if it passes.
-    #[inline]
-    pub(super) fn check<'a, E>(
-        &mut self,
-        room: Room<'_>,
-        ask: &Charge<'a>,
-        hit: Hit<'a>,
-        ready: Ready,
-        issue: Issue<'_>,
-    ) -> Result<Outcome<'a>, E> {
-        with_table!(&mut self.table, table => check(table, room, ask, hit, ready, issue))
+    pub(super) fn exactly<S: Stored>(&mut self, limit: &Limit) -> Option<&mut Table<S>> {
+        if self.limit == *limit { S::table(&mut self.table) } else { None }
     }
 
     /// What the state says to `cost`; a key that is not there has used nothing.
@@ -424,29 +425,27 @@ fn rounded(heap_bytes: usize) -> usize {
     heap_bytes.next_multiple_of(16)
 }
 
-#[inline(never)]
-fn ready<S: Window>(table: &mut Table<S>, limit: &Limit, room: Room<'_>, hit: Hit<'_>) -> Ready {
+/// Finds the place of a key, makes one if it has none, and sets aside what a charge may need on the heap;
+/// `None` if there is no room, and nothing was changed.
+#[inline]
+pub(super) fn ready<S: Window>(table: &mut Table<S>, room: Room<'_>, hit: Hit<'_>) -> Option<Ready> {
     let (index, fresh) = match table.find(hit.fingerprint) {
         Found::At(index) => (index, false),
-        Found::Missing(_) => match insert(table, limit, room, hit.fingerprint, true) {
-            Ok(index) => (index, true),
-            Err(StoreError::Full { .. }) => return Ready { index: NOWHERE, set_aside: 0 },
-        },
+        Found::Missing(_) => (insert(table, hit.limit, room, hit.fingerprint, true).ok()?, true),
     };
     let set_aside = rounded(table.state_at(index).growth_bytes_max(hit.limit, hit.cost));
     if room.budget.take(set_aside).is_err() {
         if fresh {
             table.remove(hit.fingerprint);
         }
-        return Ready { index: NOWHERE, set_aside: 0 };
+        return None;
     }
-    Ready { index, set_aside }
+    Some(Ready { index, set_aside })
 }
 
-// One function per algorithm, which cannot fail and writes the answer where it belongs: one for all of them,
-// or one that hands on parts of the answer, spends more time on moving values than on deciding.
-#[inline(never)]
-fn check<'a, S: Window, E>(
+/// Decides on a charge that comes alone, for which the state is ready, and makes it if it passes.
+#[inline]
+pub(super) fn check<'a, S: Window, E>(
     table: &mut Table<S>,
     room: Room<'_>,
     ask: &Charge<'a>,

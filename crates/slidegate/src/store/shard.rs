@@ -3,8 +3,9 @@
 use super::error::StoreError;
 use super::key_state::KeyState;
 use super::layout::{Layout, Prepared};
-use super::limit_table::{LimitTable, Room};
+use super::limit_table::{Room, Stored};
 use super::rule_states::RuleStates;
+use super::table::Table;
 use crate::algorithm::Usage;
 use crate::charge::Charge;
 use crate::decision::Verdict;
@@ -15,7 +16,7 @@ use crate::rule::{AtBudget, Limit, NameHash, Rule, name_hash};
 const EVICTED_MAX: usize = 4;
 
 /// A sweep takes its turn once in so many admissions of a shard.
-const ADMISSIONS_PER_SWEEP: u64 = 16;
+const ADMISSIONS_PER_SWEEP: u64 = 32;
 
 /// States by rule and key.
 #[derive(Debug)]
@@ -94,9 +95,18 @@ impl Shard {
 
     /// The table of a rule that has this limit only and nothing unusual, and the last order handed out.
     #[inline]
-    pub(super) fn only_table(&mut self, rule: &Rule, limit: &Limit) -> Option<(&mut LimitTable, &mut u64)> {
-        let index = self.find(rule.name_hash()).ok()?;
-        let table = self.rules[index].only_table().filter(|table| table.limit() == limit)?;
+    pub(super) fn only_table<S: Stored>(
+        &mut self,
+        rule: &Rule,
+        limit: &Limit,
+    ) -> Option<(&mut Table<S>, &mut u64)> {
+        let hash = rule.name_hash();
+        // Most limiters have one rule or a few.
+        let index = match self.rules.iter().take(4).position(|states| states.hash() == hash) {
+            Some(index) => index,
+            None => self.find(hash).ok()?,
+        };
+        let table = self.rules[index].only_table()?.exactly(limit)?;
         Some((table, &mut self.order))
     }
 
@@ -108,6 +118,12 @@ impl Shard {
             self.sweep_at = self.order + ADMISSIONS_PER_SWEEP;
         }
         due
+    }
+
+    /// Whether a key has states of a rule.
+    #[inline]
+    pub(super) fn contains(&self, fingerprint: u64, rule: &Rule) -> bool {
+        self.rule(rule).is_some_and(|states| states.layouts().any(|layout| layout.contains(fingerprint)))
     }
 
     /// Does `look` on the states of a key as `rule` sees them.
