@@ -175,8 +175,8 @@ mod tests {
         assert_eq!(state.usage(&limit, 3_710_000_000).used, 2);
         state.charge(&limit, 3_710_000_000, 1);
         state.charge(&limit, 3_720_000_000, 1);
-        let Entries::Units(stamps) = &state.entries else { panic!("all costs are 1") };
-        assert_eq!(stamps, &[3_680_000_000, 3_695_000_000, 3_710_000_000, 3_720_000_000]);
+        let stamps: Vec<u64> = (0..state.entries.len()).map(|index| state.entries.stamp(index)).collect();
+        assert_eq!(stamps, [3_680_000_000, 3_695_000_000, 3_710_000_000, 3_720_000_000]);
     }
 
     #[test]
