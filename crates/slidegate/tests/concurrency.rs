@@ -67,7 +67,9 @@ fn row_19_admissions_over_several_keys_are_one_step_in_both_orders() {
             if number % 2 == 0 {
                 order.reverse();
             }
-            (0..40).map(|_| u64::from(store.check(BOUNDARY_US, &admission(&order)).unwrap().decision.allowed())).sum()
+            (0..40)
+                .map(|_| u64::from(store.check(BOUNDARY_US, &admission(&order)).unwrap().decision.allowed()))
+                .sum()
         });
         assert_eq!(admitted, 100, "{algorithm}");
         assert_eq!(used(&store, BOUNDARY_US, &dear), 100, "{algorithm}");

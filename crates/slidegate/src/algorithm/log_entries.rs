@@ -35,6 +35,7 @@ struct Header {
 
 impl Header {
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "both parts are of 32 bits at most")]
     fn unpack(word: u64) -> Self {
         let head = (word & !TOTALS) >> LEN_BITS;
         Self { totals: word & TOTALS != 0, head: head as usize, len: (word & u64::from(u32::MAX)) as usize }

@@ -73,7 +73,6 @@ impl PackedCounts {
             Self::OnHeap(_) => size_of::<Counts>(),
         }
     }
-
 }
 
 #[cfg(test)]

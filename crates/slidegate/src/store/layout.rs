@@ -3,7 +3,9 @@
 use super::budget::Budget;
 use super::error::StoreError;
 use super::key_state::KeyState;
-use super::limit_table::{Hit, LimitTable, Room};
+use super::limit_table::LimitTable;
+use super::placing::Room;
+use super::single::Hit;
 use crate::algorithm::Usage;
 use crate::charge::Charge;
 use crate::decision::Verdict;
@@ -95,8 +97,8 @@ impl Layout {
         // Where several tables go in step, a key that has ended in one may live on in another.
         let drop_ended = self.tables.len() == 1;
         let mut prepared = Prepared::default();
-        for index in 0..self.tables.len() {
-            let hit = Hit { fingerprint, limit: &limits[index], now_us: 0, cost };
+        for (index, limit) in limits.iter().enumerate() {
+            let hit = Hit { fingerprint, limit, now_us: 0, cost };
             match self.tables[index].prepare(room, hit, drop_ended) {
                 Ok((fresh, set_aside)) => {
                     prepared.fresh |= fresh;

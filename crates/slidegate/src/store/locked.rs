@@ -2,9 +2,9 @@
 
 use super::error::StoreError;
 use super::layout::Prepared;
-use super::limit_table::Room;
 use super::lock::{Lock, Locks};
 use super::memory::MemoryStore;
+use super::placing::Room;
 use super::shard::Shard;
 use crate::charge::Charge;
 use crate::decision::Verdict;

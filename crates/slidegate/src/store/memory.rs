@@ -8,15 +8,17 @@ use std::time::Duration;
 use foldhash::SharedSeed;
 use foldhash::quality::SeedableRandomState;
 
+use super::any_table::Stored;
 use super::budget::{BUDGET_BYTES_DEFAULT, BUDGET_BYTES_MIN, Budget};
 use super::error::{AsItIs, BudgetError, OnFailure, StoreError};
 use super::key_state::KeyState;
 use super::ledger::Ledger;
-use super::limit_table::{Hit, Issue, Room, Stored, check, note, ready};
 use super::lock::{Lock, Locks, StdLocks};
 use super::locked::Locked;
 use super::outcome::{LimitUsage, Outcome};
+use super::placing::Room;
 use super::shard::{Shard, Tally};
+use super::single::{Hit, Issue, check, note, ready};
 use super::stats::Stats;
 use crate::algorithm::{CompactLog, FixedWindow, Gcra, SlidingBuckets, SlidingCounter, SlidingLog};
 use crate::charge::{Admission, Charge, ChargeError};
@@ -183,8 +185,9 @@ impl<L: Locks> MemoryStore<L> {
         if let Some((table, order)) = shard.only_table::<S>(ask.rule, limit) {
             let room = self.room();
             if let Some(ready) = ready(table, room, hit) {
-                let issue = Issue { store: self.id, shard: number as u64, order, noted_us: &self.noted_us };
-                return check(table, room, ask, hit, ready, issue);
+                let noted_us = &self.noted_us;
+                let mut issue = Issue { store: self.id, shard: number as u64, order, noted_us };
+                return check(table, room, ask, hit, ready, &mut issue);
             }
         }
         drop(shard);
@@ -203,11 +206,7 @@ impl<L: Locks> MemoryStore<L> {
 
     /// A charge that is not simple, or does not fit.
     #[inline(never)]
-    fn check_slowly<'a, F: OnFailure>(
-        &self,
-        now_us: u64,
-        ask: &Charge<'a>,
-    ) -> Result<Outcome<'a>, F::Error> {
+    fn check_slowly<'a, F: OnFailure>(&self, now_us: u64, ask: &Charge<'a>) -> Result<Outcome<'a>, F::Error> {
         let admission = Admission::of_one(ask);
         self.check_all(now_us, &admission).or_else(|error| F::answer(&admission, error))
     }
@@ -348,6 +347,7 @@ impl<L: Locks> MemoryStore<L> {
     /// The number of the shard that a key lives in. Tables go by the high bits of a fingerprint, shards by
     /// the low ones.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "only low bits are wanted")]
     pub(super) fn shard_of(&self, fingerprint: u64) -> usize {
         fingerprint as usize & (self.shards.len() - 1)
     }

@@ -3,6 +3,7 @@
 //! A state is (rule name, key). [`MemoryStore`] keeps them in this process, shared by its threads, and is
 //! told the time with every call.
 
+mod any_table;
 mod budget;
 mod error;
 mod key_state;
@@ -13,9 +14,11 @@ mod lock;
 mod locked;
 mod memory;
 mod outcome;
+mod placing;
 mod returns;
 mod rule_states;
 mod shard;
+mod single;
 mod stats;
 mod table;
 mod verdicts;

@@ -1,9 +1,10 @@
 //! What one lock guards: the states of the keys that hash to it.
 
+use super::any_table::Stored;
 use super::error::StoreError;
 use super::key_state::KeyState;
 use super::layout::{Layout, Prepared};
-use super::limit_table::{Room, Stored};
+use super::placing::Room;
 use super::rule_states::RuleStates;
 use super::table::Table;
 use crate::algorithm::Usage;
@@ -44,7 +45,14 @@ pub(super) struct Tally {
 
 impl Shard {
     pub(super) fn new(number: usize) -> Self {
-        Self { rules: Vec::new(), number: number as u64, order: 0, swept_rule: 0, sweep_at: 0, tally: Tally::default() }
+        Self {
+            rules: Vec::new(),
+            number: number as u64,
+            order: 0,
+            swept_rule: 0,
+            sweep_at: 0,
+            tally: Tally::default(),
+        }
     }
 
     /// A number later than all that this shard has handed out.
@@ -158,20 +166,21 @@ impl Shard {
         let order = self.next();
         let mut evicted = 0;
         let limits = rule.limits().iter().copied();
-        let prepared = self.begun(rule.name_hash(), limits, |bytes| room.budget.take(bytes)).and_then(|states| {
-            let layout = states.met_by(room.budget, fingerprint, order, rule.limits());
-            loop {
-                let full = match layout.prepare(room, fingerprint, rule.limits(), cost) {
-                    Ok(prepared) => return Ok(prepared),
-                    Err(full) => full,
-                };
-                let may_evict = rule.at_budget() == AtBudget::EvictOldest && evicted < EVICTED_MAX;
-                if !may_evict || !layout.evict(room.budget, fingerprint, order) {
-                    return Err(full);
+        let prepared =
+            self.begun(rule.name_hash(), limits, |bytes| room.budget.take(bytes)).and_then(|states| {
+                let layout = states.met_by(room.budget, fingerprint, order, rule.limits());
+                loop {
+                    let full = match layout.prepare(room, fingerprint, rule.limits(), cost) {
+                        Ok(prepared) => return Ok(prepared),
+                        Err(full) => full,
+                    };
+                    let may_evict = rule.at_budget() == AtBudget::EvictOldest && evicted < EVICTED_MAX;
+                    if !may_evict || !layout.evict(room.budget, fingerprint, order) {
+                        return Err(full);
+                    }
+                    evicted += 1;
                 }
-                evicted += 1;
-            }
-        });
+            });
         self.tally.evicted += evicted as u64;
         self.tally.full += u64::from(prepared.is_err());
         prepared

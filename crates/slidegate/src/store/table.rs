@@ -86,6 +86,10 @@ impl<S: Window> Table<S> {
     }
 
     #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the product of a fraction and a length is no longer"
+    )]
     fn home(&self, fingerprint: u64) -> usize {
         let scaled = u128::from(fingerprint) * self.homes as u128;
         (scaled >> 64) as usize
@@ -274,7 +278,6 @@ fn slots_for(homes: usize) -> usize {
     if homes == 0 { 0 } else { homes + (HOMES_MIN + homes / 4).min(OVERFLOW_MAX) }
 }
 
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -337,9 +340,13 @@ mod tests {
                     }
                     6 => {
                         let odd = |state: &FixedWindow| units(state) % 16 == 1;
-                        table.sweep(10, |_, state| odd(state), |fingerprint, state| {
-                            assert_eq!(map.remove(&fingerprint), Some(units(&state)), "seed {seed}");
-                        });
+                        table.sweep(
+                            10,
+                            |_, state| odd(state),
+                            |fingerprint, state| {
+                                assert_eq!(map.remove(&fingerprint), Some(units(&state)), "seed {seed}");
+                            },
+                        );
                         if let Some(homes) = table.homes_less() {
                             table.rebuild(homes, |_| false, |_| panic!("nothing is gone"));
                         }

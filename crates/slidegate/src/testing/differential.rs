@@ -8,7 +8,7 @@ use crate::algorithm::Usage;
 use crate::charge::{Admission, Charge};
 use crate::key::Key;
 use crate::receipt::Receipt;
-use crate::rule::{Limit, Algorithm, Rule};
+use crate::rule::{Algorithm, Limit, Rule};
 use crate::store::{KeyState, MemoryStore};
 
 /// Runs a trace of `steps` and counts what it met. The error names the seed, the step and the two
