@@ -158,7 +158,7 @@ impl<L: Locks> MemoryStore<L> {
         let number = self.shard_of(hit.fingerprint);
         let mut shard = self.lock_shard(number);
         if shard.sweep_is_due() {
-            self.sweep_some();
+            self.sweep_some(Some((number, &mut shard)));
         }
         if let Some((table, order)) = shard.only_table(ask.rule, limit) {
             let room = self.room();
@@ -208,7 +208,7 @@ impl<L: Locks> MemoryStore<L> {
         let sweep_is_due = locked.sweep_is_due();
         drop(locked);
         if sweep_is_due {
-            self.sweep_some();
+            self.sweep_some(None);
         }
         if id.is_some() {
             note(&self.noted_us, now_us);
@@ -294,12 +294,17 @@ impl<L: Locks> MemoryStore<L> {
         self.noted_us.load(Ordering::Relaxed)
     }
 
-    /// A sweep takes its turn on whichever shard is next, so that all come round however the traffic is spread.
+    /// A sweep takes its turn on whichever shard is next, so that all come round however the traffic is spread;
+    /// the one that this call has locked, if any, is `held`.
     #[cold]
-    fn sweep_some(&self) {
+    fn sweep_some(&self, held: Option<(usize, &mut Shard)>) {
         let number = self.sweeps.fetch_add(1, Ordering::Relaxed) % self.shards.len();
-        // Whoever has the lock is about to admit and will be here soon. It may also be this call: waiting for
-        // a lock with another in hand is what must never be done.
+        if let Some((_, shard)) = held.filter(|(held, _)| *held == number) {
+            shard.sweep_some(self.room(), SLOTS_PER_SWEEP);
+            return;
+        }
+        // Whoever has the lock is about to admit and will be here soon. Waiting for a lock with another in
+        // hand is what must never be done.
         if let Some(mut shard) = self.shards[number].0.try_lock() {
             shard.sweep_some(self.room(), SLOTS_PER_SWEEP);
         }
