@@ -67,6 +67,8 @@ pub(super) struct Room<'s> {
     pub(super) budget: &'s Budget,
     /// Time has reached this for sure: what ended by then may be forgotten.
     pub(super) noted_us: u64,
+    /// Keys of an admission over several: none may have to make room for another.
+    pub(super) spared: &'s [u64],
 }
 
 /// One charge on one state.
@@ -378,11 +380,12 @@ impl LimitTable {
         });
     }
 
-    /// The key among a few near `fingerprint` that was charged longest ago.
-    pub(super) fn oldest_near(&self, fingerprint: u64, count: usize) -> Option<u64> {
+    /// The key among a few near `fingerprint` that was charged longest ago, itself and `spared` ones excepted.
+    pub(super) fn oldest_near(&self, fingerprint: u64, count: usize, spared: &[u64]) -> Option<u64> {
+        let stays = |other: u64| other == fingerprint || spared.contains(&other);
         with_table!(&self.table, table => {
             let (Found::At(index) | Found::Missing(index)) = table.find(fingerprint);
-            table.oldest_from(index, count, |state| state.charged_by_us(&self.limit))
+            table.oldest_from(index, count, stays, |state| state.charged_by_us(&self.limit))
         })
     }
 

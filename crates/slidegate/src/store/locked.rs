@@ -53,6 +53,9 @@ impl<'s, 'a, L: Locks> Locked<'s, 'a, L> {
         room: Room<'_>,
         wanted: impl Fn(usize) -> bool,
     ) -> Result<Few<Option<Prepared>>, StoreError> {
+        let several = self.places.iter().map(|&(print, _)| print).filter(|_| self.places.len() > 1);
+        let spared: Few<u64> = several.collect();
+        let room = Room { spared: &spared, ..room };
         let mut all: Few<Option<Prepared>> = Few::default();
         for (index, ask) in self.asks.iter().enumerate() {
             let (print, guard) = self.places[index];

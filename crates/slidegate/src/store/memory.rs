@@ -312,7 +312,7 @@ impl<L: Locks> MemoryStore<L> {
 
     #[inline]
     pub(super) fn room(&self) -> Room<'_> {
-        Room { budget: &self.budget, noted_us: self.noted_us() }
+        Room { budget: &self.budget, noted_us: self.noted_us(), spared: &[] }
     }
 
     /// What a key is known by; never 0.

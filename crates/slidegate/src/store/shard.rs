@@ -150,7 +150,7 @@ impl Shard {
                     Err(full) => full,
                 };
                 let may_evict = rule.at_budget() == AtBudget::EvictOldest && evicted < EVICTED_MAX;
-                if !may_evict || !layout.evict(room.budget, fingerprint, order) {
+                if !may_evict || !layout.evict(room, fingerprint, order) {
                     return Err(full);
                 }
                 evicted += 1;
