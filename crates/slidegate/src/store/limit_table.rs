@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::budget::Budget;
 use super::error::StoreError;
+use super::outcome::Outcome;
 use super::table::{Found, Table};
 use super::voids::Voids;
 use crate::algorithm::{
     CompactLog, FixedWindow, Gcra, Kept, Ruling, SlidingBuckets, SlidingCounter, SlidingLog, State, Usage,
     Window, charge_excess,
 };
-use super::outcome::Outcome;
 use crate::charge::Charge;
 use crate::decision::{Decision, Verdict};
 use crate::few::Few;
@@ -296,11 +296,12 @@ impl LimitTable {
     pub(super) fn put(&mut self, budget: &Budget, fingerprint: u64, state: State) {
         let put = with_table_and_kept!(&mut self.table, state.into_kept(), table, state => {
             budget.take_anyway(rounded(state.heap_bytes()));
-            if let Err(state) = table.insert(fingerprint, state) {
+            let mut put = table.insert(fingerprint, state);
+            while let Err(state) = put {
                 let (before, homes) = (table.bytes(), table.homes_next());
                 table.rebuild(homes, |_| false, |_| unreachable!("nothing is gone"));
                 budget.settle(before, table.bytes());
-                table.insert(fingerprint, state).expect("it has grown");
+                put = table.insert(fingerprint, state);
             }
         });
         put.expect("the state is of the table's algorithm");
@@ -498,12 +499,15 @@ fn insert<S: Window>(
     fingerprint: u64,
     drop_ended: bool,
 ) -> Result<usize, StoreError> {
-    if let Ok(index) = table.insert(fingerprint, S::default()) {
-        return Ok(index);
+    let mut drop_ended = drop_ended;
+    loop {
+        if let Ok(index) = table.insert(fingerprint, S::default()) {
+            return Ok(index);
+        }
+        grow(table, limit, room, drop_ended)?;
+        // Hardly ever it is the slots behind the last home that are missing still: then it has to grow.
+        drop_ended = false;
     }
-    grow(table, limit, room, drop_ended)?;
-    let index = table.insert(fingerprint, S::default());
-    Ok(index.unwrap_or_else(|_| unreachable!("there is room now")))
 }
 
 /// Makes room for one more key: by a larger array or, where the budget does not allow one, by dropping what
@@ -521,10 +525,14 @@ fn grow<S: Window>(
     let (before, after) = (table.bytes(), Table::<S>::bytes_with(table.homes_next()));
     if let Err(full) = room.budget.take(after) {
         let mut dropped = 0;
-        table.sweep(SWEPT_WHEN_FULL, |_, state| gone(state), |_, state| {
-            dropped += 1;
-            room.budget.give(rounded(state.heap_bytes()));
-        });
+        table.sweep(
+            SWEPT_WHEN_FULL,
+            |_, state| gone(state),
+            |_, state| {
+                dropped += 1;
+                room.budget.give(rounded(state.heap_bytes()));
+            },
+        );
         return if dropped > 0 { Ok(()) } else { Err(full) };
     }
     let homes = table.homes_next_without(gone);
