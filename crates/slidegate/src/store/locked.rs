@@ -92,6 +92,13 @@ impl<'s, 'a, L: Locks> Locked<'s, 'a, L> {
         self.guards[guard].charge(room, print, now_us, &self.asks[index], prepared)
     }
 
+    /// Sweeps a few slots of every shard in hand.
+    pub(super) fn sweep_some(&mut self, room: Room<'_>, count: usize) {
+        for guard in self.guards.iter_mut() {
+            guard.sweep_some(room, count);
+        }
+    }
+
     /// Whether a sweep is due.
     pub(super) fn sweep_is_due(&mut self) -> bool {
         self.guards[0].sweep_is_due()

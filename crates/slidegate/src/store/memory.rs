@@ -174,11 +174,7 @@ impl<L: Locks> MemoryStore<L> {
 
     /// A charge that is not simple, or does not fit.
     #[inline(never)]
-    fn check_slowly<'a, F: OnFailure>(
-        &self,
-        now_us: u64,
-        ask: &Charge<'a>,
-    ) -> Result<Outcome<'a>, F::Error> {
+    fn check_slowly<'a, F: OnFailure>(&self, now_us: u64, ask: &Charge<'a>) -> Result<Outcome<'a>, F::Error> {
         let admission = Admission::of_one(ask);
         self.check_all(now_us, &admission).or_else(|error| F::answer(&admission, error))
     }
@@ -186,15 +182,27 @@ impl<L: Locks> MemoryStore<L> {
     #[inline(never)]
     fn check_all<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Result<Outcome<'a>, StoreError> {
         assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
-        let room = self.room();
         let mut locked = Locked::new(self, admission.asks());
         let mut verdicts = locked.verdicts(now_us);
         let decision = decision(admission, &verdicts);
         if !decision.allowed() {
             return Ok(Outcome { decision, receipt: None });
         }
+        if verdicts.iter().any(Verdict::allowed) {
+            note(&self.noted_us, now_us);
+        }
+        let room = self.room();
         // A shadow rule that would deny is not charged.
-        let prepared = locked.prepare(room, |index| verdicts[index].allowed())?;
+        let prepared = match locked.prepare(room, |index| verdicts[index].allowed()) {
+            Ok(prepared) => prepared,
+            Err(full) => {
+                // Perhaps nobody is admitted any more who would sweep.
+                locked.sweep_some(room, SLOTS_PER_SWEEP);
+                drop(locked);
+                self.sweep_some(None);
+                return Err(full);
+            }
+        };
         let mut charges = Few::default();
         let mut id = None;
         for (index, prepared) in prepared.iter().enumerate() {
@@ -209,9 +217,6 @@ impl<L: Locks> MemoryStore<L> {
         drop(locked);
         if sweep_is_due {
             self.sweep_some(None);
-        }
-        if id.is_some() {
-            note(&self.noted_us, now_us);
         }
         let receipt = id.map(|id| Receipt { id, store: self.id, charges });
         Ok(Outcome { decision: self::decision(admission, &verdicts), receipt })
