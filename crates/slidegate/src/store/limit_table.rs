@@ -173,11 +173,12 @@ impl LimitTable {
     pub(super) fn put(&mut self, budget: &Budget, fingerprint: u64, state: State) {
         let put = with_table_and_kept!(&mut self.table, state.into_kept(), table, state => {
             budget.take_anyway(rounded(state.heap_bytes()));
-            if let Err(state) = table.insert(fingerprint, state) {
+            let mut put = table.insert(fingerprint, state);
+            while let Err(state) = put {
                 let (before, homes) = (table.bytes(), table.homes_next());
                 table.rebuild(homes, |_| false, |_| unreachable!("nothing is gone"));
                 budget.settle(before, table.bytes());
-                table.insert(fingerprint, state).expect("it has grown");
+                put = table.insert(fingerprint, state);
             }
         });
         put.expect("the state is of the table's algorithm");
@@ -257,11 +258,12 @@ impl LimitTable {
         });
     }
 
-    /// The key among a few near `fingerprint` that was charged longest ago.
-    pub(super) fn oldest_near(&self, fingerprint: u64, count: usize) -> Option<u64> {
+    /// The key among a few near `fingerprint` that was charged longest ago, itself and `spared` ones excepted.
+    pub(super) fn oldest_near(&self, fingerprint: u64, count: usize, spared: &[u64]) -> Option<u64> {
+        let stays = |other: u64| other == fingerprint || spared.contains(&other);
         with_table!(&self.table, table => {
             let (Found::At(index) | Found::Missing(index)) = table.find(fingerprint);
-            table.oldest_from(index, count, |state| state.charged_by_us(&self.limit))
+            table.oldest_from(index, count, stays, |state| state.charged_by_us(&self.limit))
         })
     }
 

@@ -32,7 +32,7 @@ use crate::time::TIME_MAX_US;
 /// So many that two busy threads rarely meet, so few that an empty store is small.
 const SHARDS: usize = 256;
 /// Slots that a sweep looks at.
-const SLOTS_PER_SWEEP: usize = 64;
+const SLOTS_PER_SWEEP: usize = 32;
 /// A shard on cache lines of its own: neighbours that are locked by other cores do not slow it down.
 #[repr(align(128))]
 struct Padded<T>(T);
@@ -180,7 +180,7 @@ impl<L: Locks> MemoryStore<L> {
         let number = self.shard_of(hit.fingerprint);
         let mut shard = self.lock_shard(number);
         if shard.sweep_is_due() {
-            self.sweep_some();
+            self.sweep_some(Some((number, &mut shard)));
         }
         if let Some((table, order)) = shard.only_table::<S>(ask.rule, limit) {
             let room = self.room();
@@ -214,15 +214,27 @@ impl<L: Locks> MemoryStore<L> {
     #[inline(never)]
     fn check_all<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Result<Outcome<'a>, StoreError> {
         assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
-        let room = self.room();
         let mut locked = Locked::new(self, admission.asks());
         let mut verdicts = locked.verdicts(now_us);
         let decision = decision(admission, &verdicts);
         if !decision.allowed() {
             return Ok(Outcome { decision, receipt: None });
         }
+        if verdicts.iter().any(Verdict::allowed) {
+            note(&self.noted_us, now_us);
+        }
+        let room = self.room();
         // A shadow rule that would deny is not charged.
-        let prepared = locked.prepare(room, |index| verdicts[index].allowed())?;
+        let prepared = match locked.prepare(room, |index| verdicts[index].allowed()) {
+            Ok(prepared) => prepared,
+            Err(full) => {
+                // Perhaps nobody is admitted any more who would sweep.
+                locked.sweep_some(room, SLOTS_PER_SWEEP);
+                drop(locked);
+                self.sweep_some(None);
+                return Err(full);
+            }
+        };
         let mut charges = Few::default();
         let mut id = None;
         for (index, prepared) in prepared.iter().enumerate() {
@@ -236,10 +248,7 @@ impl<L: Locks> MemoryStore<L> {
         let sweep_is_due = locked.sweep_is_due();
         drop(locked);
         if sweep_is_due {
-            self.sweep_some();
-        }
-        if id.is_some() {
-            note(&self.noted_us, now_us);
+            self.sweep_some(None);
         }
         let receipt = id.map(|id| Receipt { id, store: self.id, charges });
         Ok(Outcome { decision: self::decision(admission, &verdicts), receipt })
@@ -322,12 +331,17 @@ impl<L: Locks> MemoryStore<L> {
         self.noted_us.load(Ordering::Relaxed)
     }
 
-    /// A sweep takes its turn on whichever shard is next, so that all come round however the traffic is spread.
+    /// A sweep takes its turn on whichever shard is next, so that all come round however the traffic is spread;
+    /// the one that this call has locked, if any, is `held`.
     #[cold]
-    fn sweep_some(&self) {
+    fn sweep_some(&self, held: Option<(usize, &mut Shard)>) {
         let number = self.sweeps.fetch_add(1, Ordering::Relaxed) % self.shards.len();
-        // Whoever has the lock is about to admit and will be here soon. It may also be this call: waiting for
-        // a lock with another in hand is what must never be done.
+        if let Some((_, shard)) = held.filter(|(held, _)| *held == number) {
+            shard.sweep_some(self.room(), SLOTS_PER_SWEEP);
+            return;
+        }
+        // Whoever has the lock is about to admit and will be here soon. Waiting for a lock with another in
+        // hand is what must never be done.
         if let Some(mut shard) = self.shards[number].0.try_lock() {
             shard.sweep_some(self.room(), SLOTS_PER_SWEEP);
         }
@@ -335,7 +349,7 @@ impl<L: Locks> MemoryStore<L> {
 
     #[inline]
     pub(super) fn room(&self) -> Room<'_> {
-        Room { budget: &self.budget, noted_us: self.noted_us() }
+        Room { budget: &self.budget, noted_us: self.noted_us(), spared: &[] }
     }
 
     /// What a key is known by; never 0.

@@ -15,6 +15,8 @@ pub(super) struct Room<'s> {
     pub(super) budget: &'s Budget,
     /// Time has reached this for sure: what ended by then may be forgotten.
     pub(super) noted_us: u64,
+    /// Keys of an admission over several: none may have to make room for another.
+    pub(super) spared: &'s [u64],
 }
 
 /// Allocators hand out multiples of 16 bytes.
@@ -31,12 +33,15 @@ pub(super) fn insert<S: Window>(
     fingerprint: u64,
     drop_ended: bool,
 ) -> Result<usize, StoreError> {
-    if let Ok(index) = table.insert(fingerprint, S::default()) {
-        return Ok(index);
+    let mut drop_ended = drop_ended;
+    loop {
+        if let Ok(index) = table.insert(fingerprint, S::default()) {
+            return Ok(index);
+        }
+        grow(table, limit, room, drop_ended)?;
+        // Hardly ever it is the slots behind the last home that are missing still: then it has to grow.
+        drop_ended = false;
     }
-    grow(table, limit, room, drop_ended)?;
-    let index = table.insert(fingerprint, S::default());
-    Ok(index.unwrap_or_else(|_| unreachable!("there is room now")))
 }
 
 /// Makes room for one more key: by a larger array or, where the budget does not allow one, by dropping what

@@ -17,7 +17,7 @@ use crate::rule::{AtBudget, Limit, NameHash, Rule, name_hash};
 const EVICTED_MAX: usize = 4;
 
 /// A sweep takes its turn once in so many admissions of a shard.
-const ADMISSIONS_PER_SWEEP: u64 = 32;
+const ADMISSIONS_PER_SWEEP: u64 = 16;
 
 /// States by rule and key.
 #[derive(Debug)]
@@ -175,7 +175,7 @@ impl Shard {
                         Err(full) => full,
                     };
                     let may_evict = rule.at_budget() == AtBudget::EvictOldest && evicted < EVICTED_MAX;
-                    if !may_evict || !layout.evict(room.budget, fingerprint, order) {
+                    if !may_evict || !layout.evict(room, fingerprint, order) {
                         return Err(full);
                     }
                     evicted += 1;
@@ -287,16 +287,18 @@ impl Shard {
             return 0;
         };
         let mut dropped = 0;
-        let mut round = true;
+        // The first that comes round ends the turns of the rule. Waiting until all do so in one turn may take
+        // forever: every layout has a beat of its own.
+        let mut round = false;
         for layout in states.layouts_mut() {
             let (ended, came_round) = layout.sweep(room, count);
             dropped += ended;
-            round &= came_round;
+            round |= came_round;
         }
         if round {
-            states.drop_unused();
+            states.drop_unused(room.budget);
             if states.is_unused() {
-                room.budget.give(RuleStates::own_bytes());
+                room.budget.give(states.memory_bytes());
                 self.rules.remove(self.swept_rule);
                 self.rules.shrink_to_fit();
             } else {
@@ -312,10 +314,10 @@ impl Shard {
         let mut dropped = 0;
         self.rules.retain_mut(|states| {
             dropped += states.layouts_mut().map(|layout| layout.sweep_all(room)).sum::<usize>();
-            states.drop_unused();
+            states.drop_unused(room.budget);
             let unused = states.is_unused();
             if unused {
-                room.budget.give(RuleStates::own_bytes());
+                room.budget.give(states.memory_bytes());
             }
             !unused
         });

@@ -248,16 +248,18 @@ impl<S: Window> Table<S> {
         (self.homes > 0 && homes * 2 <= self.homes).then_some(homes)
     }
 
-    /// The fingerprint that was charged longest ago, by `charged_us`, of the next `count` from `index` on.
+    /// The fingerprint that was charged longest ago, by `charged_us`, of the next `count` from `index` on that
+    /// need not stay.
     pub(super) fn oldest_from(
         &self,
         index: usize,
         count: usize,
+        stays: impl Fn(u64) -> bool,
         charged_us: impl Fn(&S) -> u64,
     ) -> Option<u64> {
         let index = index.min(self.slots.len());
         let around = self.slots[index..].iter().chain(&self.slots[..index]);
-        let keys = around.filter(|slot| slot.fingerprint != 0).take(count);
+        let keys = around.filter(|slot| slot.fingerprint != 0 && !stays(slot.fingerprint)).take(count);
         keys.min_by_key(|slot| charged_us(&slot.state)).map(|slot| slot.fingerprint)
     }
 
