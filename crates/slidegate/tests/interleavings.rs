@@ -10,6 +10,7 @@ use common::{BOUNDARY_US, admission, key, rule};
 use shuttle::sync::{Mutex, MutexGuard};
 use shuttle::thread;
 use slidegate::store::{Lock, Locks, MemoryStore};
+use slidegate::time::ManualClock;
 use slidegate::{Algorithm, Receipt, Rule};
 
 /// Schedules tried per test.
@@ -42,11 +43,11 @@ impl<T: Send> Lock<T> for ShuttleLock<T> {
     }
 }
 
-type Store = MemoryStore<ShuttleLocks>;
+type Store = MemoryStore<ManualClock, ShuttleLocks>;
 
 /// Two shards, so that keys share them as often as not.
 fn store() -> Arc<Store> {
-    Arc::new(MemoryStore::with_locks(2, 1 << 20))
+    Arc::new(MemoryStore::with_locks(2, 1 << 20, ManualClock::at_us(BOUNDARY_US)))
 }
 
 fn admit(store: &Store, rule: &Rule, name: &str, cost: u64) -> Option<Receipt<'static>> {
