@@ -13,8 +13,8 @@ use super::Limiter;
 use super::waiters::{Place, WAITERS_MAX};
 use crate::charge::{Admission, Charge, ChargeError};
 use crate::decision::{Decision, Verdict};
-use crate::guard::{ByPolicy, CheckError};
-use crate::store::{Outcome, StoreError};
+use crate::guard::ByPolicy;
+use crate::store::{CheckError, Outcome, StoreError};
 use crate::time::{Clock, Timer, waker_of_this_thread, whole_us};
 
 /// Longest sleep between two looks, a day: timers need not bear sleeps without end.

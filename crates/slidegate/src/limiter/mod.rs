@@ -13,7 +13,7 @@ use crate::store::{BudgetError, LimitUsage, MemoryStore, Outcome, Stats};
 use crate::time::{Clock, SystemClock};
 use waiters::Waiters;
 
-pub use crate::guard::CheckError;
+pub use crate::store::CheckError;
 pub use acquire::AcquireError;
 pub use waiters::WAITERS_MAX;
 

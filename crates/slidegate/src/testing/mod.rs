@@ -6,12 +6,13 @@
 //! * [`probe`] puts a `retry_after` to the test.
 //! * [`model`] is a slow and obvious store in wide integers; [`differential`] runs a seeded [`trace`] over
 //!   all verbs through it and through the real one, compares every field, and counts its [`Coverage`].
-//! * [`Rng`] makes all of it repeatable.
+//! * [`Rng`] makes all of it repeatable; [`block_on`] runs futures without a runtime.
 
 pub mod attack;
 mod auditor;
 mod coverage;
 pub mod differential;
+mod executor;
 pub mod model;
 pub mod probe;
 mod rng;
@@ -20,4 +21,5 @@ pub mod traffic;
 
 pub use auditor::{Auditor, Findings};
 pub use coverage::{Coverage, Event};
+pub use executor::block_on;
 pub use rng::Rng;
