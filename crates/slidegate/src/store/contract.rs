@@ -154,13 +154,7 @@ impl<C: Clock, L: Locks> Store for MemoryStore<C, L> {
         Ok(self.settle(self.now_us(when), receipt, actual)?)
     }
 
-    async fn credit(
-        &self,
-        when: When,
-        rule: &Rule,
-        key: Key<'_>,
-        units: u64,
-    ) -> Result<Applied, CheckError> {
+    async fn credit(&self, when: When, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, CheckError> {
         Ok(self.credit(self.now_us(when), rule, key, units)?)
     }
 
