@@ -6,10 +6,12 @@
 //! * [`probe`] puts a `retry_after` to the test.
 //! * [`model`] is a slow and obvious store in wide integers; [`differential`] runs a seeded [`trace`] over
 //!   all verbs through it and through a real one, compares every field, and counts its [`Coverage`].
+//! * [`conformance`] is the suite that every store must pass.
 //! * [`Rng`] makes all of it repeatable; [`block_on`] runs futures without a runtime.
 
 pub mod attack;
 mod auditor;
+pub mod conformance;
 mod coverage;
 pub mod differential;
 mod executor;
