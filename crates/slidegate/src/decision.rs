@@ -27,6 +27,19 @@ impl<'a> Verdict<'a> {
         Self { rule, limit, used: 0, allowed: true, retry_after_us: 0, reset_after_us: 0 }
     }
 
+    /// The same with `used` units in use, the last of them for `reset_after_us` more.
+    #[must_use]
+    pub fn with_usage(self, used: u64, reset_after_us: u64) -> Self {
+        Self { used, reset_after_us, ..self }
+    }
+
+    /// The same as a refusal of a cost that passes after `retry_after_us`; 0 where no waiting admits it, which
+    /// only shadow rules are asked for.
+    #[must_use]
+    pub fn denied(self, retry_after_us: u64) -> Self {
+        Self { allowed: false, retry_after_us, ..self }
+    }
+
     /// Whether this rule, asked alone, admits the charge.
     #[must_use]
     pub fn allowed(&self) -> bool {
@@ -92,8 +105,8 @@ impl<'a> Verdict<'a> {
     /// Joins verdicts that must all admit: the binding one's numbers, the latest of the waits.
     ///
     /// On a denial the latest `retry_after` binds, on an admission the smallest `remaining`; ties go
-    /// to the longest window, then to the first.
-    pub(crate) fn join(verdicts: impl Iterator<Item = Self>) -> Option<Self> {
+    /// to the longest window, then to the first. `None` for no verdicts.
+    pub fn join(verdicts: impl Iterator<Item = Self>) -> Option<Self> {
         verdicts.reduce(|first, second| {
             let allowed = first.allowed && second.allowed;
             let (retry_after_us, reset_after_us) = (
@@ -148,6 +161,25 @@ impl<'a> Decision<'a> {
             Verdict::join(verdicts.iter().copied()).expect("an admission has a charge").shown_alone()
         });
         Self { verdicts: Verdicts::Several(Box::new(Several { binding, verdicts })), degraded: false }
+    }
+
+    /// The answer that the verdicts of every charge make, in the order of the charges; `None` for no verdicts.
+    ///
+    /// ```
+    /// use slidegate::{Decision, Rule, Verdict};
+    ///
+    /// let (api, dear) =
+    ///     (Rule::builder("api").limit("9/1m".parse()?).build()?, Rule::builder("dear").limit("2/1m".parse()?).build()?);
+    /// let passes = Verdict::new(&api, &api.limits()[0]).with_usage(5, 30_000_000);
+    /// let waits = Verdict::new(&dear, &dear.limits()[0]).with_usage(2, 60_000_000).denied(45_000_000);
+    /// let decision = Decision::of_verdicts([passes, waits]).expect("two verdicts");
+    /// assert!(!decision.allowed());
+    /// assert_eq!((decision.rule(), decision.retry_after().as_secs()), ("dear", 45));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn of_verdicts(verdicts: impl IntoIterator<Item = Verdict<'a>>) -> Option<Self> {
+        let verdicts: Few<_> = verdicts.into_iter().collect();
+        (!verdicts.is_empty()).then(|| Self::new(verdicts))
     }
 
     /// The answer to a single charge.

@@ -1,22 +1,9 @@
 //! What answers when the store does not.
 
-use crate::charge::{Admission, ChargeError};
+use crate::charge::Admission;
 use crate::decision::Decision;
 use crate::rule::OnStoreError;
-use crate::store::{OnFailure, Outcome, StoreError};
-use thiserror::Error;
-
-/// Why a check has no answer. Nothing was charged, unless the store's error says that it may have been.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum CheckError {
-    /// The charges cannot be an admission.
-    #[error(transparent)]
-    Charge(#[from] ChargeError),
-    /// The store failed, and a rule says that this refuses the request.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
+use crate::store::{CheckError, OnFailure, Outcome, StoreError};
 
 /// The answer that the rules of an admission give for a store that failed: the strictest decides. Shadow
 /// rules take no part, unless there are no others.

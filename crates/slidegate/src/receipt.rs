@@ -9,6 +9,20 @@ use crate::rule::{Limit, Rule};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReceiptId(pub(crate) u64, pub(crate) u64);
 
+impl ReceiptId {
+    /// An id of two halves, which a store gives out once.
+    #[must_use]
+    pub fn new(first: u64, second: u64) -> Self {
+        Self(first, second)
+    }
+
+    /// Its two halves.
+    #[must_use]
+    pub fn halves(self) -> (u64, u64) {
+        (self.0, self.1)
+    }
+}
+
 /// Where a charge stands in the state of one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
@@ -17,6 +31,26 @@ pub struct Place {
     /// When it was made, in the order of the store: what a state was begun anew after does not fit it.
     pub(crate) order: u64,
     pub(crate) position: Position,
+}
+
+impl Place {
+    /// The limit as it was when the charge was made.
+    #[must_use]
+    pub fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    /// When the charge was made, in the order of the store.
+    #[must_use]
+    pub fn order(&self) -> u64 {
+        self.order
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        self.position
+    }
 }
 
 /// The algorithm's own coordinates of a charge.
@@ -103,6 +137,19 @@ impl<'a> ReceiptCharge<'a> {
         Self { charged: Charged::ByRequest { rule, key }, cost, standings }
     }
 
+    /// A charge that stands at these positions, one per limit of its rule, made as the `order`-th of its store.
+    #[must_use]
+    pub fn at(
+        rule: &'a Rule,
+        key: &'a str,
+        cost: u64,
+        order: u64,
+        positions: impl IntoIterator<Item = Position>,
+    ) -> Self {
+        let standings = positions.into_iter().map(|position| Standing { order, position });
+        Self::new(rule, key, cost, standings.collect())
+    }
+
     /// Name of the rule that was charged.
     #[must_use]
     pub fn rule(&self) -> &str {
@@ -181,6 +228,18 @@ pub struct Receipt<'a> {
 }
 
 impl<'a> Receipt<'a> {
+    /// A receipt of a store that is known by that number, for at least one charge.
+    #[must_use]
+    pub fn new(id: ReceiptId, store: u64, charges: impl IntoIterator<Item = ReceiptCharge<'a>>) -> Self {
+        Self { id, store, charges: charges.into_iter().collect() }
+    }
+
+    /// The number that its store is known by.
+    #[must_use]
+    pub fn store(&self) -> u64 {
+        self.store
+    }
+
     /// Its id.
     #[must_use]
     pub fn id(&self) -> ReceiptId {

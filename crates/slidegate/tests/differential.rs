@@ -5,14 +5,16 @@ mod common;
 
 use common::*;
 use slidegate::store::MemoryStore;
-use slidegate::testing::{Coverage, Rng, differential, trace};
+use slidegate::testing::{Coverage, Rng, block_on, differential, trace};
 
 #[test]
 fn the_store_equals_the_model_and_every_cell_was_met() {
     let mut coverage = Coverage::default();
     for algorithm in trace::algorithms() {
         for seed in 0..60 {
-            differential::run(seed, algorithm, 400, &mut coverage).unwrap_or_else(|wrong| panic!("{wrong}"));
+            let store = MemoryStore::new();
+            let judged = differential::run(&store, seed, algorithm, 400, &mut coverage);
+            block_on(judged).unwrap_or_else(|wrong| panic!("{wrong}"));
         }
     }
     let missing = coverage.missing(&trace::algorithms(), 10);

@@ -64,8 +64,8 @@ impl Ours<ManualClock> {
 impl<C: Clock> Ours<C> {
     fn on_clock(clock: C, algorithm: Algorithm, rate: &str) -> Result<Self> {
         let rule = Rule::builder("bench").limit(rate.parse()?).algorithm(algorithm).build();
-        let store = MemoryStore::with_budget(BUDGET_BYTES)?;
-        Ok(Self { limiter: Limiter::new(store, clock), rule: rule.context("the rule")? })
+        let store = MemoryStore::with_budget(BUDGET_BYTES)?.on_clock(clock);
+        Ok(Self { limiter: Limiter::new(store), rule: rule.context("the rule")? })
     }
 }
 

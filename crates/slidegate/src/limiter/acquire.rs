@@ -13,8 +13,8 @@ use super::Limiter;
 use super::waiters::{Place, WAITERS_MAX};
 use crate::charge::{Admission, Charge, ChargeError};
 use crate::decision::{Decision, Verdict};
-use crate::guard::{ByPolicy, CheckError};
-use crate::store::{Outcome, StoreError};
+use crate::guard::ByPolicy;
+use crate::store::{CheckError, Outcome, StoreError};
 use crate::time::{Clock, Timer, waker_of_this_thread, whole_us};
 
 /// Longest sleep between two looks, a day: timers need not bear sleeps without end.
@@ -84,7 +84,7 @@ impl<C: Clock> Limiter<C> {
         loop {
             match waiting.attempt(&waker)? {
                 Attempt::Done(outcome) => return Ok(outcome),
-                Attempt::SleepUntil(until_us) => self.clock.park_until_us(until_us),
+                Attempt::SleepUntil(until_us) => self.clock().park_until_us(until_us),
             }
         }
     }
@@ -126,7 +126,7 @@ impl<C: Clock> Limiter<C> {
             match attempt.await? {
                 Attempt::Done(outcome) => return Ok(outcome),
                 Attempt::SleepUntil(until_us) => {
-                    let left_us = until_us.saturating_sub(self.clock.now_us());
+                    let left_us = until_us.saturating_sub(self.clock().now_us());
                     let mut sleep = pin!(timer.sleep(Duration::from_micros(left_us)));
                     let woken_or_slept = poll_fn(|context| {
                         if waiting.woken(context.waker()) {
@@ -165,13 +165,13 @@ impl<'l, 'a, C: Clock> Waiting<'l, 'a, C> {
         max_wait: Duration,
     ) -> Result<Self, AcquireError> {
         let admission = Admission::new(charges)?;
-        let deadline_us = limiter.clock.now_us().saturating_add(whole_us(max_wait));
+        let deadline_us = limiter.clock().now_us().saturating_add(whole_us(max_wait));
         Ok(Self { limiter, admission, deadline_us, place: None })
     }
 
     /// Gets on as far as it can at this instant. If it has to sleep, it may do so until the waker is woken.
     fn attempt(&mut self, waker: &Waker) -> Result<Attempt<'a>, AcquireError> {
-        let now_us = self.limiter.clock.now_us();
+        let now_us = self.limiter.clock().now_us();
         if self.place.is_none() {
             let asks = self.admission.asks();
             if !self.limiter.waiters.any_for(asks) {

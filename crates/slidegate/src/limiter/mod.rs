@@ -1,4 +1,4 @@
-//! The limiter: a store, the clock that it goes by, and those who wait.
+//! The limiter: a store, and those who wait.
 
 mod acquire;
 mod waiters;
@@ -17,7 +17,7 @@ use waiters::Waiters;
 /// waits for at once.
 const BATCH: usize = 16;
 
-pub use crate::guard::CheckError;
+pub use crate::store::CheckError;
 pub use acquire::AcquireError;
 pub use waiters::WAITERS_MAX;
 
@@ -62,8 +62,7 @@ pub use waiters::WAITERS_MAX;
 /// ```
 #[derive(Debug)]
 pub struct Limiter<C = SystemClock> {
-    store: MemoryStore,
-    clock: C,
+    store: MemoryStore<C>,
     waiters: Waiters,
 }
 
@@ -79,7 +78,7 @@ impl Limiter {
     /// A new key that does not fit is [`crate::store::StoreError::Full`], which its rule's `on_store_error` answers, or takes
     /// the place of an old one where its rule says so.
     pub fn with_budget(bytes: u64) -> Result<Self, BudgetError> {
-        Ok(Self::new(MemoryStore::with_budget(bytes)?, SystemClock::new()))
+        Ok(Self::new(MemoryStore::with_budget(bytes)?))
     }
 }
 
@@ -87,13 +86,13 @@ impl<C: Clock> Limiter<C> {
     /// A limiter whose states live in this process, on that clock.
     #[must_use]
     pub fn with_clock(clock: C) -> Self {
-        Self::new(MemoryStore::new(), clock)
+        Self::new(MemoryStore::with_clock(clock))
     }
 
-    /// A limiter on that store, on that clock.
+    /// A limiter on that store, and on its clock.
     #[must_use]
-    pub fn new(store: MemoryStore, clock: C) -> Self {
-        Self { store, clock, waiters: Waiters::default() }
+    pub fn new(store: MemoryStore<C>) -> Self {
+        Self { store, waiters: Waiters::default() }
     }
 
     /// What it holds, and what became of keys.
@@ -105,12 +104,12 @@ impl<C: Clock> Limiter<C> {
     /// The clock it goes by.
     #[must_use]
     pub fn clock(&self) -> &C {
-        &self.clock
+        self.store.clock()
     }
 
     /// Decides and, if every charge passes, makes all of them; otherwise none.
     pub fn check<'a>(&self, charges: &[Charge<'a>]) -> Result<Outcome<'a>, CheckError> {
-        let now_us = self.clock.now_us();
+        let now_us = self.clock().now_us();
         match charges {
             [charge] if charge.can_pass() => self.store.check_alone::<ByPolicy>(now_us, charge),
             charges => self.store.check_or::<ByPolicy>(now_us, &Admission::new(charges)?),
@@ -139,7 +138,7 @@ impl<C: Clock> Limiter<C> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check_batch<'a>(&self, admissions: &[Admission<'a>]) -> Vec<Result<Outcome<'a>, CheckError>> {
-        let now_us = self.clock.now_us();
+        let now_us = self.clock().now_us();
         let mut outcomes = Vec::with_capacity(admissions.len());
         for admissions in admissions.chunks(BATCH) {
             self.store.bring_near(admissions);
@@ -150,33 +149,33 @@ impl<C: Clock> Limiter<C> {
 
     /// Decides without charging.
     pub fn peek<'a>(&self, charges: &[Charge<'a>]) -> Result<Decision<'a>, ChargeError> {
-        Ok(self.store.peek(self.clock.now_us(), &Admission::new(charges)?))
+        Ok(self.store.peek(self.clock().now_us(), &Admission::new(charges)?))
     }
 
     /// Takes back a whole admission: [`MemoryStore::refund`].
     pub fn refund(&self, receipt: &Receipt<'_>) -> Result<Applied, ReceiptError> {
-        let applied = self.store.refund(self.clock.now_us(), receipt);
+        let applied = self.store.refund(self.clock().now_us(), receipt);
         self.wake_waiters(receipt);
         applied
     }
 
     /// Replaces the cost of an admission by what was really spent: [`MemoryStore::settle`].
     pub fn settle(&self, receipt: &Receipt<'_>, actual: u64) -> Result<Applied, ReceiptError> {
-        let applied = self.store.settle(self.clock.now_us(), receipt, actual);
+        let applied = self.store.settle(self.clock().now_us(), receipt, actual);
         self.wake_waiters(receipt);
         applied
     }
 
     /// Gives back `units` from the oldest live charges first, at most what is used.
     pub fn credit(&self, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, ChargeError> {
-        let applied = self.store.credit(self.clock.now_us(), rule, key, units);
+        let applied = self.store.credit(self.clock().now_us(), rule, key, units);
         self.waiters.wake([(rule.name(), key.as_str())].into_iter());
         applied
     }
 
     /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.
     pub fn reset(&self, rule: &Rule, key: Key<'_>) -> Applied {
-        let applied = self.store.reset(self.clock.now_us(), rule, key);
+        let applied = self.store.reset(self.clock().now_us(), rule, key);
         self.waiters.wake([(rule.name(), key.as_str())].into_iter());
         applied
     }
@@ -184,18 +183,18 @@ impl<C: Clock> Limiter<C> {
     /// What is used of every limit of a rule, without changing anything.
     #[must_use]
     pub fn inspect(&self, rule: &Rule, key: Key<'_>) -> Vec<LimitUsage> {
-        self.store.inspect(self.clock.now_us(), rule, key)
+        self.store.inspect(self.clock().now_us(), rule, key)
     }
 
     /// Takes over a live change of a rule. What is used is kept, or begins the states of a new window.
     pub fn change(&self, rule: &Rule) {
-        self.store.change(self.clock.now_us(), rule);
+        self.store.change(self.clock().now_us(), rule);
         self.waiters.wake_rule(rule);
     }
 
     /// Forgets every key of which nothing counts any more; says how many: [`MemoryStore::sweep`].
     pub fn sweep(&self) -> usize {
-        self.store.sweep(self.clock.now_us())
+        self.store.sweep(self.clock().now_us())
     }
 
     fn wake_waiters(&self, receipt: &Receipt<'_>) {

@@ -3,7 +3,8 @@
 use thiserror::Error;
 
 use super::outcome::Outcome;
-use crate::charge::Admission;
+use crate::charge::{Admission, ChargeError};
+use crate::receipt::ReceiptError;
 
 /// Why a store did not answer. It never means that a request was denied.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -28,6 +29,31 @@ impl StoreError {
             Self::Full { .. } => false,
         }
     }
+}
+
+/// Why a check or a credit has no answer. Nothing was charged, unless the store's error says that it may have
+/// been.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CheckError {
+    /// The charges cannot be an admission, or the credit is none.
+    #[error(transparent)]
+    Charge(#[from] ChargeError),
+    /// The store failed. From a [limiter](crate::limiter): and a rule says that this refuses the request.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a refund or a settlement has no answer.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ReturnError {
+    /// The receipt is not accepted. Nothing was changed.
+    #[error(transparent)]
+    Receipt(#[from] ReceiptError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// What answers in the place of a store that failed.

@@ -10,6 +10,7 @@ use crate::charge::Charge;
 use crate::decision::Verdict;
 use crate::few::Few;
 use crate::receipt::{ReceiptCharge, ReceiptId};
+use crate::time::Clock;
 
 /// Every shard that the asks of an admission need, each locked once.
 pub(super) struct Locked<'s, 'a, L: Locks> {
@@ -22,7 +23,7 @@ pub(super) struct Locked<'s, 'a, L: Locks> {
 impl<'s, 'a, L: Locks> Locked<'s, 'a, L> {
     /// Locks in the order of the shards' numbers: two admissions that share shards meet at the first
     /// of them, and neither waits for a lower one while it holds a higher.
-    pub(super) fn new(store: &'s MemoryStore<L>, asks: &'s [Charge<'a>]) -> Self {
+    pub(super) fn new<C: Clock>(store: &'s MemoryStore<C, L>, asks: &'s [Charge<'a>]) -> Self {
         let fingerprints: Few<u64> = asks.iter().map(|ask| store.fingerprint(ask.key.as_str())).collect();
         let mut order: Few<usize> = fingerprints.iter().map(|&print| store.shard_of(print)).collect();
         order.sort_unstable();

@@ -27,7 +27,7 @@ use crate::few::Few;
 use crate::key::Key;
 use crate::receipt::{Applied, Receipt};
 use crate::rule::{Algorithm, Rule};
-use crate::time::TIME_MAX_US;
+use crate::time::{Clock, SystemClock, TIME_MAX_US};
 
 /// So many that two busy threads rarely meet, so few that an empty store is small.
 const SHARDS: usize = 256;
@@ -37,7 +37,10 @@ const SLOTS_PER_SWEEP: usize = 32;
 #[repr(align(128))]
 struct Padded<T>(T);
 
-/// A store in this process's memory, shared by its threads and told the time with every call.
+/// A store in this process's memory, shared by its threads.
+///
+/// Its own calls are plain functions and are told the time. Through [`Store`](super::Store) the same calls
+/// are futures, ready at once, that can go by the store's clock.
 ///
 /// An admission locks the shards of all its keys, in the order of their numbers, so that admissions
 /// over several keys are one step and cannot deadlock. A call at an earlier time than one before it
@@ -61,7 +64,8 @@ struct Padded<T>(T);
 /// assert_eq!(refused.retry_after().as_secs(), 9);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct MemoryStore<L: Locks = StdLocks> {
+pub struct MemoryStore<C = SystemClock, L: Locks = StdLocks> {
+    clock: C,
     shards: Box<[Padded<L::Of<Shard>>]>,
     pub(super) ledger: L::Of<Ledger>,
     pub(super) id: u64,
@@ -75,13 +79,13 @@ pub struct MemoryStore<L: Locks = StdLocks> {
 }
 
 impl MemoryStore {
-    /// An empty store that takes at most [`BUDGET_BYTES_DEFAULT`].
+    /// An empty store on the system's clock that takes at most [`BUDGET_BYTES_DEFAULT`].
     #[must_use]
     pub fn new() -> Self {
-        Self::with_locks(SHARDS, BUDGET_BYTES_DEFAULT)
+        Self::with_clock(SystemClock::new())
     }
 
-    /// An empty store that takes at most so many bytes, and at least [`BUDGET_BYTES_MIN`].
+    /// An empty store on the system's clock that takes at most so many bytes, and at least [`BUDGET_BYTES_MIN`].
     ///
     /// ```
     /// use slidegate::store::MemoryStore;
@@ -93,7 +97,15 @@ impl MemoryStore {
         if bytes < BUDGET_BYTES_MIN {
             return Err(BudgetError::TooSmall { bytes });
         }
-        Ok(Self::with_locks(SHARDS, bytes))
+        Ok(Self::with_locks(SHARDS, bytes, SystemClock::new()))
+    }
+}
+
+impl<C: Clock> MemoryStore<C> {
+    /// An empty store on that clock that takes at most [`BUDGET_BYTES_DEFAULT`].
+    #[must_use]
+    pub fn with_clock(clock: C) -> Self {
+        Self::with_locks(SHARDS, BUDGET_BYTES_DEFAULT, clock)
     }
 }
 
@@ -103,19 +115,20 @@ impl Default for MemoryStore {
     }
 }
 
-impl<L: Locks> fmt::Debug for MemoryStore<L> {
+impl<C, L: Locks> fmt::Debug for MemoryStore<C, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryStore").field("shards", &self.shards.len()).finish_non_exhaustive()
     }
 }
 
-impl<L: Locks> MemoryStore<L> {
+impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// An empty store of `shards` shards, rounded up to a power of two, with locks of another kind.
     #[must_use]
-    pub fn with_locks(shards: usize, budget_bytes: u64) -> Self {
+    pub fn with_locks(shards: usize, budget_bytes: u64, clock: C) -> Self {
         let random = RandomState::new();
         let shard = |number| Padded(Lock::new(Shard::new(number)));
         Self {
+            clock,
             shards: (0..shards.next_power_of_two()).map(shard).collect(),
             ledger: Lock::new(Ledger::default()),
             id: random.hash_one("id"),
@@ -124,6 +137,29 @@ impl<L: Locks> MemoryStore<L> {
             noted_us: AtomicU64::new(0),
             sweeps: AtomicUsize::new(0),
         }
+    }
+
+    /// The same store on another clock.
+    ///
+    /// ```
+    /// use slidegate::store::MemoryStore;
+    /// use slidegate::time::{Clock, ManualClock};
+    ///
+    /// let store = MemoryStore::with_budget(512 << 20)?.on_clock(ManualClock::at_us(1_000));
+    /// assert_eq!(store.clock().now_us(), 1_000);
+    /// # Ok::<(), slidegate::store::BudgetError>(())
+    /// ```
+    #[must_use]
+    pub fn on_clock<D: Clock>(self, clock: D) -> MemoryStore<D, L> {
+        let Self { clock: _, shards, ledger, id, seeded, budget, noted_us, sweeps } = self;
+        MemoryStore { clock, shards, ledger, id, seeded, budget, noted_us, sweeps }
+    }
+
+    /// The clock it goes by where it is not told the time.
+    #[must_use]
+    #[inline]
+    pub fn clock(&self) -> &C {
+        &self.clock
     }
 
     /// Decides and, if everything passes, charges everything. A denial changes nothing, nor does a failure.

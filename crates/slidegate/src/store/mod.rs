@@ -1,10 +1,11 @@
 //! Where states live.
 //!
-//! A state is (rule name, key). [`MemoryStore`] keeps them in this process, shared by its threads, and is
-//! told the time with every call.
+//! A state is (rule name, key). A [`Store`] keeps them; [`MemoryStore`] does so in this process, shared by its
+//! threads.
 
 mod any_table;
 mod budget;
+mod contract;
 mod error;
 mod key_state;
 mod layout;
@@ -25,8 +26,9 @@ mod verdicts;
 mod voids;
 
 pub use budget::{BUDGET_BYTES_DEFAULT, BUDGET_BYTES_MIN};
+pub use contract::{Store, When};
 pub(crate) use error::OnFailure;
-pub use error::{BudgetError, StoreError};
+pub use error::{BudgetError, CheckError, ReturnError, StoreError};
 pub use key_state::KeyState;
 pub use lock::{Lock, Locks, StdLocks};
 pub use memory::MemoryStore;

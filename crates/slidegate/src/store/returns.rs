@@ -4,11 +4,12 @@ use super::lock::{Lock, Locks};
 use super::memory::MemoryStore;
 use crate::receipt::{Applied, Receipt, ReceiptCharge, ReceiptError};
 use crate::rule::Limit;
+use crate::time::Clock;
 
 /// A settlement may charge at most so many limits above the cost.
 const EXCESS_LIMITS_MAX: u64 = 16;
 
-impl<L: Locks> MemoryStore<L> {
+impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// Takes back a whole admission. A receipt works once; later, or when its charges have expired,
     /// nothing is applied.
     ///

@@ -44,7 +44,8 @@ pub enum Event {
 }
 
 impl Event {
-    const ALL: [Self; 22] = [
+    /// All of them.
+    pub const ALL: [Self; 22] = [
         Self::Admitted,
         Self::Denied,
         Self::Peeked,
@@ -93,7 +94,14 @@ impl Coverage {
     /// Cells with fewer than `least` events, as text; empty if every case was met.
     #[must_use]
     pub fn missing(&self, algorithms: &[Algorithm], least: u64) -> Vec<String> {
-        let cells = algorithms.iter().flat_map(|&algorithm| Event::ALL.map(|event| (algorithm, event)));
+        self.missing_of(&Event::ALL, algorithms, least)
+    }
+
+    /// The same for some events: a store that never forgets cannot meet all.
+    #[must_use]
+    pub fn missing_of(&self, events: &[Event], algorithms: &[Algorithm], least: u64) -> Vec<String> {
+        let cells =
+            algorithms.iter().flat_map(|&algorithm| events.iter().map(move |&event| (algorithm, event)));
         let missing = cells.filter(|&(algorithm, event)| self.of(algorithm, event) < least);
         missing
             .map(|(algorithm, event)| format!("{algorithm}: {event:?} {}", self.of(algorithm, event)))

@@ -1,7 +1,8 @@
-//! The differential: the same trace through the store and through the model must give the same answers,
+//! The differential: the same trace through a store and through the model must give the same answers,
 //! field by field.
 
 use super::coverage::{Coverage, Event};
+use super::forgetting::Forgetting;
 use super::model::{ModelDecision, ModelReceipt, ModelStore};
 use super::trace::{Ask, KEYS, Operation, Step, Trace};
 use crate::algorithm::Usage;
@@ -9,15 +10,22 @@ use crate::charge::{Admission, Charge};
 use crate::key::Key;
 use crate::receipt::Receipt;
 use crate::rule::{Algorithm, Limit, Rule};
-use crate::store::{KeyState, MemoryStore};
+use crate::store::{LimitUsage, When};
 
-/// Runs a trace of `steps` and counts what it met. The error names the seed, the step and the two
-/// answers.
-pub fn run(seed: u64, algorithm: Algorithm, steps: usize, coverage: &mut Coverage) -> Result<(), String> {
+/// Runs a trace of `steps` through a store that has seen nobody, and counts what it met. The error names the
+/// seed, the step and the two answers.
+pub async fn run<S: Forgetting>(
+    store: &S,
+    seed: u64,
+    algorithm: Algorithm,
+    steps: usize,
+    coverage: &mut Coverage,
+) -> Result<(), String> {
+    let notes = store.noted_us().await.is_some();
     let mut run = Run {
         trace: Trace::new(seed, algorithm),
-        store: MemoryStore::new(),
-        model: ModelStore::new(),
+        store,
+        model: if notes { ModelStore::new() } else { ModelStore::that_notes_nothing() },
         receipts: Vec::new(),
         resets: Vec::new(),
         coverage,
@@ -27,16 +35,16 @@ pub fn run(seed: u64, algorithm: Algorithm, steps: usize, coverage: &mut Coverag
         let costs: Vec<u64> = run.receipts.iter().map(|(receipt, _)| receipt.charges()[0].cost()).collect();
         let rules_before = run.trace.rules().to_vec();
         let step = run.trace.step(&run.model, &costs);
-        run.step(&step, &rules_before).map_err(|wrong| {
+        run.step(&step, &rules_before).await.map_err(|wrong| {
             format!("seed {seed}, {algorithm}, step {index} at {}: {wrong}\n{step:?}", step.at_us)
         })?;
     }
     Ok(())
 }
 
-struct Run<'a> {
+struct Run<'a, S> {
     trace: Trace,
-    store: MemoryStore,
+    store: &'a S,
     model: ModelStore,
     receipts: Vec<(Receipt<'static>, ModelReceipt)>,
     /// Rule, key, and how many receipts had been issued then.
@@ -45,17 +53,20 @@ struct Run<'a> {
     before_us: u64,
 }
 
-impl Run<'_> {
-    fn step(&mut self, step: &Step, rules_before: &[Rule]) -> Result<(), String> {
+impl<S: Forgetting> Run<'_, S> {
+    async fn step(&mut self, step: &Step, rules_before: &[Rule]) -> Result<(), String> {
         let now_us = step.at_us;
         match &step.operation {
-            Operation::Check(asks) => self.check(now_us, asks, rules_before)?,
-            Operation::Peek(asks) => self.peek(now_us, asks, rules_before)?,
-            Operation::Refund { receipt } => self.refund(now_us, *receipt, rules_before)?,
-            Operation::Settle { receipt, actual } => self.settle(now_us, *receipt, *actual, rules_before)?,
+            Operation::Check(asks) => self.check(now_us, asks, rules_before).await?,
+            Operation::Peek(asks) => self.peek(now_us, asks, rules_before).await?,
+            Operation::Refund { receipt } => self.refund(now_us, *receipt, rules_before).await?,
+            Operation::Settle { receipt, actual } => {
+                self.settle(now_us, *receipt, *actual, rules_before).await?;
+            }
             Operation::Credit(ask) => {
                 let rule = &rules_before[ask.rule];
-                let credited = self.store.credit(now_us, rule, key_of(KEYS[ask.key]), ask.cost);
+                let key = key_of(KEYS[ask.key]);
+                let credited = self.store.credit(When::AtUs(now_us), rule, key, ask.cost).await;
                 let real = credited.map_err(|error| error.to_string())?;
                 same(&real, &self.model.credit(now_us, rule, KEYS[ask.key], ask.cost))?;
                 if real.applied {
@@ -64,18 +75,20 @@ impl Run<'_> {
             }
             Operation::Reset { rule, key } => {
                 let (rule, key) = (&rules_before[*rule], KEYS[*key]);
-                let real = self.store.reset(now_us, rule, key_of(key));
+                let reset = self.store.reset(When::AtUs(now_us), rule, key_of(key)).await;
+                let real = reset.map_err(|error| error.to_string())?;
                 same(&real, &self.model.reset(now_us, rule, key))?;
                 self.resets.push((rule.name().to_owned(), key.to_owned(), self.receipts.len()));
                 self.coverage.count(rule.algorithm(), Event::Reset);
             }
             Operation::Inspect { rule, key } => {
-                self.inspect(now_us, &rules_before[*rule], KEYS[*key])?;
+                self.inspect(now_us, &rules_before[*rule], KEYS[*key]).await?;
                 self.coverage.count(rules_before[*rule].algorithm(), Event::Inspected);
             }
-            Operation::Sweep => self.sweep(now_us)?,
+            Operation::Sweep => self.sweep(now_us).await?,
             Operation::Change { rule, changed } => {
-                self.store.change(now_us, changed);
+                let taken_over = self.store.change(When::AtUs(now_us), changed).await;
+                taken_over.map_err(|error| error.to_string())?;
                 self.model.change(now_us, changed);
                 let old = &rules_before[*rule];
                 let kept =
@@ -85,28 +98,28 @@ impl Run<'_> {
                 self.coverage.count(changed.algorithm(), event);
             }
         }
-        same(&self.store.noted_us(), &self.model.noted_us())?;
-        self.forget()?;
+        if let Some(noted_us) = self.store.noted_us().await {
+            same(&noted_us, &self.model.noted_us())?;
+        }
+        self.forget().await?;
         self.count_time(now_us);
         for rule in &self.trace.rules().to_vec() {
             for key in KEYS {
-                self.inspect(now_us, rule, key)?;
+                self.inspect(now_us, rule, key).await?;
             }
         }
         Ok(())
     }
 
-    fn check(&mut self, now_us: u64, asks: &[Ask], rules: &[Rule]) -> Result<(), String> {
+    async fn check(&mut self, now_us: u64, asks: &[Ask], rules: &[Rule]) -> Result<(), String> {
         let Some(admission) = admission(rules, asks) else { return Ok(()) };
-        let states = |store: &MemoryStore| -> Vec<Option<KeyState>> {
-            asks.iter().map(|ask| store.state(&rules[ask.rule], key_of(KEYS[ask.key]))).collect()
-        };
-        let before = states(&self.store);
-        let outcome = self.store.check(now_us, &admission).map_err(|error| error.to_string())?;
         let (decision, receipt) = self.model.check(now_us, &admission);
+        let before = if decision.allowed { Vec::new() } else { self.seen(asks, rules).await };
+        let outcome = self.store.check(When::AtUs(now_us), &admission).await;
+        let outcome = outcome.map_err(|error| error.to_string())?;
         same(&ModelDecision::of(&outcome.decision), &decision)?;
         same(&outcome.receipt.is_some(), &receipt.is_some())?;
-        if !decision.allowed && states(&self.store) != before {
+        if !decision.allowed && self.seen(asks, rules).await != before {
             return Err("a denial changed a state".to_owned());
         }
         self.trace.saw_wait(decision.retry_after_us);
@@ -125,9 +138,10 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn peek(&mut self, now_us: u64, asks: &[Ask], rules: &[Rule]) -> Result<(), String> {
+    async fn peek(&mut self, now_us: u64, asks: &[Ask], rules: &[Rule]) -> Result<(), String> {
         let Some(admission) = admission(rules, asks) else { return Ok(()) };
-        let real = self.store.peek(now_us, &admission);
+        let real =
+            self.store.peek(When::AtUs(now_us), &admission).await.map_err(|error| error.to_string())?;
         same(&ModelDecision::of(&real), &self.model.peek(now_us, &admission))?;
         for ask in asks {
             self.count(&rules[ask.rule], Event::Peeked);
@@ -135,9 +149,10 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn refund(&mut self, now_us: u64, index: usize, rules: &[Rule]) -> Result<(), String> {
+    async fn refund(&mut self, now_us: u64, index: usize, rules: &[Rule]) -> Result<(), String> {
         let (receipt, model_receipt) = self.receipts[index].clone();
-        let real = self.store.refund(now_us, &receipt).map_err(|error| error.to_string())?;
+        let refunded = self.store.refund(When::AtUs(now_us), &receipt).await;
+        let real = refunded.map_err(|error| error.to_string())?;
         same(&real, &self.model.refund(now_us, &model_receipt))?;
         let event = if real.applied { Event::Refunded } else { Event::RefundedInVain };
         self.count_receipt(&receipt, rules, event);
@@ -152,10 +167,10 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn settle(&mut self, now_us: u64, index: usize, actual: u64, rules: &[Rule]) -> Result<(), String> {
+    async fn settle(&mut self, now_us: u64, index: usize, actual: u64, rules: &[Rule]) -> Result<(), String> {
         let (receipt, model_receipt) = self.receipts[index].clone();
         // Refused settlements change nothing; which they are has tests of its own.
-        let Ok(real) = self.store.settle(now_us, &receipt, actual) else {
+        let Ok(real) = self.store.settle(When::AtUs(now_us), &receipt, actual).await else {
             self.model.presented(now_us);
             return Ok(());
         };
@@ -170,22 +185,39 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn sweep(&mut self, now_us: u64) -> Result<(), String> {
-        let present = |run: &Self| {
-            let states = run.trace.rules().iter().flat_map(|rule| KEYS.map(|key| (rule, key_of(key))));
-            states.filter(|(rule, key)| run.store.state(rule, *key).is_some()).count()
-        };
-        let before = present(self);
-        let swept = self.store.sweep(now_us);
+    /// The states of the asks, as far as they can be seen.
+    async fn seen(&self, asks: &[Ask], rules: &[Rule]) -> Vec<Option<String>> {
+        let mut seen = Vec::with_capacity(asks.len());
+        for ask in asks {
+            seen.push(self.store.seen(&rules[ask.rule], key_of(KEYS[ask.key])).await);
+        }
+        seen
+    }
+
+    /// How many states the store has.
+    async fn present(&self) -> usize {
+        let mut present = 0;
+        for (rule, key) in self.names() {
+            present += usize::from(self.store.remembers(rule, key_of(key)).await);
+        }
+        present
+    }
+
+    fn names(&self) -> impl Iterator<Item = (&Rule, &'static str)> {
+        self.trace.rules().iter().flat_map(|rule| KEYS.map(|key| (rule, key)))
+    }
+
+    async fn sweep(&mut self, now_us: u64) -> Result<(), String> {
+        let before = self.present().await;
+        let Some(swept) = self.store.sweep(now_us).await else { return Ok(()) };
         self.model.note(now_us);
-        same(&swept, &(before - present(self)))?;
-        self.forget()?;
-        for (rule, key) in self.trace.rules().iter().flat_map(|rule| KEYS.map(|key| (rule, key))) {
+        same(&swept, &(before - self.present().await))?;
+        self.forget().await?;
+        for (rule, key) in self.names() {
             // What is dropped may stand for one bucket longer than it counts.
             let longer_us = rule.limits().iter().map(Limit::bucket_us).max().unwrap_or(0);
             if self.model.has_ended(rule, key, self.model.noted_us().saturating_sub(longer_us)) {
-                let state = self.store.state(rule, key_of(key));
-                return Err(format!("{} {key} has ended and was not swept: {state:?}", rule.name()));
+                return Err(format!("{} {key} has ended and was not swept", rule.name()));
             }
         }
         Ok(())
@@ -193,9 +225,9 @@ impl Run<'_> {
 
     /// Lets the model forget what the store has forgotten, if it was allowed to. When it does so is its
     /// own affair.
-    fn forget(&mut self) -> Result<(), String> {
+    async fn forget(&mut self) -> Result<(), String> {
         for (rule, key) in self.trace.rules().iter().flat_map(|rule| KEYS.map(|key| (rule, key))) {
-            if self.store.state(rule, key_of(key)).is_none() && self.model.knows(rule, key) {
+            if self.model.knows(rule, key) && !self.store.remembers(rule, key_of(key)).await {
                 if !self.model.may_forget(rule, key) {
                     return Err(format!("{} {key} was forgotten too early", rule.name()));
                 }
@@ -206,16 +238,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn inspect(&self, now_us: u64, rule: &Rule, key: &str) -> Result<(), String> {
-        let real: Vec<_> = self
-            .store
-            .inspect(now_us, rule, key_of(key))
-            .into_iter()
-            .map(|limit| {
-                let reset_after_us = u64::try_from(limit.reset_after.as_micros()).expect("windows fit u64");
-                (limit.limit, Usage { used: limit.used, reset_after_us })
-            })
-            .collect();
+    async fn inspect(&self, now_us: u64, rule: &Rule, key: &str) -> Result<(), String> {
+        let inspected = self.store.inspect(When::AtUs(now_us), rule, key_of(key)).await;
+        let of_limit = |limit: LimitUsage| {
+            let reset_after_us = u64::try_from(limit.reset_after.as_micros()).expect("windows fit u64");
+            (limit.limit, Usage { used: limit.used, reset_after_us })
+        };
+        let real: Vec<_> = inspected.map_err(|error| error.to_string())?.into_iter().map(of_limit).collect();
         same(&real, &self.model.inspect(now_us, rule, key))
             .map_err(|wrong| format!("inspect {} {key}: {wrong}", rule.name()))
     }

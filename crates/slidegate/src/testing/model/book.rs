@@ -15,7 +15,7 @@ use crate::rule::{Algorithm, Limit};
 /// What was charged under one limit for one key, and how one algorithm counts it.
 ///
 /// Every instant given is at or after [`Book::remembers_us`]: [`super::Model`] sees to that.
-pub(super) trait Book: Debug {
+pub(super) trait Book: Debug + Send + Sync {
     /// The same book once more.
     fn duplicate(&self) -> Box<dyn Book>;
 

@@ -22,6 +22,7 @@ pub struct ModelStore {
     latest_us: u64,
     /// Time has reached this for sure.
     noted_us: u64,
+    notes_nothing: bool,
 }
 
 /// Time is noted when it has moved on by this much.
@@ -56,6 +57,12 @@ impl ModelStore {
         Self::default()
     }
 
+    /// The model of a store that does not note the time of its charges, and so never forgets by it.
+    #[must_use]
+    pub fn that_notes_nothing() -> Self {
+        Self { notes_nothing: true, ..Self::default() }
+    }
+
     /// Decides without charging.
     #[must_use]
     pub fn peek(&self, now_us: u64, admission: &Admission<'_>) -> ModelDecision {
@@ -82,7 +89,7 @@ impl ModelStore {
                 charges.push(ReceiptCharge { name, order: self.order, cost: ask.cost, places });
             }
         }
-        if !charges.is_empty() && now_us >= self.noted_us + NOTED_STEP_US {
+        if !self.notes_nothing && !charges.is_empty() && now_us >= self.noted_us + NOTED_STEP_US {
             self.noted_us = now_us;
         }
         let receipt = ModelReceipt { id: self.receipts.len() as u64, charges };

@@ -1,0 +1,31 @@
+//! The whole suite.
+
+use crate::testing::Forgetting;
+
+/// Every promise. The error names each one that is broken, with its story.
+pub async fn all<S: Forgetting>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
+    let mut broken = Vec::new();
+    macro_rules! judge {
+        ($($promise:ident)+) => {
+            // In boxes: together they would make one very large future.
+            $(if let Err(story) = Box::pin(super::$promise(fresh)).await {
+                broken.push(format!("{}: {story}", stringify!($promise)));
+            })+
+        };
+    }
+    judge! {
+        worked_example_1 worked_example_2 worked_example_3 worked_example_4 worked_example_5
+        worked_example_6 worked_example_7 worked_example_8 worked_example_10 worked_example_11
+        bounds_hold waits_are_exact
+        denials_change_nothing peeks_change_nothing never_is_an_error
+        several_charges_pass_together_or_not_at_all charges_on_one_state_are_summed
+        the_binding_rule_is_named shadows_never_refuse batches_answer_in_order
+        refunds_work_once expired_receipts_give_nothing refunds_are_one_sided
+        credits_take_the_oldest_first resets_forget_everything
+        settlements_replace_the_cost bad_settlements_change_nothing
+        changes_keep_what_is_used changes_void_receipts
+        a_clock_set_back_admits_no_more leaps_let_entries_leave now_is_the_stores_own
+        equals_the_model
+    }
+    if broken.is_empty() { Ok(()) } else { Err(broken.join("\n")) }
+}

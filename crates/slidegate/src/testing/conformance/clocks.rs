@@ -1,0 +1,73 @@
+//! Clocks that are set back or leap ahead, and the store's own.
+
+use super::subject::{BOUNDARY_US, MINUTE_US, SECOND_US, Subject, admission, key, retry_us, rule};
+use crate::rule::Algorithm;
+use crate::store::{Store, When};
+use crate::testing::trace;
+use crate::time::whole_us;
+
+/// After the clock was set back nobody gets more than the limit until it has caught up; use does not grow
+/// with the step, and waits are exact on the clock as it is.
+pub async fn a_clock_set_back_admits_no_more<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
+    for algorithm in trace::algorithms() {
+        let (subject, rule) = (Subject::new(fresh).await, rule("api", &["5/10s"], algorithm));
+        subject.admit(BOUNDARY_US + 3 * SECOND_US, &rule, 3).await?;
+        let back_us = BOUNDARY_US - 60 * MINUTE_US;
+        ensure_eq!(subject.used(back_us, &rule).await?, 3, "{algorithm}: used, on a clock set back");
+        let denied = subject.ask(back_us, &rule, 3).await?;
+        ensure!(!denied.allowed(), "{algorithm}: over the limit on a clock set back");
+        subject.wait_is_exact(back_us, &[(&rule, "alice", 3)], &denied).await?;
+        let mut admitted = 3;
+        for step in 0..60 {
+            let decision = subject.ask(back_us + step * MINUTE_US, &rule, 1).await?;
+            admitted += u64::from(decision.allowed());
+        }
+        ensure!(admitted <= 5, "{algorithm}: {admitted} of 5 while the clock repeats an hour");
+        subject.admit(BOUNDARY_US + MINUTE_US, &rule, 5).await?;
+    }
+    Ok(())
+}
+
+/// After a leap ahead entries leave early; but looking ahead drops nothing, and what is charged there counts
+/// until the clock has caught up.
+pub async fn leaps_let_entries_leave<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
+    for algorithm in trace::algorithms() {
+        let (subject, rule) = (Subject::new(fresh).await, rule("api", &["5/10s"], algorithm));
+        let ahead_us = BOUNDARY_US + 60 * MINUTE_US;
+        subject.admit(BOUNDARY_US, &rule, 5).await?;
+        ensure!(subject.passes(ahead_us, &rule, 5).await?, "{algorithm}: an hour later it still counts");
+        ensure!(!subject.passes(BOUNDARY_US, &rule, 1).await?, "{algorithm}: looking ahead dropped it");
+        subject.admit(ahead_us, &rule, 5).await?;
+        ensure!(!subject.passes(BOUNDARY_US, &rule, 1).await?, "{algorithm}: over the limit after a leap");
+    }
+    Ok(())
+}
+
+/// Without a time the store goes by a clock of its own, in all its verbs.
+pub async fn now_is_the_stores_own<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
+    let (subject, rule) = (Subject::new(fresh).await, rule("api", &["3/400d"], Algorithm::SlidingLog));
+    let ask = admission(&[(&rule, "alice", 1)])?;
+    let store = &subject.0;
+    let mut receipts = Vec::new();
+    for _ in 0..3 {
+        let outcome = store.check(When::Now, &ask).await.map_err(|error| error.to_string())?;
+        receipts.push(outcome.receipt.ok_or("an admission now has no receipt")?);
+    }
+    let denied = store.peek(When::Now, &ask).await.map_err(|error| error.to_string())?;
+    let window_us = rule.limits()[0].window_us();
+    ensure!(!denied.allowed(), "a fourth of three within 400 days passes");
+    ensure!((1..=window_us).contains(&retry_us(&denied)), "a wait of {} us", retry_us(&denied));
+    let refunded = store.refund(When::Now, &receipts[0]).await.map_err(|error| error.to_string())?;
+    ensure_eq!(refunded.units, 1, "a refund now");
+    let settled = store.settle(When::Now, &receipts[1], 0).await.map_err(|error| error.to_string())?;
+    ensure_eq!(settled.units, 1, "a settlement now");
+    let usages = store.inspect(When::Now, &rule, key("alice")).await.map_err(|error| error.to_string())?;
+    ensure_eq!(usages.iter().map(|usage| usage.used).collect::<Vec<_>>(), [1], "used now");
+    ensure!(whole_us(usages[0].reset_after) <= window_us, "a reset after more than a window");
+    store.change(When::Now, &rule).await.map_err(|error| error.to_string())?;
+    let credited = store.credit(When::Now, &rule, key("alice"), 1).await;
+    ensure_eq!(credited.map_err(|error| error.to_string())?.units, 1, "a credit now");
+    let reset = store.reset(When::Now, &rule, key("alice")).await.map_err(|error| error.to_string())?;
+    ensure_eq!(reset.units, 0, "a reset now of what was given back");
+    Ok(())
+}

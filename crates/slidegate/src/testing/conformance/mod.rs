@@ -1,0 +1,51 @@
+//! One suite for every store: what [`Store`](crate::store::Store) promises, each promise a function.
+//!
+//! A promise takes a factory of stores that have seen nobody, and tells what is wrong, if anything is. All of
+//! them work at injected time, so that nothing waits. [`all`] runs the whole suite:
+//!
+//! ```
+//! use slidegate::store::MemoryStore;
+//! use slidegate::testing::{block_on, conformance};
+//!
+//! // A store on a server would get a fresh prefix for its keys here.
+//! let fresh = async || MemoryStore::new();
+//! block_on(conformance::refunds_work_once(&fresh))?;
+//! # Ok::<(), String>(())
+//! ```
+
+#[macro_use]
+mod ensure;
+mod all;
+mod bounds;
+mod changes;
+mod clocks;
+mod denials;
+mod examples;
+mod model;
+mod quotas;
+mod returns;
+mod settlements;
+mod subject;
+mod together;
+
+pub use all::all;
+pub use bounds::{bounds_hold, waits_are_exact};
+pub use changes::{changes_keep_what_is_used, changes_void_receipts};
+pub use clocks::{a_clock_set_back_admits_no_more, leaps_let_entries_leave, now_is_the_stores_own};
+pub use denials::{denials_change_nothing, never_is_an_error, peeks_change_nothing};
+pub use examples::{
+    worked_example_1, worked_example_2, worked_example_3, worked_example_4, worked_example_5,
+};
+pub use model::equals_the_model;
+pub use quotas::{
+    worked_example_6, worked_example_7, worked_example_8, worked_example_10, worked_example_11,
+};
+pub use returns::{
+    credits_take_the_oldest_first, expired_receipts_give_nothing, refunds_are_one_sided, refunds_work_once,
+    resets_forget_everything,
+};
+pub use settlements::{bad_settlements_change_nothing, settlements_replace_the_cost};
+pub use together::{
+    batches_answer_in_order, charges_on_one_state_are_summed, several_charges_pass_together_or_not_at_all,
+    shadows_never_refuse, the_binding_rule_is_named,
+};

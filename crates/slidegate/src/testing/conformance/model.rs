@@ -1,0 +1,25 @@
+//! The model as a promise.
+
+use crate::testing::{Coverage, Event, Forgetting, differential, trace};
+
+const SEEDS: u64 = 20;
+const STEPS: usize = 400;
+
+/// Seeded traces over all verbs get the answers of a slow and obvious model, field by field, and have met
+/// every case; [`Event::Forgotten`] only where the store can be told to sweep.
+pub async fn equals_the_model<S: Forgetting>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
+    let mut coverage = Coverage::default();
+    let mut sweeps = false;
+    for algorithm in trace::algorithms() {
+        for seed in 0..SEEDS {
+            let store = fresh().await;
+            differential::run(&store, seed, algorithm, STEPS, &mut coverage).await?;
+            sweeps = store.sweep(0).await.is_some();
+        }
+    }
+    let mut events = Event::ALL.to_vec();
+    events.retain(|event| sweeps || *event != Event::Forgotten);
+    let missing = coverage.missing_of(&events, &trace::algorithms(), 1);
+    ensure!(missing.is_empty(), "cases that no trace has met: {}", missing.join(", "));
+    Ok(())
+}

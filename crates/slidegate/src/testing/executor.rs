@@ -1,0 +1,53 @@
+//! Running a future without a runtime.
+
+use std::pin::pin;
+use std::task::{Context, Poll};
+use std::thread;
+
+use crate::time::waker_of_this_thread;
+
+/// Runs a future on this thread, which parks while it waits.
+///
+/// It has no timers and no input or output of its own: a future that needs a runtime's is run on that runtime.
+///
+/// ```
+/// use slidegate::testing::block_on;
+///
+/// assert_eq!(block_on(async { 6 * 7 }), 42);
+/// ```
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let waker = waker_of_this_thread();
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::time::{Clock, ManualClock, Timer};
+
+    #[test]
+    fn a_future_that_another_thread_wakes_comes_to_its_end() {
+        let clock = ManualClock::at_us(0);
+        thread::scope(|scope| {
+            let slept = scope.spawn(|| {
+                block_on(async {
+                    clock.sleep(Duration::from_secs(1)).await;
+                    clock.now_us()
+                })
+            });
+            while clock.sleepers() == 0 {
+                thread::yield_now();
+            }
+            clock.advance(Duration::from_secs(1));
+            assert_eq!(slept.join().unwrap(), 1_000_000);
+        });
+    }
+}

@@ -1,0 +1,88 @@
+//! What a store forgets by itself, so that a model can follow it.
+
+use crate::key::Key;
+use crate::rule::Rule;
+use crate::store::{Locks, MemoryStore, Store};
+use crate::time::Clock;
+
+/// A store that may drop the states of which nothing counts any more.
+///
+/// When it does so is its own affair and changes no answer while time moves forward. After the clock was set
+/// back it can be noticed; the [differential](super::differential) therefore asks.
+///
+/// The defaults are those of a store that never forgets at injected time:
+///
+/// ```
+/// # use slidegate::store::*;
+/// # use slidegate::{Admission, Applied, Decision, Key, Receipt, Rule};
+/// # struct MyStore(MemoryStore);
+/// # impl Store for MyStore {
+/// #     async fn check<'a>(&self, w: When, a: &Admission<'a>) -> Result<Outcome<'a>, StoreError> {
+/// #         Store::check(&self.0, w, a).await
+/// #     }
+/// #     async fn peek<'a>(&self, w: When, a: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
+/// #         Store::peek(&self.0, w, a).await
+/// #     }
+/// #     async fn refund(&self, w: When, r: &Receipt<'_>) -> Result<Applied, ReturnError> {
+/// #         Store::refund(&self.0, w, r).await
+/// #     }
+/// #     async fn settle(&self, w: When, r: &Receipt<'_>, actual: u64) -> Result<Applied, ReturnError> {
+/// #         Store::settle(&self.0, w, r, actual).await
+/// #     }
+/// #     async fn credit(&self, w: When, r: &Rule, k: Key<'_>, units: u64) -> Result<Applied, CheckError> {
+/// #         Store::credit(&self.0, w, r, k, units).await
+/// #     }
+/// #     async fn reset(&self, w: When, r: &Rule, k: Key<'_>) -> Result<Applied, StoreError> {
+/// #         Store::reset(&self.0, w, r, k).await
+/// #     }
+/// #     async fn inspect(&self, w: When, r: &Rule, k: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
+/// #         Store::inspect(&self.0, w, r, k).await
+/// #     }
+/// #     async fn change(&self, w: When, r: &Rule) -> Result<(), StoreError> {
+/// #         Store::change(&self.0, w, r).await
+/// #     }
+/// # }
+/// impl slidegate::testing::Forgetting for MyStore {}
+/// ```
+pub trait Forgetting: Store {
+    /// Whether it has a state of the key. Asked of keys that were charged.
+    fn remembers(&self, _rule: &Rule, _key: Key<'_>) -> impl Future<Output = bool> + Send {
+        async { true }
+    }
+
+    /// The latest time that it has noted, to the millisecond, when it charged, or was told to sweep: what
+    /// ended by then may be forgotten, and receipts that expired by then stay expired. `None` if it does
+    /// not note time.
+    fn noted_us(&self) -> impl Future<Output = Option<u64>> + Send {
+        async { None }
+    }
+
+    /// Forgets now what may be forgotten, and says how many states that were. `None` if it cannot be told to.
+    fn sweep(&self, _now_us: u64) -> impl Future<Output = Option<usize>> + Send {
+        async { None }
+    }
+
+    /// The state of a key as it is kept, in any form that can be compared: a denial leaves it as it was.
+    /// `None` if there is none, or if it cannot be seen.
+    fn seen(&self, _rule: &Rule, _key: Key<'_>) -> impl Future<Output = Option<String>> + Send {
+        async { None }
+    }
+}
+
+impl<C: Clock, L: Locks> Forgetting for MemoryStore<C, L> {
+    async fn remembers(&self, rule: &Rule, key: Key<'_>) -> bool {
+        self.state(rule, key).is_some()
+    }
+
+    async fn noted_us(&self) -> Option<u64> {
+        Some(self.noted_us())
+    }
+
+    async fn sweep(&self, now_us: u64) -> Option<usize> {
+        Some(self.sweep(now_us))
+    }
+
+    async fn seen(&self, rule: &Rule, key: Key<'_>) -> Option<String> {
+        self.state(rule, key).map(|state| format!("{state:?}"))
+    }
+}

@@ -1,0 +1,75 @@
+//! The suite that every store must pass, and proof that it bites.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+mod stores;
+
+use slidegate::store::MemoryStore;
+use slidegate::testing::{block_on, conformance};
+use slidegate::time::ManualClock;
+use stores::{Broken, Fault, Modelled};
+
+#[test]
+fn the_memory_store_keeps_every_promise() {
+    block_on(conformance::all(&async || MemoryStore::new())).unwrap_or_else(|broken| panic!("{broken}"));
+}
+
+#[test]
+fn a_store_on_another_clock_goes_by_it() {
+    let fresh = async || MemoryStore::with_clock(ManualClock::at_us(1_745_000_145_000_000));
+    block_on(conformance::now_is_the_stores_own(&fresh)).unwrap_or_else(|broken| panic!("{broken}"));
+}
+
+/// Written against the public contract alone, with other receipts, and never forgetting.
+#[test]
+fn a_store_of_other_making_keeps_every_promise() {
+    block_on(conformance::all(&async || Modelled::new())).unwrap_or_else(|broken| panic!("{broken}"));
+}
+
+/// The promises that a faulty store breaks, by name.
+fn broken_promises(fault: Fault) -> Vec<String> {
+    let Err(broken) = block_on(conformance::all(&async || Broken::new(fault))) else { return Vec::new() };
+    let names = broken.lines().filter_map(|line| line.split_once(": ")).map(|(name, _)| name.to_owned());
+    names.collect()
+}
+
+fn assert_breaks(fault: Fault, promises: &[&str]) {
+    let broken = broken_promises(fault);
+    for promise in promises {
+        assert!(broken.iter().any(|name| name == promise), "{fault:?} keeps {promise}; broken: {broken:?}");
+    }
+}
+
+#[test]
+fn a_wrapper_without_a_fault_passes() {
+    assert_eq!(broken_promises(Fault::Nothing), Vec::<String>::new());
+}
+
+#[test]
+fn a_store_that_charges_on_deny_is_rejected() {
+    assert_breaks(Fault::ChargesOnDeny, &["denials_change_nothing", "equals_the_model"]);
+}
+
+#[test]
+fn a_store_that_forgets_refunds_is_rejected() {
+    let promises = ["refunds_work_once", "expired_receipts_give_nothing", "equals_the_model"];
+    assert_breaks(Fault::ForgetsRefunds, &promises);
+}
+
+#[test]
+fn a_store_that_rounds_waits_is_rejected() {
+    assert_breaks(Fault::RoundsWaits, &["waits_are_exact", "equals_the_model"]);
+}
+
+#[test]
+fn a_store_that_charges_one_by_one_is_rejected() {
+    let promises = ["several_charges_pass_together_or_not_at_all", "equals_the_model"];
+    assert_breaks(Fault::ChargesOneByOne, &promises);
+}
+
+#[test]
+fn a_store_that_keeps_its_own_time_is_rejected() {
+    assert_breaks(
+        Fault::KeepsItsOwnTime,
+        &["worked_example_3", "leaps_let_entries_leave", "equals_the_model"],
+    );
+}
