@@ -13,7 +13,8 @@ use crate::sample::Sample;
 use crate::saturated;
 use crate::scenario::{Measure, Scenario};
 use crate::subject::{
-    Batched, EmptyLoop, Floor, Governor, Ours, Pingora, Shared, Subject, Throttlecrab, Trypema, Worker, algorithm,
+    Batched, EmptyLoop, Floor, Governor, Ours, Pingora, Shared, Subject, Throttlecrab, Trypema, Worker,
+    algorithm,
 };
 use crate::threads::{Cores, together};
 

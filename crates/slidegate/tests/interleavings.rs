@@ -6,11 +6,11 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{BOUNDARY_US, admission, key, rule};
+use common::{BOUNDARY_US, SECOND_US, admission, key, rule};
 use shuttle::sync::{Mutex, MutexGuard};
 use shuttle::thread;
-use slidegate::store::{Lock, Locks, MemoryStore};
-use slidegate::time::ManualClock;
+use slidegate::store::{Lock, Locks, MemoryStore, StoreError};
+use slidegate::time::SystemClock;
 use slidegate::{Algorithm, Receipt, Rule};
 
 /// Schedules tried per test.
@@ -43,11 +43,11 @@ impl<T: Send> Lock<T> for ShuttleLock<T> {
     }
 }
 
-type Store = MemoryStore<ManualClock, ShuttleLocks>;
+type Store = MemoryStore<SystemClock, ShuttleLocks>;
 
 /// Two shards, so that keys share them as often as not.
 fn store() -> Arc<Store> {
-    Arc::new(MemoryStore::with_locks(2, 1 << 20, ManualClock::at_us(BOUNDARY_US)))
+    Arc::new(MemoryStore::with_locks(2, 1 << 20))
 }
 
 fn admit(store: &Store, rule: &Rule, name: &str, cost: u64) -> Option<Receipt<'static>> {
@@ -143,5 +143,140 @@ fn a_reset_voids_a_receipt_or_comes_after_its_refund() {
             assert_eq!(5 + spent, given + forgotten + used(&store, &rule, "alice"));
         };
         shuttle::check_random(test, SCHEDULES);
+    }
+}
+
+/// Windows that were open at the boundary have passed.
+const LATER_US: u64 = BOUNDARY_US + 30 * SECOND_US;
+
+/// So many keys that have ended by [`LATER_US`] that the admissions of a few threads come round to sweep them.
+fn store_with_idle_keys(rule: &Rule) -> Arc<Store> {
+    let store = store();
+    for number in 0..40 {
+        admit(&store, rule, &format!("idle:{number}"), 1).unwrap();
+    }
+    store
+}
+
+/// A shard is swept by whoever admits, sixteen admissions after the last time: more than that here.
+#[test]
+fn a_key_that_has_ended_is_swept_while_it_is_charged_again() {
+    for algorithm in algorithms() {
+        let test = move || {
+            let rule = Arc::new(rule("api", &["25/10s"], algorithm));
+            let store = store_with_idle_keys(&rule);
+            let spenders: Vec<_> = (0..3)
+                .map(|number| {
+                    let (store, rule) = (Arc::clone(&store), Arc::clone(&rule));
+                    thread::spawn(move || {
+                        let mut charged = 0;
+                        for call in 0..12 {
+                            // All meet at one key that has ended, and wake others that have.
+                            let name = format!("idle:{}", number * 12 + call);
+                            let charges = [(&*rule, "idle:39", 1), (&*rule, name.as_str(), 1)];
+                            let charges = if call % 3 == 0 { &charges[..] } else { &charges[..1] };
+                            let outcome = store.check(LATER_US, &admission(charges)).unwrap();
+                            let Some(receipt) = outcome.receipt else { continue };
+                            charged += 1;
+                            if call % 6 == 1 {
+                                charged -= store.refund(LATER_US, &receipt).unwrap().units;
+                            }
+                        }
+                        charged
+                    })
+                })
+                .collect();
+            let spent: u64 = spenders.into_iter().map(|spender| spender.join().unwrap()).sum();
+            assert_eq!(store.inspect(LATER_US, &rule, key("idle:39"))[0].used, spent);
+            assert!(spent <= 25);
+            assert!(store.stats().swept > 0, "nothing was swept, so nothing was tried");
+        };
+        shuttle::check_random(test, SCHEDULES / 4);
+    }
+}
+
+#[test]
+fn resets_beside_a_sweep_forget_each_unit_once() {
+    for algorithm in algorithms() {
+        let test = move || {
+            let rule = Arc::new(rule("api", &["1000/10s"], algorithm));
+            let store = store_with_idle_keys(&rule);
+            let spender = {
+                let (store, rule) = (Arc::clone(&store), Arc::clone(&rule));
+                thread::spawn(move || {
+                    for _ in 0..40 {
+                        let charges = [(&*rule, "idle:7", 1), (&*rule, "alice", 1)];
+                        assert!(store.check(LATER_US, &admission(&charges)).unwrap().decision.allowed());
+                    }
+                })
+            };
+            let resetters: Vec<_> = (0..2)
+                .map(|_| {
+                    let (store, rule) = (Arc::clone(&store), Arc::clone(&rule));
+                    thread::spawn(move || {
+                        (0..4).map(|_| store.reset(LATER_US, &rule, key("idle:7")).units).sum::<u64>()
+                    })
+                })
+                .collect();
+            let sweeper = {
+                let store = Arc::clone(&store);
+                thread::spawn(move || store.sweep(LATER_US))
+            };
+            spender.join().unwrap();
+            sweeper.join().unwrap();
+            let forgotten: u64 = resetters.into_iter().map(|resetter| resetter.join().unwrap()).sum();
+            let used = |name| store.inspect(LATER_US, &rule, key(name))[0].used;
+            assert_eq!((forgotten + used("idle:7"), used("alice")), (40, 40));
+        };
+        shuttle::check_random(test, SCHEDULES / 4);
+    }
+}
+
+#[test]
+fn at_the_budget_nothing_goes_beyond_it_and_nothing_stays_of_what_was_refused() {
+    for algorithm in algorithms() {
+        let test = move || {
+            let rule = Arc::new(rule("api", &["9/10s"], algorithm));
+            let store: Arc<Store> = Arc::new(MemoryStore::with_locks(2, 3_000));
+            admit(&store, &rule, "alice", 1).unwrap();
+            let threads: Vec<_> = (0..3)
+                .map(|number| {
+                    let (store, rule) = (Arc::clone(&store), Arc::clone(&rule));
+                    thread::spawn(move || {
+                        let (mut admitted, mut full) = (0, 0);
+                        for call in 0..8 {
+                            let names = [0, 1].map(|which| format!("{number}:{call}:{which}"));
+                            let mut charges = [&*names[0], "alice", &*names[1]].map(|name| (&*rule, name, 1));
+                            charges.rotate_left(call % 3);
+                            match store.check(BOUNDARY_US, &admission(&charges)) {
+                                Ok(outcome) => admitted += u64::from(outcome.decision.allowed()),
+                                Err(error) => {
+                                    assert_eq!(error, StoreError::Full { budget_bytes: 3_000 });
+                                    full += 1;
+                                }
+                            }
+                            let stats = store.stats();
+                            assert!(stats.bytes <= stats.budget_bytes, "{stats:?}");
+                        }
+                        (admitted, full)
+                    })
+                })
+                .collect();
+            let (mut admitted, mut full) = (0, 0);
+            for thread in threads {
+                let (more_admitted, more_full) = thread.join().unwrap();
+                (admitted, full) = (admitted + more_admitted, full + more_full);
+            }
+            assert_eq!(used(&store, &rule, "alice"), 1 + admitted);
+            let stats = store.stats();
+            assert_eq!(
+                (stats.keys, stats.full),
+                (1 + 2 * admitted, full),
+                "a refused admission left a key behind"
+            );
+            store.sweep(LATER_US);
+            assert_eq!((store.stats().keys, store.stats().bytes), (0, 0));
+        };
+        shuttle::check_random(test, SCHEDULES / 4);
     }
 }

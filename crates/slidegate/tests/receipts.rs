@@ -191,8 +191,11 @@ fn a_spent_or_expired_receipt_is_not_examined_further() {
     let (quota, dear) =
         (rule("quota", &["100/10s"], Algorithm::Gcra), rule("dear", &["5/10s"], Algorithm::Gcra));
     let store = MemoryStore::new();
-    let both =
-        store.check(BOUNDARY_US, &admission(&[(&quota, "alice", 50), (&dear, "alice", 1)])).unwrap().receipt.unwrap();
+    let both = store
+        .check(BOUNDARY_US, &admission(&[(&quota, "alice", 50), (&dear, "alice", 1)]))
+        .unwrap()
+        .receipt
+        .unwrap();
     assert!(store.refund(BOUNDARY_US, &both).unwrap().applied);
     assert!(
         !store.settle(BOUNDARY_US, &both, 20).unwrap().applied,

@@ -108,6 +108,7 @@ impl Worker for &Batched {
             Admission::new(&[Charge { rule, key, cost: 1 }]).expect("a charge of 1 can pass")
         });
         let outcomes = limiter.check_batch(&admissions.collect::<Vec<_>>());
-        outcomes.iter().filter(|outcome| outcome.as_ref().is_ok_and(|it| it.decision.allowed())).count() as u64
+        outcomes.iter().filter(|outcome| outcome.as_ref().is_ok_and(|it| it.decision.allowed())).count()
+            as u64
     }
 }

@@ -86,8 +86,8 @@ impl Cells {
 fn width_log2(value: u64) -> u32 {
     match value {
         0..=0xFF => 0,
-        0..=0xFFFF => 1,
-        0..=0xFFFF_FFFF => 2,
+        0x100..=0xFFFF => 1,
+        0x1_0000..=0xFFFF_FFFF => 2,
         _ => 3,
     }
 }

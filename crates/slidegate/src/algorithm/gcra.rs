@@ -183,7 +183,11 @@ mod tests {
         assert_eq!(state.decide(&limit, 0, 2).retry_after_us, 666_667);
         assert_eq!(state.decide(&limit, 0, 3).retry_after_us, 1_000_000);
         state.charge(&limit, 333_334, 1);
-        assert_eq!(state.backlog.get(), 3_000_000 - 333_334 * 3 + 1_000_000, "a third of a microsecond is kept");
+        assert_eq!(
+            state.backlog.get(),
+            3_000_000 - 333_334 * 3 + 1_000_000,
+            "a third of a microsecond is kept"
+        );
     }
 
     #[test]

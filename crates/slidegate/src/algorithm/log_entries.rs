@@ -1,209 +1,381 @@
 //! The entries of a `sliding-log`: stamps alone while every cost is 1, stamps with running totals after.
+//!
+//! ```text
+//!   units     | head, len | stamp | stamp | stamp | ...            a ring of stamps, oldest at head
+//!   totals    | head, len | base  | stamp total | stamp total | ...
+//! ```
+//!
+//! A ring in one block of words, header included: the state of a key is then no more than a pointer and the
+//! newest stamp, and a table of many keys is small. Rejected: a `VecDeque`, which keeps its four words of
+//! header where the table is.
 
-use std::collections::VecDeque;
-
-/// Entries, oldest first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Entries {
-    /// Stamps of requests of cost 1, oldest first; equal stamps stand side by side. `stood` is the last one
-    /// that was given back, where none stands any more: time does not run back behind it.
-    Units { stood: u64, stamps: VecDeque<u64> },
-    /// Stamps, each once, with the total admitted up to and including it; `base` is the total before
-    /// the first. Totals wrap: only their differences mean anything.
-    Totals { base: u64, entries: VecDeque<(u64, u64)> },
+/// Entries, oldest first, in a block on the heap; none takes none.
+///
+/// Of requests of cost 1 equal stamps stand side by side. With costs each stamp stands once, with the total
+/// admitted up to and including it; `base` is the total before the first. Totals wrap: only their differences
+/// mean anything.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Entries {
+    words: Box<[u64]>,
 }
 
-impl Default for Entries {
-    fn default() -> Self {
-        Self::Units { stood: 0, stamps: VecDeque::new() }
+/// Marks a header whose entries have totals.
+const TOTALS: u64 = 1 << 63;
+const LEN_BITS: u32 = 32;
+/// Most entries: what the header can count.
+const LEN_MAX: usize = (1 << 31) - (1 << 16);
+
+/// The first word of a block.
+#[derive(Clone, Copy)]
+struct Header {
+    totals: bool,
+    head: usize,
+    len: usize,
+}
+
+impl Header {
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "both parts are of 32 bits at most")]
+    fn unpack(word: u64) -> Self {
+        let head = (word & !TOTALS) >> LEN_BITS;
+        Self { totals: word & TOTALS != 0, head: head as usize, len: (word & u64::from(u32::MAX)) as usize }
+    }
+
+    #[inline]
+    fn pack(self) -> u64 {
+        let mark = if self.totals { TOTALS } else { 0 };
+        mark | (self.head as u64) << LEN_BITS | self.len as u64
+    }
+
+    /// Words before the first entry.
+    #[inline]
+    fn before(self) -> usize {
+        1 + usize::from(self.totals)
+    }
+
+    /// Words of an entry.
+    #[inline]
+    fn width(self) -> usize {
+        1 + usize::from(self.totals)
     }
 }
 
 impl Entries {
+    #[inline]
+    fn header(&self) -> Header {
+        self.words.first().map_or(Header { totals: false, head: 0, len: 0 }, |&word| Header::unpack(word))
+    }
+
+    fn set_header(&mut self, header: Header) {
+        if let Some(word) = self.words.first_mut() {
+            *word = header.pack();
+        }
+    }
+
+    /// How many entries the block holds.
+    #[inline]
+    fn capacity(&self, header: Header) -> usize {
+        self.words.len().saturating_sub(header.before()) / header.width()
+    }
+
+    /// Where entry `index` begins.
+    #[inline]
+    fn place(&self, header: Header, index: usize) -> usize {
+        let capacity = self.capacity(header);
+        let turned = header.head + index;
+        let turned = if turned >= capacity { turned - capacity } else { turned };
+        header.before() + turned * header.width()
+    }
+
+    #[inline]
     pub(super) fn len(&self) -> usize {
-        match self {
-            Self::Units { stamps, .. } => stamps.len(),
-            Self::Totals { entries, .. } => entries.len(),
-        }
+        self.header().len
     }
 
+    #[inline]
     pub(super) fn stamp(&self, index: usize) -> u64 {
-        match self {
-            Self::Units { stamps, .. } => stamps[index],
-            Self::Totals { entries, .. } => entries[index].0,
-        }
+        self.words[self.place(self.header(), index)]
     }
 
-    /// The newest stamp that stands, or that stood last.
     pub(super) fn newest(&self) -> Option<u64> {
-        match self {
-            Self::Units { stood, stamps } => stamps.back().or(Some(stood)).copied().filter(|&stamp| stamp > 0),
-            Self::Totals { entries, .. } => entries.back().map(|&(stamp, _)| stamp),
-        }
+        self.len().checked_sub(1).map(|last| self.stamp(last))
     }
 
     /// Index of the first entry later than `stamp`.
     pub(super) fn first_after(&self, stamp: u64) -> usize {
-        match self {
-            Self::Units { stamps, .. } => stamps.partition_point(|&other| other <= stamp),
-            Self::Totals { entries, .. } => entries.partition_point(|&(other, _)| other <= stamp),
-        }
+        self.first_where(0, |entries, index| entries.stamp(index) > stamp)
     }
 
     /// The same, where few entries are expected to be earlier.
     #[inline]
     pub(super) fn first_after_few(&self, stamp: u64) -> usize {
         const FEW: usize = 4;
-        let mut index = 0;
-        while index < FEW.min(self.len()) {
+        let len = self.len();
+        for index in 0..FEW.min(len) {
             if self.stamp(index) > stamp {
                 return index;
             }
-            index += 1;
         }
-        if index == self.len() { index } else { self.first_after(stamp) }
+        if len <= FEW { len } else { self.first_after(stamp) }
+    }
+
+    /// Index of the first entry, from `low` on, of which `is` holds, as it does of all after it.
+    fn first_where(&self, low: usize, is: impl Fn(&Self, usize) -> bool) -> usize {
+        let (mut low, mut high) = (low, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if is(self, middle) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        low
     }
 
     /// Total admitted before entry `index`.
+    #[inline]
     fn total_before(&self, index: usize) -> u64 {
-        match (self, index) {
-            (Self::Units { .. }, index) => index as u64,
-            (Self::Totals { base, .. }, 0) => *base,
-            (Self::Totals { entries, .. }, index) => entries[index - 1].1,
+        let header = self.header();
+        match (header.totals, index.checked_sub(1)) {
+            (false, _) => index as u64,
+            (true, None) => self.words[1],
+            (true, Some(before)) => self.words[self.place(header, before) + 1],
         }
     }
 
     /// Units in entries `from..to`.
+    #[inline]
     pub(super) fn units(&self, from: usize, to: usize) -> u64 {
         self.total_before(to).wrapping_sub(self.total_before(from))
     }
 
     /// The first entry at or after `from` such that `from..=it` hold at least `units`.
     pub(super) fn entry_reaching(&self, from: usize, units: u64) -> usize {
-        match self {
-            Self::Units { .. } => from + usize::try_from(units).expect("no more units than entries") - 1,
-            Self::Totals { entries, .. } => {
-                let before = self.total_before(from);
-                let (mut low, mut high) = (from, entries.len());
-                while low < high {
-                    let middle = low.midpoint(high);
-                    if entries[middle].1.wrapping_sub(before) < units {
-                        low = middle + 1;
-                    } else {
-                        high = middle;
-                    }
-                }
-                low
-            }
-        }
+        self.first_where(from, |entries, index| entries.units(from, index + 1) >= units)
     }
 
+    #[inline]
     pub(super) fn drop_front(&mut self, count: usize) {
-        match self {
-            Self::Units { stamps, .. } => drop(stamps.drain(..count)),
-            Self::Totals { base, entries } => {
-                if let Some((_, total)) = entries.drain(..count).next_back() {
-                    *base = total;
-                }
-                if entries.is_empty() {
-                    *self = Self::default();
-                }
-            }
+        if count == 0 {
+            return;
         }
+        let header = self.header();
+        if header.totals && count == header.len {
+            *self = Self::default();
+            return;
+        }
+        if header.totals {
+            self.words[1] = self.total_before(count);
+        }
+        let turned = header.head + count;
+        let capacity = self.capacity(header);
+        let head = if turned >= capacity { turned - capacity } else { turned };
+        self.set_header(Header { head, len: header.len - count, ..header });
     }
 
+    #[inline]
     pub(super) fn push(&mut self, stamp: u64, cost: u64) {
-        if cost > 1 {
+        if cost > 1 && !self.header().totals {
             self.keep_totals();
         }
-        match self {
-            Self::Units { stamps, .. } => {
-                make_room(stamps);
-                stamps.push_back(stamp);
+        let header = self.header();
+        if !header.totals {
+            self.push_words([stamp, 0]);
+            return;
+        }
+        let total = self.total_before(header.len).wrapping_add(cost);
+        match header.len.checked_sub(1) {
+            Some(last) if self.stamp(last) == stamp => {
+                let place = self.place(header, last);
+                self.words[place + 1] = total;
             }
-            Self::Totals { base, entries } => match entries.back_mut() {
-                Some((newest, total)) if *newest == stamp => *total = total.wrapping_add(cost),
-                newest => {
-                    let total = newest.map_or(*base, |(_, total)| *total).wrapping_add(cost);
-                    make_room(entries);
-                    entries.push_back((stamp, total));
-                }
-            },
+            _ => self.push_words([stamp, total]),
         }
     }
 
+    fn push_words(&mut self, entry: [u64; 2]) {
+        self.make_room();
+        let header = self.header();
+        let (place, width) = (self.place(header, header.len), header.width());
+        self.words[place..place + width].copy_from_slice(&entry[..width]);
+        self.set_header(Header { len: header.len + 1, ..header });
+    }
+
+    /// Entries as they would stand with totals, the same stamps joined.
     fn keep_totals(&mut self) {
-        if let Self::Units { stamps, .. } = self {
-            let mut entries = VecDeque::with_capacity(stamps.len() + growth_of(stamps.len()));
-            for (index, &stamp) in stamps.iter().enumerate() {
-                let total = index as u64 + 1;
-                match entries.back_mut() {
-                    Some((newest, newest_total)) if *newest == stamp => *newest_total = total,
-                    _ => entries.push_back((stamp, total)),
-                }
-            }
-            *self = Self::Totals { base: 0, entries };
+        let len = self.len();
+        let mut kept = Self::with_capacity(true, capacity_next(len));
+        for index in 0..len {
+            kept.push(self.stamp(index), 1);
         }
+        *self = kept;
     }
 
     /// Takes `units` away from the entries `index..` that hold them, oldest first.
     pub(super) fn lower(&mut self, index: usize, units: u64) {
-        match self {
-            Self::Units { stood, stamps } => {
-                let count = usize::try_from(units).expect("no more units than entries");
-                *stood = stamps[index + count - 1];
-                drop(stamps.drain(index..index + count));
-            }
-            Self::Totals { base, entries } => {
-                let before = if index == 0 { *base } else { entries[index - 1].1 };
-                for (_, total) in entries.range_mut(index..) {
-                    let held = total.wrapping_sub(before);
-                    *total = before.wrapping_add(held.saturating_sub(units));
-                }
-                let emptied = entries.range(index..).take_while(|(_, total)| *total == before).count();
-                let stood = emptied.checked_sub(1).map_or(0, |last| entries[index + last].0);
-                drop(entries.drain(index..index + emptied));
-                if entries.is_empty() {
-                    *self = Self::Units { stood, stamps: VecDeque::new() };
-                }
-            }
+        let header = self.header();
+        if !header.totals {
+            let count = usize::try_from(units).expect("no more units than entries");
+            self.remove(index, count);
+            return;
         }
+        let before = self.total_before(index);
+        for later in index..header.len {
+            let place = self.place(header, later) + 1;
+            let held = self.words[place].wrapping_sub(before);
+            self.words[place] = before.wrapping_add(held.saturating_sub(units));
+        }
+        let emptied = (index..header.len).take_while(|&later| self.total_before(later + 1) == before);
+        let emptied = emptied.count();
+        self.remove(index, emptied);
+        if self.len() == 0 {
+            *self = Self::default();
+        }
+    }
+
+    /// Takes out entries `index..index + count`.
+    fn remove(&mut self, index: usize, count: usize) {
+        let header = self.header();
+        for later in index + count..header.len {
+            let (from, to) = (self.place(header, later), self.place(header, later - count));
+            self.words.copy_within(from..from + header.width(), to);
+        }
+        self.set_header(Header { len: header.len - count, ..header });
+    }
+
+    /// Grows by a quarter instead of doubling, and gives back what a past burst took: sizes are what users
+    /// plan memory with.
+    fn make_room(&mut self) {
+        let header = self.header();
+        let capacity = self.capacity(header);
+        if header.len == capacity || (capacity > 16 && header.len < capacity / 4) {
+            self.resize(capacity_next(header.len));
+        }
+    }
+
+    #[cold]
+    fn resize(&mut self, capacity: usize) {
+        let header = self.header();
+        assert!(header.len < LEN_MAX, "a log of so many entries is refused by whoever keeps it");
+        let mut resized = Self::with_capacity(header.totals, capacity);
+        if header.totals {
+            resized.words[1] = self.words[1];
+        }
+        let (before, width) = (header.before(), header.width());
+        for index in 0..header.len {
+            let (from, to) = (self.place(header, index), before + index * width);
+            resized.words[to..to + width].copy_from_slice(&self.words[from..from + width]);
+        }
+        resized.set_header(Header { head: 0, ..header });
+        *self = resized;
+    }
+
+    fn with_capacity(totals: bool, capacity: usize) -> Self {
+        let header = Header { totals, head: 0, len: 0 };
+        let mut entries = Self { words: vec![0; header.before() + capacity * header.width()].into() };
+        entries.set_header(header);
+        entries
     }
 
     /// By how many bytes a push of `cost` may make it grow, at most.
+    #[inline]
     pub(super) fn growth_bytes_max(&self, cost: u64) -> usize {
-        match self {
-            Self::Units { stamps, .. } if cost == 1 => growth(stamps) * size_of::<u64>(),
-            // Costs take twice the room of stamps alone, and both are there while one becomes the other.
-            Self::Units { stamps, .. } => (stamps.len() + growth_of(stamps.len())) * size_of::<(u64, u64)>(),
-            Self::Totals { entries, .. } => growth(entries) * size_of::<(u64, u64)>(),
+        let header = self.header();
+        let becomes_totals = cost > 1 && !header.totals;
+        if !becomes_totals && header.len < self.capacity(header) {
+            return 0;
         }
+        if header.len >= LEN_MAX {
+            // No budget has so much: a log of two thousand million entries takes no more.
+            return usize::MAX / 2;
+        }
+        // The old block is there until the new one is filled. After becoming totals it may grow once more.
+        let after = Header { totals: header.totals || becomes_totals, ..header };
+        let capacity = capacity_next(header.len) + usize::from(becomes_totals) * 8;
+        (after.before() + capacity * after.width()) * size_of::<u64>()
     }
 
+    #[inline]
     pub(super) fn heap_bytes(&self) -> usize {
-        match self {
-            Self::Units { stamps, .. } => stamps.capacity() * size_of::<u64>(),
-            Self::Totals { entries, .. } => entries.capacity() * size_of::<(u64, u64)>(),
-        }
+        size_of_val::<[_]>(&self.words)
     }
 }
 
-/// By how many entries one more makes it grow.
-fn growth<T>(entries: &VecDeque<T>) -> usize {
-    if entries.len() == entries.capacity() { growth_of(entries.len()) } else { 0 }
+/// How many entries a block for `len` of them, and some more, has: with the header of stamps alone it is a
+/// multiple of 32 bytes.
+fn capacity_next(len: usize) -> usize {
+    (len + (len / 4).max(4)) / 4 * 4 + 3
 }
 
-fn growth_of(len: usize) -> usize {
-    (len / 4).max(4)
-}
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
 
-/// Grows by a quarter instead of doubling, and gives back what a past burst took: sizes are what users
-/// plan memory with.
-fn make_room<T>(entries: &mut VecDeque<T>) {
-    let len = entries.len();
-    if growth(entries) > 0 {
-        entries.reserve_exact(growth(entries));
-    } else if entries.capacity() > 16 && len < entries.capacity() / 4 {
-        entries.shrink_to(len + len / 4 + 4);
+    use super::*;
+    use crate::testing::Rng;
+
+    /// Against a list of (stamp, units) that is kept the obvious way.
+    #[test]
+    fn a_block_is_a_list() {
+        for seed in 0..200 {
+            let mut rng = Rng::new(seed);
+            let (mut entries, mut list) = (Entries::default(), VecDeque::<(u64, u64)>::new());
+            let dear = seed % 2 == 0;
+            let mut now = 1;
+            for _ in 0..300 {
+                match rng.below(10) {
+                    0..6 => {
+                        now += rng.below(3);
+                        let cost = if dear && rng.one_in(3) { rng.between(1, 50) } else { 1 };
+                        entries.push(now, cost);
+                        match list.back_mut() {
+                            Some((stamp, units)) if *stamp == now => *units += cost,
+                            _ => list.push_back((now, cost)),
+                        }
+                    }
+                    6..8 => {
+                        let gone = now.saturating_sub(rng.below(30));
+                        entries.drop_front(entries.first_after(gone));
+                        list.retain(|&(stamp, _)| stamp > gone);
+                    }
+                    _ if list.is_empty() => {}
+                    _ => {
+                        let at = usize::try_from(rng.below(list.len() as u64)).unwrap();
+                        let (stamp, held) = list[at];
+                        let units = rng.between(1, held);
+                        entries.lower(entries.first_after(stamp - 1), units);
+                        list[at].1 -= units;
+                        list.retain(|&(_, units)| units > 0);
+                    }
+                }
+                let all: u64 = list.iter().map(|&(_, units)| units).sum();
+                assert_eq!(entries.units(0, entries.len()), all, "seed {seed}");
+                assert_eq!(entries.newest(), list.back().map(|&(stamp, _)| stamp), "seed {seed}");
+                let mut sum = 0;
+                for &(stamp, units) in &list {
+                    let (from, to) = (entries.first_after(stamp - 1), entries.first_after(stamp));
+                    assert_eq!(entries.units(from, to), units, "seed {seed}: at {stamp}");
+                    assert_eq!(entries.first_after_few(stamp), to, "seed {seed}");
+                    sum += units;
+                    assert_eq!(entries.stamp(entries.entry_reaching(0, sum)), stamp, "seed {seed}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn growth_is_announced() {
+        let mut rng = Rng::new(3);
+        for dear in [1, 40] {
+            let mut entries = Entries::default();
+            for now in 1..3_000 {
+                let cost = if rng.one_in(dear) { 1 } else { rng.between(1, 9) };
+                let most = entries.heap_bytes() + entries.growth_bytes_max(cost);
+                entries.drop_front(entries.first_after((now + 1_u64).saturating_sub(rng.between(1, 900))));
+                entries.push(now, cost);
+                assert!(entries.heap_bytes() <= most, "{} {most}", entries.heap_bytes());
+            }
+        }
     }
 }

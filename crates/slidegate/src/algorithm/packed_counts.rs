@@ -33,6 +33,8 @@ impl Default for PackedCounts {
 }
 
 impl PackedCounts {
+    #[expect(clippy::inline_always, reason = "by way of memory, packing would take longer than all the rest")]
+    #[inline(always)]
     fn of(counts: Counts) -> Self {
         let Counts { number, previous, current } = counts;
         debug_assert!(number < 1 << NUMBER_BITS, "a later window than time has");
@@ -45,7 +47,8 @@ impl PackedCounts {
         Self::InPlace(high, previous << 40 | current)
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "by way of memory, packing would take longer than all the rest")]
+    #[inline(always)]
     pub(super) fn get(&self) -> Counts {
         match self {
             Self::InPlace(high, low) => Counts {
@@ -57,7 +60,8 @@ impl PackedCounts {
         }
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "by way of memory, packing would take longer than all the rest")]
+    #[inline(always)]
     pub(super) fn set(&mut self, counts: Counts) {
         *self = Self::of(counts);
     }
@@ -69,7 +73,6 @@ impl PackedCounts {
             Self::OnHeap(_) => size_of::<Counts>(),
         }
     }
-
 }
 
 #[cfg(test)]

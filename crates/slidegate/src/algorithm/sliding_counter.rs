@@ -151,7 +151,11 @@ impl Window for SlidingCounter {
 
 impl Counts {
     /// What is in use, when they are rolled.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "by way of memory, counting would take longer than all the rest"
+    )]
+    #[inline(always)]
     fn usage(self, limit: &Limit, overlap_us: u64, now_us: u64) -> Usage {
         let Self { number, previous, current } = self;
         let window_us = limit.window_us();

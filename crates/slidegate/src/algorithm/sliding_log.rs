@@ -28,6 +28,10 @@ use crate::rule::Limit;
 /// State of a `sliding-log` limit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SlidingLog {
+    /// The newest stamp that stands or, where none does, the last that stood: time does not run back behind
+    /// it. It is kept beside the entries so that whoever looks whether the log has ended need not follow it
+    /// to the heap.
+    newest: u64,
     entries: Entries,
 }
 
@@ -35,7 +39,7 @@ impl SlidingLog {
     /// The first live entry.
     #[inline]
     fn live_from(&self, limit: &Limit, now_us: u64) -> usize {
-        let now_us = self.entries.newest().map_or(now_us, |newest| newest.max(now_us));
+        let now_us = self.newest.max(now_us);
         // What has left is dropped at every charge, so little has left since.
         now_us.checked_sub(limit.window_us()).map_or(0, |gone| self.entries.first_after_few(gone))
     }
@@ -54,10 +58,8 @@ impl Window for SlidingLog {
 
     #[inline]
     fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position {
-        let stamp = self.entries.newest().map_or(now_us, |newest| newest.max(now_us));
-        self.entries.drop_front(self.live_from(limit, now_us));
-        self.entries.push(stamp, cost);
-        Position::At(stamp)
+        let live = self.live_from(limit, now_us);
+        self.push(live, now_us, cost)
     }
 
     /// With one look for what is live.
@@ -68,11 +70,9 @@ impl Window for SlidingLog {
         if !ruling.allowed() {
             return Err(ruling);
         }
-        let stamp = self.entries.newest().map_or(now_us, |newest| newest.max(now_us));
-        self.entries.drop_front(live);
-        self.entries.push(stamp, cost);
-        let reset_after_us = stamp + limit.window_us() - now_us;
-        Ok((Position::At(stamp), Usage { used: ruling.usage.used + cost, reset_after_us }))
+        let position = self.push(live, now_us, cost);
+        let reset_after_us = self.newest + limit.window_us() - now_us;
+        Ok((position, Usage { used: ruling.usage.used + cost, reset_after_us }))
     }
 
     fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
@@ -83,18 +83,14 @@ impl Window for SlidingLog {
             return 0;
         }
         let given = self.entries.units(from, after).min(units);
-        if given > 0 {
-            self.entries.lower(from, given);
-        }
+        self.lower(from, given);
         given
     }
 
     fn credit(&mut self, limit: &Limit, now_us: u64, units: u64) -> u64 {
         let live = self.live_from(limit, now_us);
         let given = self.entries.units(live, self.entries.len()).min(units);
-        if given > 0 {
-            self.entries.lower(live, given);
-        }
+        self.lower(live, given);
         given
     }
 
@@ -103,11 +99,11 @@ impl Window for SlidingLog {
     }
 
     fn ends_us(&self, limit: &Limit) -> u64 {
-        self.entries.newest().map_or(0, |newest| newest + limit.window_us())
+        if self.newest == 0 { 0 } else { self.newest + limit.window_us() }
     }
 
     fn charged_by_us(&self, _limit: &Limit) -> u64 {
-        self.entries.newest().unwrap_or(0)
+        self.newest
     }
 
     fn heap_bytes(&self) -> usize {
@@ -120,6 +116,23 @@ impl Window for SlidingLog {
 }
 
 impl SlidingLog {
+    /// Drops what stands before `live` and adds what is charged now.
+    #[inline]
+    fn push(&mut self, live: usize, now_us: u64, cost: u64) -> Position {
+        self.newest = self.newest.max(now_us);
+        self.entries.drop_front(live);
+        self.entries.push(self.newest, cost);
+        Position::At(self.newest)
+    }
+
+    /// Takes `units` away from the entries `index..` that hold them, oldest first.
+    fn lower(&mut self, index: usize, units: u64) {
+        if units > 0 {
+            self.entries.lower(index, units);
+            self.newest = self.entries.newest().unwrap_or(self.newest);
+        }
+    }
+
     #[inline]
     fn ruling_from(&self, live: usize, limit: &Limit, now_us: u64, cost: u64) -> Ruling {
         let usage = self.usage_from(live, limit, now_us);
@@ -137,8 +150,8 @@ impl SlidingLog {
     #[inline]
     fn usage_from(&self, live: usize, limit: &Limit, now_us: u64) -> Usage {
         let used = self.entries.units(live, self.entries.len());
-        let leaves_last = self.entries.newest().filter(|_| used > 0);
-        Usage { used, reset_after_us: leaves_last.map_or(0, |newest| newest + limit.window_us() - now_us) }
+        let reset_after_us = if used == 0 { 0 } else { self.newest + limit.window_us() - now_us };
+        Usage { used, reset_after_us }
     }
 }
 
@@ -162,8 +175,8 @@ mod tests {
         assert_eq!(state.usage(&limit, 3_710_000_000).used, 2);
         state.charge(&limit, 3_710_000_000, 1);
         state.charge(&limit, 3_720_000_000, 1);
-        let Entries::Units { stamps, .. } = &state.entries else { panic!("all costs are 1") };
-        assert_eq!(stamps, &[3_680_000_000, 3_695_000_000, 3_710_000_000, 3_720_000_000]);
+        let stamps: Vec<u64> = (0..state.entries.len()).map(|index| state.entries.stamp(index)).collect();
+        assert_eq!(stamps, [3_680_000_000, 3_695_000_000, 3_710_000_000, 3_720_000_000]);
     }
 
     #[test]

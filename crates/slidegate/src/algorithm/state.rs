@@ -130,7 +130,7 @@ impl State {
             Kept::Gcra(gcra) => Kept::Gcra(gcra.rescaled(limit, now_us)),
             kept => kept,
         };
-        Self { limit: *limit, kept, ..self }
+        Self { limit: *limit, kept }
     }
 
     /// A new state that begins with `used` units as one charge at `now_us`.

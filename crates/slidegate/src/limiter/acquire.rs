@@ -151,10 +151,6 @@ struct Waiting<'l, 'a, C> {
     place: Option<Place<'l>>,
 }
 
-#[expect(
-    clippy::large_enum_variant,
-    reason = "it is taken apart where it is returned; a box would cost more"
-)]
 enum Attempt<'a> {
     /// Admitted, or given up.
     Done(Outcome<'a>),

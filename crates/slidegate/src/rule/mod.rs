@@ -14,9 +14,9 @@ mod policy;
 pub use algorithm::{
     Algorithm, AlgorithmError, BUCKETS_MAX, Buckets, ENTRIES_MAX, ENTRIES_MIN, Edge, Entries,
 };
+pub(crate) use builder::{NameHash, name_hash};
 pub use builder::{Rule, RuleBuilder};
 pub use decimal::{Decimal, DecimalError};
 pub use error::{LIMITS_MAX, NAME_BYTES_MAX, RuleError};
 pub use limit::Limit;
-pub(crate) use builder::{NameHash, name_hash};
 pub use policy::{AtBudget, OnStoreError};

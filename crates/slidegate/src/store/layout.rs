@@ -3,7 +3,9 @@
 use super::budget::Budget;
 use super::error::StoreError;
 use super::key_state::KeyState;
-use super::limit_table::{Hit, LimitTable, Room};
+use super::limit_table::LimitTable;
+use super::placing::Room;
+use super::single::Hit;
 use crate::algorithm::Usage;
 use crate::charge::Charge;
 use crate::decision::Verdict;
@@ -92,11 +94,12 @@ impl Layout {
         limits: &[Limit],
         cost: u64,
     ) -> Result<Prepared, StoreError> {
-        // Where several tables go in step, a key that has ended in one may live on in another.
-        let drop_ended = self.tables.len() == 1;
+        // Where several tables go in step, a key that has ended in one may live on in another. Keys of the same
+        // admission are about to be charged, so they are not at their end.
+        let drop_ended = self.tables.len() == 1 && room.spared.is_empty();
         let mut prepared = Prepared::default();
-        for index in 0..self.tables.len() {
-            let hit = Hit { fingerprint, limit: &limits[index], now_us: 0, cost };
+        for (index, limit) in limits.iter().enumerate() {
+            let hit = Hit { fingerprint, limit, now_us: 0, cost };
             match self.tables[index].prepare(room, hit, drop_ended) {
                 Ok((fresh, set_aside)) => {
                     prepared.fresh |= fresh;
@@ -141,10 +144,11 @@ impl Layout {
     }
 
     /// Makes room for a key by forgetting the oldest of a few others; says whether there was one.
-    pub(super) fn evict(&mut self, budget: &Budget, fingerprint: u64, order: u64) -> bool {
-        let oldest = self.lead().oldest_near(fingerprint, EVICTED_OF).filter(|&oldest| oldest != fingerprint);
-        let Some(oldest) = oldest else { return false };
-        self.remove(budget, oldest, order);
+    pub(super) fn evict(&mut self, room: Room<'_>, fingerprint: u64, order: u64) -> bool {
+        let Some(oldest) = self.lead().oldest_near(fingerprint, EVICTED_OF, room.spared) else {
+            return false;
+        };
+        self.remove(room.budget, oldest, order);
         true
     }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::algorithm::State;
-use crate::receipt::{Receipt, ReceiptError, ReceiptId};
+use crate::receipt::{Receipt, ReceiptCharge, ReceiptError, ReceiptId};
 
 /// Most records.
 const RECORDS_MAX: usize = 1 << 20;
@@ -47,7 +47,7 @@ impl Ledger {
 
 /// The instant from which none of a receipt's charges counts any more.
 fn expires_us(receipt: &Receipt<'_>) -> u64 {
-    let places = receipt.charges().iter().flat_map(|charge| charge.places());
+    let places = receipt.charges().iter().flat_map(ReceiptCharge::places);
     places.map(|place| State::expires_us(&place)).max().unwrap_or(0)
 }
 
@@ -55,7 +55,7 @@ fn expires_us(receipt: &Receipt<'_>) -> u64 {
 mod tests {
     use super::*;
     use crate::few::Few;
-    use crate::receipt::{Position, ReceiptCharge, Standing};
+    use crate::receipt::{Position, Standing};
     use crate::rule::Rule;
 
     /// A receipt that expires ten seconds after `charged_us`.

@@ -2,9 +2,9 @@
 
 use super::error::StoreError;
 use super::layout::Prepared;
-use super::limit_table::Room;
 use super::lock::{Lock, Locks};
 use super::memory::MemoryStore;
+use super::placing::Room;
 use super::shard::Shard;
 use crate::charge::Charge;
 use crate::decision::Verdict;
@@ -54,6 +54,9 @@ impl<'s, 'a, L: Locks> Locked<'s, 'a, L> {
         room: Room<'_>,
         wanted: impl Fn(usize) -> bool,
     ) -> Result<Few<Option<Prepared>>, StoreError> {
+        let several = self.places.iter().map(|&(print, _)| print).filter(|_| self.places.len() > 1);
+        let spared: Few<u64> = several.collect();
+        let room = Room { spared: &spared, ..room };
         let mut all: Few<Option<Prepared>> = Few::default();
         for (index, ask) in self.asks.iter().enumerate() {
             let (print, guard) = self.places[index];
@@ -88,6 +91,13 @@ impl<'s, 'a, L: Locks> Locked<'s, 'a, L> {
     ) -> (Verdict<'a>, ReceiptCharge<'a>) {
         let (print, guard) = self.places[index];
         self.guards[guard].charge(room, print, now_us, &self.asks[index], prepared)
+    }
+
+    /// Sweeps a few slots of every shard in hand.
+    pub(super) fn sweep_some(&mut self, room: Room<'_>, count: usize) {
+        for guard in self.guards.iter_mut() {
+            guard.sweep_some(room, count);
+        }
     }
 
     /// Whether a sweep is due.

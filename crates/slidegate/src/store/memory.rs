@@ -8,22 +8,25 @@ use std::time::Duration;
 use foldhash::SharedSeed;
 use foldhash::quality::SeedableRandomState;
 
+use super::any_table::Stored;
 use super::budget::{BUDGET_BYTES_DEFAULT, BUDGET_BYTES_MIN, Budget};
 use super::error::{AsItIs, BudgetError, OnFailure, StoreError};
 use super::key_state::KeyState;
 use super::ledger::Ledger;
-use super::limit_table::{Hit, Issue, Room, note};
 use super::lock::{Lock, Locks, StdLocks};
 use super::locked::Locked;
 use super::outcome::{LimitUsage, Outcome};
+use super::placing::Room;
 use super::shard::{Shard, Tally};
+use super::single::{Hit, Issue, check, note, ready};
 use super::stats::Stats;
+use crate::algorithm::{CompactLog, FixedWindow, Gcra, SlidingBuckets, SlidingCounter, SlidingLog};
 use crate::charge::{Admission, Charge, ChargeError};
 use crate::decision::{Decision, Verdict};
 use crate::few::Few;
 use crate::key::Key;
 use crate::receipt::{Applied, Receipt};
-use crate::rule::Rule;
+use crate::rule::{Algorithm, Rule};
 use crate::time::{Clock, SystemClock, TIME_MAX_US};
 
 /// So many that two busy threads rarely meet, so few that an empty store is small.
@@ -94,7 +97,7 @@ impl MemoryStore {
         if bytes < BUDGET_BYTES_MIN {
             return Err(BudgetError::TooSmall { bytes });
         }
-        Ok(Self::with_locks(SHARDS, bytes, SystemClock::new()))
+        Ok(Self::with_locks(SHARDS, bytes))
     }
 }
 
@@ -102,7 +105,7 @@ impl<C: Clock> MemoryStore<C> {
     /// An empty store on that clock that takes at most [`BUDGET_BYTES_DEFAULT`].
     #[must_use]
     pub fn with_clock(clock: C) -> Self {
-        Self::with_locks(SHARDS, BUDGET_BYTES_DEFAULT, clock)
+        Self::with_parts(SHARDS, BUDGET_BYTES_DEFAULT, clock)
     }
 }
 
@@ -118,10 +121,16 @@ impl<C, L: Locks> fmt::Debug for MemoryStore<C, L> {
     }
 }
 
-impl<C: Clock, L: Locks> MemoryStore<C, L> {
+impl<L: Locks> MemoryStore<SystemClock, L> {
     /// An empty store of `shards` shards, rounded up to a power of two, with locks of another kind.
     #[must_use]
-    pub fn with_locks(shards: usize, budget_bytes: u64, clock: C) -> Self {
+    pub fn with_locks(shards: usize, budget_bytes: u64) -> Self {
+        Self::with_parts(shards, budget_bytes, SystemClock::new())
+    }
+}
+
+impl<C: Clock, L: Locks> MemoryStore<C, L> {
+    fn with_parts(shards: usize, budget_bytes: u64, clock: C) -> Self {
         let random = RandomState::new();
         let shard = |number| Padded(Lock::new(Shard::new(number)));
         Self {
@@ -177,9 +186,28 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         self.check_all(now_us, admission).or_else(|error| F::answer(admission, error))
     }
 
-    /// Decides on one charge, of 1 to the limit of its rule, which is by far the most common admission.
+    /// Decides on one charge, which is by far the most common admission.
     #[inline]
     pub(crate) fn check_alone<'a, F: OnFailure>(
+        &self,
+        now_us: u64,
+        ask: &Charge<'a>,
+    ) -> Result<Outcome<'a>, F::Error> {
+        match ask.rule.algorithm() {
+            Algorithm::SlidingLog => self.check_as::<SlidingLog, F>(now_us, ask),
+            Algorithm::CompactLog(_) => self.check_as::<CompactLog, F>(now_us, ask),
+            Algorithm::SlidingBuckets(..) => self.check_as::<SlidingBuckets, F>(now_us, ask),
+            Algorithm::SlidingCounter => self.check_as::<SlidingCounter, F>(now_us, ask),
+            Algorithm::FixedWindow => self.check_as::<FixedWindow, F>(now_us, ask),
+            Algorithm::Gcra => self.check_as::<Gcra, F>(now_us, ask),
+        }
+    }
+
+    /// The whole way of a single charge in one function per algorithm, which writes the answer where the
+    /// caller wants it: handing parts of it on would take longer than deciding, and a processor that is
+    /// through with one decision early begins to wait early for the memory of the next.
+    #[inline(never)]
+    fn check_as<'a, S: Stored, F: OnFailure>(
         &self,
         now_us: u64,
         ask: &Charge<'a>,
@@ -194,27 +222,33 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         let number = self.shard_of(hit.fingerprint);
         let mut shard = self.lock_shard(number);
         if shard.sweep_is_due() {
-            self.sweep_some();
+            self.sweep_some(Some((number, &mut shard)));
         }
-        if let Some((table, order)) = shard.only_table(ask.rule, limit) {
+        if let Some((table, order)) = shard.only_table::<S>(ask.rule, limit) {
             let room = self.room();
-            if let Some(ready) = table.ready(room, hit) {
-                let issue = Issue { store: self.id, shard: number as u64, order, noted_us: &self.noted_us };
-                // The answer is written where the caller wants it: nothing may come after this call.
-                return table.check(room, ask, hit, ready, issue);
+            if let Some(ready) = ready(table, room, hit) {
+                let noted_us = &self.noted_us;
+                let mut issue = Issue { store: self.id, shard: number as u64, order, noted_us };
+                return check(table, room, ask, hit, ready, &mut issue);
             }
         }
         drop(shard);
         self.check_slowly::<F>(now_us, ask)
     }
 
+    /// Looks up the state of every admission's first charge, so that it is near when it is asked. Decides and
+    /// changes nothing.
+    pub(crate) fn bring_near(&self, admissions: &[Admission<'_>]) {
+        for ask in admissions.iter().filter_map(|admission| admission.asks().first()) {
+            let (fingerprint, shard) = self.shard(ask.key.as_str());
+            // Nobody wants to know, but looking is what brings it near.
+            std::hint::black_box(shard.contains(fingerprint, ask.rule));
+        }
+    }
+
     /// A charge that is not simple, or does not fit.
     #[inline(never)]
-    fn check_slowly<'a, F: OnFailure>(
-        &self,
-        now_us: u64,
-        ask: &Charge<'a>,
-    ) -> Result<Outcome<'a>, F::Error> {
+    fn check_slowly<'a, F: OnFailure>(&self, now_us: u64, ask: &Charge<'a>) -> Result<Outcome<'a>, F::Error> {
         let admission = Admission::of_one(ask);
         self.check_all(now_us, &admission).or_else(|error| F::answer(&admission, error))
     }
@@ -222,15 +256,27 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     #[inline(never)]
     fn check_all<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Result<Outcome<'a>, StoreError> {
         assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
-        let room = self.room();
         let mut locked = Locked::new(self, admission.asks());
         let mut verdicts = locked.verdicts(now_us);
         let decision = decision(admission, &verdicts);
         if !decision.allowed() {
             return Ok(Outcome { decision, receipt: None });
         }
+        if verdicts.iter().any(Verdict::allowed) {
+            note(&self.noted_us, now_us);
+        }
+        let room = self.room();
         // A shadow rule that would deny is not charged.
-        let prepared = locked.prepare(room, |index| verdicts[index].allowed())?;
+        let prepared = match locked.prepare(room, |index| verdicts[index].allowed()) {
+            Ok(prepared) => prepared,
+            Err(full) => {
+                // Perhaps nobody is admitted any more who would sweep.
+                locked.sweep_some(room, SLOTS_PER_SWEEP);
+                drop(locked);
+                self.sweep_some(None);
+                return Err(full);
+            }
+        };
         let mut charges = Few::default();
         let mut id = None;
         for (index, prepared) in prepared.iter().enumerate() {
@@ -244,10 +290,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         let sweep_is_due = locked.sweep_is_due();
         drop(locked);
         if sweep_is_due {
-            self.sweep_some();
-        }
-        if id.is_some() {
-            note(&self.noted_us, now_us);
+            self.sweep_some(None);
         }
         let receipt = id.map(|id| Receipt { id, store: self.id, charges });
         Ok(Outcome { decision: self::decision(admission, &verdicts), receipt })
@@ -330,12 +373,17 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         self.noted_us.load(Ordering::Relaxed)
     }
 
-    /// A sweep takes its turn on whichever shard is next, so that all come round however the traffic is spread.
+    /// A sweep takes its turn on whichever shard is next, so that all come round however the traffic is spread;
+    /// the one that this call has locked, if any, is `held`.
     #[cold]
-    fn sweep_some(&self) {
+    fn sweep_some(&self, held: Option<(usize, &mut Shard)>) {
         let number = self.sweeps.fetch_add(1, Ordering::Relaxed) % self.shards.len();
-        // Whoever has the lock is about to admit and will be here soon. It may also be this call: waiting for
-        // a lock with another in hand is what must never be done.
+        if let Some((_, shard)) = held.filter(|(held, _)| *held == number) {
+            shard.sweep_some(self.room(), SLOTS_PER_SWEEP);
+            return;
+        }
+        // Whoever has the lock is about to admit and will be here soon. Waiting for a lock with another in
+        // hand is what must never be done.
         if let Some(mut shard) = self.shards[number].0.try_lock() {
             shard.sweep_some(self.room(), SLOTS_PER_SWEEP);
         }
@@ -343,7 +391,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
 
     #[inline]
     pub(super) fn room(&self) -> Room<'_> {
-        Room { budget: &self.budget, noted_us: self.noted_us() }
+        Room { budget: &self.budget, noted_us: self.noted_us(), spared: &[] }
     }
 
     /// What a key is known by; never 0.
@@ -355,6 +403,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// The number of the shard that a key lives in. Tables go by the high bits of a fingerprint, shards by
     /// the low ones.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "only low bits are wanted")]
     pub(super) fn shard_of(&self, fingerprint: u64) -> usize {
         fingerprint as usize & (self.shards.len() - 1)
     }

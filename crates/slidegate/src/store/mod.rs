@@ -3,6 +3,8 @@
 //! A state is (rule name, key). A [`Store`] keeps them; [`MemoryStore`] does so in this process, shared by its
 //! threads.
 
+mod any_table;
+mod batch;
 mod budget;
 mod contract;
 mod error;
@@ -14,9 +16,11 @@ mod lock;
 mod locked;
 mod memory;
 mod outcome;
+mod placing;
 mod returns;
 mod rule_states;
 mod shard;
+mod single;
 mod stats;
 mod table;
 mod verdicts;

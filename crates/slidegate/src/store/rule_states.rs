@@ -121,8 +121,19 @@ impl RuleStates {
     }
 
     /// Drops layouts that remember nothing, all but the present one.
-    pub(super) fn drop_unused(&mut self) {
-        self.others.retain(|layout| !layout.is_unused());
+    pub(super) fn drop_unused(&mut self, budget: &Budget) {
+        self.others.retain(|layout| {
+            let unused = layout.is_unused();
+            if unused {
+                budget.give(layout.memory_bytes());
+            }
+            !unused
+        });
+    }
+
+    /// Bytes that it takes, tables and heap included.
+    pub(super) fn memory_bytes(&self) -> usize {
+        Self::own_bytes() + self.layouts().map(Layout::memory_bytes).sum::<usize>()
     }
 
     /// Whether nothing is remembered.

@@ -1,10 +1,12 @@
 //! What one lock guards: the states of the keys that hash to it.
 
+use super::any_table::Stored;
 use super::error::StoreError;
 use super::key_state::KeyState;
 use super::layout::{Layout, Prepared};
-use super::limit_table::{LimitTable, Room};
+use super::placing::Room;
 use super::rule_states::RuleStates;
+use super::table::Table;
 use crate::algorithm::Usage;
 use crate::charge::Charge;
 use crate::decision::Verdict;
@@ -43,7 +45,14 @@ pub(super) struct Tally {
 
 impl Shard {
     pub(super) fn new(number: usize) -> Self {
-        Self { rules: Vec::new(), number: number as u64, order: 0, swept_rule: 0, sweep_at: 0, tally: Tally::default() }
+        Self {
+            rules: Vec::new(),
+            number: number as u64,
+            order: 0,
+            swept_rule: 0,
+            sweep_at: 0,
+            tally: Tally::default(),
+        }
     }
 
     /// A number later than all that this shard has handed out.
@@ -94,9 +103,18 @@ impl Shard {
 
     /// The table of a rule that has this limit only and nothing unusual, and the last order handed out.
     #[inline]
-    pub(super) fn only_table(&mut self, rule: &Rule, limit: &Limit) -> Option<(&mut LimitTable, &mut u64)> {
-        let index = self.find(rule.name_hash()).ok()?;
-        let table = self.rules[index].only_table().filter(|table| table.limit() == limit)?;
+    pub(super) fn only_table<S: Stored>(
+        &mut self,
+        rule: &Rule,
+        limit: &Limit,
+    ) -> Option<(&mut Table<S>, &mut u64)> {
+        let hash = rule.name_hash();
+        // Most limiters have one rule or a few.
+        let index = match self.rules.iter().take(4).position(|states| states.hash() == hash) {
+            Some(index) => index,
+            None => self.find(hash).ok()?,
+        };
+        let table = self.rules[index].only_table()?.exactly(limit)?;
         Some((table, &mut self.order))
     }
 
@@ -108,6 +126,12 @@ impl Shard {
             self.sweep_at = self.order + ADMISSIONS_PER_SWEEP;
         }
         due
+    }
+
+    /// Whether a key has states of a rule.
+    #[inline]
+    pub(super) fn contains(&self, fingerprint: u64, rule: &Rule) -> bool {
+        self.rule(rule).is_some_and(|states| states.layouts().any(|layout| layout.contains(fingerprint)))
     }
 
     /// Does `look` on the states of a key as `rule` sees them.
@@ -142,20 +166,21 @@ impl Shard {
         let order = self.next();
         let mut evicted = 0;
         let limits = rule.limits().iter().copied();
-        let prepared = self.begun(rule.name_hash(), limits, |bytes| room.budget.take(bytes)).and_then(|states| {
-            let layout = states.met_by(room.budget, fingerprint, order, rule.limits());
-            loop {
-                let full = match layout.prepare(room, fingerprint, rule.limits(), cost) {
-                    Ok(prepared) => return Ok(prepared),
-                    Err(full) => full,
-                };
-                let may_evict = rule.at_budget() == AtBudget::EvictOldest && evicted < EVICTED_MAX;
-                if !may_evict || !layout.evict(room.budget, fingerprint, order) {
-                    return Err(full);
+        let prepared =
+            self.begun(rule.name_hash(), limits, |bytes| room.budget.take(bytes)).and_then(|states| {
+                let layout = states.met_by(room.budget, fingerprint, order, rule.limits());
+                loop {
+                    let full = match layout.prepare(room, fingerprint, rule.limits(), cost) {
+                        Ok(prepared) => return Ok(prepared),
+                        Err(full) => full,
+                    };
+                    let may_evict = rule.at_budget() == AtBudget::EvictOldest && evicted < EVICTED_MAX;
+                    if !may_evict || !layout.evict(room, fingerprint, order) {
+                        return Err(full);
+                    }
+                    evicted += 1;
                 }
-                evicted += 1;
-            }
-        });
+            });
         self.tally.evicted += evicted as u64;
         self.tally.full += u64::from(prepared.is_err());
         prepared
@@ -262,16 +287,18 @@ impl Shard {
             return 0;
         };
         let mut dropped = 0;
-        let mut round = true;
+        // The first that comes round ends the turns of the rule. Waiting until all do so in one turn may take
+        // forever: every layout has a beat of its own.
+        let mut round = false;
         for layout in states.layouts_mut() {
             let (ended, came_round) = layout.sweep(room, count);
             dropped += ended;
-            round &= came_round;
+            round |= came_round;
         }
         if round {
-            states.drop_unused();
+            states.drop_unused(room.budget);
             if states.is_unused() {
-                room.budget.give(RuleStates::own_bytes());
+                room.budget.give(states.memory_bytes());
                 self.rules.remove(self.swept_rule);
                 self.rules.shrink_to_fit();
             } else {
@@ -287,10 +314,10 @@ impl Shard {
         let mut dropped = 0;
         self.rules.retain_mut(|states| {
             dropped += states.layouts_mut().map(|layout| layout.sweep_all(room)).sum::<usize>();
-            states.drop_unused();
+            states.drop_unused(room.budget);
             let unused = states.is_unused();
             if unused {
-                room.budget.give(RuleStates::own_bytes());
+                room.budget.give(states.memory_bytes());
             }
             !unused
         });

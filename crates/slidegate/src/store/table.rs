@@ -12,13 +12,17 @@
 //! arrays in order, which memory is fastest at. The last ones run over into a few slots behind the last
 //! home instead of wrapping round.
 //!
-//! Growing by an eighth instead of doubling keeps four fifths to two thirds of the slots in use, so bytes
-//! per key do not swing with the number of keys; the price, copying a key eight times until the table has
-//! doubled, is small where copying is sequential.
+//! Growing by an eighth instead of doubling keeps the share of slots in use within a ninth of its most, so
+//! bytes per key do not swing with the number of keys; the price, copying a key eight times until the table
+//! has doubled, is small where copying is sequential. Small slots are kept less full than large ones: going
+//! on to the next slot may mean waiting for memory again, and costs them fewer bytes to avoid.
+//!
+//! Rejected: a byte of every fingerprint in an array of its own, to know the slot before looking at it. With
+//! a million keys those bytes are far away too, and one is waited for after the other.
 
 use crate::algorithm::Window;
 
-/// Most slots behind the last home. At four fifths full, running over by so many is a matter of one in a
+/// Most slots behind the last home. At three quarters full, running over by so many is a matter of one in a
 /// million; should it happen, the table grows.
 const OVERFLOW_MAX: usize = 32;
 /// Homes of the smallest table: small, as there is one per shard and limit.
@@ -69,7 +73,23 @@ impl<S: Window> Table<S> {
         slots_for(homes) * size_of::<Slot<S>>()
     }
 
+    /// Of so many eighths of all homes at most there are keys.
+    const EIGHTHS_MAX: usize = if size_of::<Slot<S>>() <= 32 { 5 } else { 6 };
+
+    fn len_max(homes: usize) -> usize {
+        homes * Self::EIGHTHS_MAX / 8
+    }
+
+    /// So many homes that the table is grown again when an eighth more keys have come.
+    fn homes_for(len: usize) -> usize {
+        ((len + len / 8) * 8).div_ceil(Self::EIGHTHS_MAX) + HOMES_MIN
+    }
+
     #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the product of a fraction and a length is no longer"
+    )]
     fn home(&self, fingerprint: u64) -> usize {
         let scaled = u128::from(fingerprint) * self.homes as u128;
         (scaled >> 64) as usize
@@ -112,7 +132,7 @@ impl<S: Window> Table<S> {
     /// Puts in a fingerprint that is not there; says where, or gives the state back if the table has to
     /// grow first.
     pub(super) fn insert(&mut self, fingerprint: u64, state: S) -> Result<usize, S> {
-        if self.len >= len_max(self.homes) {
+        if self.len >= Self::len_max(self.homes) {
             return Err(state);
         }
         let Found::Missing(index) = self.find(fingerprint) else { unreachable!("it is not there yet") };
@@ -143,13 +163,13 @@ impl<S: Window> Table<S> {
 
     /// How many homes suit the table when one more key comes.
     pub(super) fn homes_next(&self) -> usize {
-        homes_for(self.len + 1).max(self.homes + HOMES_MIN)
+        Self::homes_for(self.len + 1).max(self.homes + HOMES_MIN)
     }
 
     /// The same when those that are `gone` are dropped.
     pub(super) fn homes_next_without(&self, gone: impl Fn(&S) -> bool) -> usize {
         let live = self.iter().filter(|(_, state)| !gone(state)).count();
-        if live == self.len { self.homes_next() } else { homes_for(live + 1).min(self.homes_next()) }
+        if live == self.len { self.homes_next() } else { Self::homes_for(live + 1).min(self.homes_next()) }
     }
 
     /// Moves everything but what is `gone` into an array of `homes` homes; hands out what was dropped.
@@ -224,20 +244,22 @@ impl<S: Window> Table<S> {
 
     /// The number of homes to shrink to, if less than half as many keys are there as could be.
     pub(super) fn homes_less(&self) -> Option<usize> {
-        let homes = if self.len == 0 { 0 } else { homes_for(self.len) };
+        let homes = if self.len == 0 { 0 } else { Self::homes_for(self.len) };
         (self.homes > 0 && homes * 2 <= self.homes).then_some(homes)
     }
 
-    /// The fingerprint that was charged longest ago, by `charged_us`, of the next `count` from `index` on.
+    /// The fingerprint that was charged longest ago, by `charged_us`, of the next `count` from `index` on that
+    /// need not stay.
     pub(super) fn oldest_from(
         &self,
         index: usize,
         count: usize,
+        stays: impl Fn(u64) -> bool,
         charged_us: impl Fn(&S) -> u64,
     ) -> Option<u64> {
         let index = index.min(self.slots.len());
         let around = self.slots[index..].iter().chain(&self.slots[..index]);
-        let keys = around.filter(|slot| slot.fingerprint != 0).take(count);
+        let keys = around.filter(|slot| slot.fingerprint != 0 && !stays(slot.fingerprint)).take(count);
         keys.min_by_key(|slot| charged_us(&slot.state)).map(|slot| slot.fingerprint)
     }
 
@@ -253,19 +275,9 @@ impl<S: Window> Table<S> {
     }
 }
 
-/// Most keys of so many homes: four in five.
-fn len_max(homes: usize) -> usize {
-    homes / 5 * 4
-}
-
 /// Slots of so many homes, those behind the last included.
 fn slots_for(homes: usize) -> usize {
     if homes == 0 { 0 } else { homes + (HOMES_MIN + homes / 4).min(OVERFLOW_MAX) }
-}
-
-/// So many homes that the table is grown again when an eighth more keys have come.
-fn homes_for(len: usize) -> usize {
-    (len + len / 8).div_ceil(4) * 5 + HOMES_MIN
 }
 
 #[cfg(test)]
@@ -330,9 +342,13 @@ mod tests {
                     }
                     6 => {
                         let odd = |state: &FixedWindow| units(state) % 16 == 1;
-                        table.sweep(10, |_, state| odd(state), |fingerprint, state| {
-                            assert_eq!(map.remove(&fingerprint), Some(units(&state)), "seed {seed}");
-                        });
+                        table.sweep(
+                            10,
+                            |_, state| odd(state),
+                            |fingerprint, state| {
+                                assert_eq!(map.remove(&fingerprint), Some(units(&state)), "seed {seed}");
+                            },
+                        );
                         if let Some(homes) = table.homes_less() {
                             table.rebuild(homes, |_| false, |_| panic!("nothing is gone"));
                         }
@@ -357,7 +373,7 @@ mod tests {
                 table.rebuild(homes, |_| false, |_| panic!("nothing is gone"));
             }
         }
-        assert!(table.bytes() < 1_000 * size_of::<Slot<FixedWindow>>() * 3 / 2 + 1_600, "{}", table.bytes());
+        assert!(table.bytes() < 1_000 * size_of::<Slot<FixedWindow>>() * 9 / 5 + 1_600, "{}", table.bytes());
         let mut dropped = 0;
         while !table.sweep(64, |_, _| true, |_, _| dropped += 1) {}
         while !table.sweep(64, |_, _| true, |_, _| dropped += 1) {}

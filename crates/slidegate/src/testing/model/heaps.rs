@@ -3,7 +3,7 @@
 /// Heaps of units, each at its own stamp, bucket number or window number.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Heaps {
-    heaps: Vec<Heap>,
+    all: Vec<Heap>,
     newest_charged: u128,
     /// The last place that stood, where nothing stands any more.
     stood: u128,
@@ -22,22 +22,22 @@ impl Heaps {
     /// Adds `units` to what stands at `at`.
     pub(super) fn add(&mut self, at: u128, units: u128) {
         self.newest_charged = self.newest_charged.max(at);
-        match self.heaps.iter_mut().find(|heap| heap.at == at) {
+        match self.all.iter_mut().find(|heap| heap.at == at) {
             Some(heap) => heap.units += units,
-            None => self.heaps.push(Heap { at, units }),
+            None => self.all.push(Heap { at, units }),
         }
-        self.heaps.retain(|heap| heap.units > 0);
+        self.all.retain(|heap| heap.units > 0);
     }
 
     /// Takes up to `units` of what stands at `at`, and says how many.
     pub(super) fn take(&mut self, at: u128, units: u128) -> u128 {
-        let Some(heap) = self.heaps.iter_mut().find(|heap| heap.at == at) else {
+        let Some(heap) = self.all.iter_mut().find(|heap| heap.at == at) else {
             return 0;
         };
         let taken = units.min(heap.units);
         heap.units -= taken;
-        self.heaps.retain(|heap| heap.units > 0);
-        if self.heaps.is_empty() {
+        self.all.retain(|heap| heap.units > 0);
+        if self.all.is_empty() {
             self.stood = at;
         }
         taken
@@ -45,17 +45,17 @@ impl Heaps {
 
     /// Forgets every heap before `at`.
     pub(super) fn forget_before(&mut self, at: u128) {
-        self.heaps.retain(|heap| heap.at >= at);
+        self.all.retain(|heap| heap.at >= at);
     }
 
     /// What stands at `at`.
     pub(super) fn at(&self, at: u128) -> u128 {
-        self.heaps.iter().filter(|heap| heap.at == at).map(|heap| heap.units).sum()
+        self.all.iter().filter(|heap| heap.at == at).map(|heap| heap.units).sum()
     }
 
     /// Every heap, oldest first.
     pub(super) fn oldest_first(&self) -> Vec<Heap> {
-        let mut heaps = self.heaps.clone();
+        let mut heaps = self.all.clone();
         heaps.sort_by_key(|heap| heap.at);
         heaps
     }
@@ -67,7 +67,7 @@ impl Heaps {
 
     /// The newest place at which something stands, or the last at which something stood; 0 if there is none.
     pub(super) fn newest_standing(&self) -> u128 {
-        self.heaps.iter().map(|heap| heap.at).max().unwrap_or(self.stood)
+        self.all.iter().map(|heap| heap.at).max().unwrap_or(self.stood)
     }
 }
 

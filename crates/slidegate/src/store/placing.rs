@@ -1,0 +1,76 @@
+//! Room for keys: places in tables, and bytes on the heap, within the budget.
+
+use super::budget::Budget;
+use super::error::StoreError;
+use super::table::Table;
+use crate::algorithm::Window;
+use crate::rule::Limit;
+
+/// Slots looked at for something to drop when the budget is spent.
+const SWEPT_WHEN_FULL: usize = 64;
+
+/// What a call may use of the store beyond the shard.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room<'s> {
+    pub(super) budget: &'s Budget,
+    /// Time has reached this for sure: what ended by then may be forgotten.
+    pub(super) noted_us: u64,
+    /// Keys of an admission over several: none may have to make room for another.
+    pub(super) spared: &'s [u64],
+}
+
+/// Allocators hand out multiples of 16 bytes.
+#[inline]
+pub(super) fn rounded(heap_bytes: usize) -> usize {
+    heap_bytes.next_multiple_of(16)
+}
+
+/// Puts in a key that is not there; the table grows if it must and may.
+pub(super) fn insert<S: Window>(
+    table: &mut Table<S>,
+    limit: &Limit,
+    room: Room<'_>,
+    fingerprint: u64,
+    drop_ended: bool,
+) -> Result<usize, StoreError> {
+    let mut drop_ended = drop_ended;
+    loop {
+        if let Ok(index) = table.insert(fingerprint, S::default()) {
+            return Ok(index);
+        }
+        grow(table, limit, room, drop_ended)?;
+        // Hardly ever it is the slots behind the last home that are missing still: then it has to grow.
+        drop_ended = false;
+    }
+}
+
+/// Makes room for one more key: by a larger array or, where the budget does not allow one, by dropping what
+/// has ended among the next few slots.
+#[cold]
+fn grow<S: Window>(
+    table: &mut Table<S>,
+    limit: &Limit,
+    room: Room<'_>,
+    drop_ended: bool,
+) -> Result<(), StoreError> {
+    let gone = |state: &S| drop_ended && state.ends_us(limit) <= room.noted_us;
+    // The old and the new array stand side by side for a moment. Whether they may is asked before the keys
+    // are counted: a flood of new keys at the budget must not make every one of them walk the table.
+    let (before, after) = (table.bytes(), Table::<S>::bytes_with(table.homes_next()));
+    if let Err(full) = room.budget.take(after) {
+        let mut dropped = 0;
+        table.sweep(
+            SWEPT_WHEN_FULL,
+            |_, state| gone(state),
+            |_, state| {
+                dropped += 1;
+                room.budget.give(rounded(state.heap_bytes()));
+            },
+        );
+        return if dropped > 0 { Ok(()) } else { Err(full) };
+    }
+    let homes = table.homes_next_without(gone);
+    table.rebuild(homes, gone, |state| room.budget.give(rounded(state.heap_bytes())));
+    room.budget.settle(before + after, table.bytes());
+    Ok(())
+}

@@ -1,0 +1,419 @@
+//! The memory budget: it holds at every step, what does not fit changes nothing, and what has ended makes room.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+mod common;
+
+use common::*;
+use slidegate::rule::{AtBudget, Buckets, Edge, OnStoreError};
+use slidegate::store::{BUDGET_BYTES_MIN, BudgetError, MemoryStore, Outcome, StoreError};
+use slidegate::testing::Rng;
+use slidegate::time::ManualClock;
+use slidegate::{Algorithm, Charge, CheckError, Limiter, Receipt, Rule};
+
+/// A flood is over when so many new keys in a row found no room: shards do not fill up at the same time.
+const REFUSED_IN_A_ROW: u64 = 2_000;
+
+const FULL: StoreError = StoreError::Full { budget_bytes: BUDGET_BYTES_MIN };
+
+type Charges<'a, 'b> = &'b [(&'a Rule, &'a str, u64)];
+
+fn small() -> MemoryStore {
+    MemoryStore::with_budget(BUDGET_BYTES_MIN).unwrap()
+}
+
+/// Checks, and that the budget holds.
+fn ask<'a>(store: &MemoryStore, now_us: u64, charges: Charges<'a, '_>) -> Result<Outcome<'a>, StoreError> {
+    let outcome = store.check(now_us, &admission(charges));
+    let stats = store.stats();
+    assert!(stats.bytes <= stats.budget_bytes, "{stats:?}");
+    outcome
+}
+
+/// Brings new keys until none finds room; says how many did and how many did not.
+fn flood(store: &MemoryStore, now_us: u64, rule: &Rule) -> (u64, u64) {
+    let (mut admitted, mut refused, mut in_a_row) = (0, 0, 0);
+    while in_a_row < REFUSED_IN_A_ROW {
+        let name = format!("flood:{now_us}:{}", admitted + refused);
+        match store.check(now_us, &admission(&[(rule, &name, 1)])) {
+            Ok(outcome) => {
+                assert!(outcome.decision.allowed() && !outcome.decision.degraded());
+                (admitted, in_a_row) = (admitted + 1, 0);
+            }
+            Err(full) => {
+                assert_eq!((&full, full.maybe_charged()), (&FULL, false));
+                (refused, in_a_row) = (refused + 1, in_a_row + 1);
+            }
+        }
+        // Not after every call, as every shard is locked for it.
+        if (admitted + refused) % 64 == 0 {
+            assert!(store.stats().bytes <= BUDGET_BYTES_MIN, "{:?}", store.stats());
+        }
+    }
+    (admitted, refused)
+}
+
+/// Names that find no room.
+fn homeless(store: &MemoryStore, now_us: u64, rule: &Rule, count: usize) -> Vec<String> {
+    let names = (0..).map(|number| format!("homeless:{number}"));
+    names.filter(|name| store.check(now_us, &admission(&[(rule, name, 1)])).is_err()).take(count).collect()
+}
+
+fn known_names() -> Vec<String> {
+    (0..500).map(|number| format!("known:{number}")).collect()
+}
+
+fn used_by(store: &MemoryStore, now_us: u64, rule: &Rule, name: &str) -> u64 {
+    store.inspect(now_us, rule, key(name)).iter().map(|limit| limit.used).max().unwrap()
+}
+
+/// Limits whose counts stand in the slot, and limits whose counts take the heap.
+fn rules() -> Vec<Rule> {
+    let algorithms = every_algorithm().into_iter();
+    algorithms
+        .flat_map(|algorithm| {
+            [&["3/1h"][..], &["1000000000000/1h"], &["3/1s", "3/1h", "3/24h"]]
+                .map(|rates| rule("api", rates, algorithm))
+        })
+        .collect()
+}
+
+#[test]
+fn at_the_budget_new_keys_are_refused_and_known_ones_go_on() {
+    for rule in rules() {
+        let (store, known) = (small(), known_names());
+        for name in &known {
+            ask(&store, BOUNDARY_US, &[(&rule, name, 1)]).unwrap();
+        }
+        let (admitted, refused) = flood(&store, BOUNDARY_US, &rule);
+        let stats = store.stats();
+        assert_eq!((stats.keys, stats.full), (admitted + 500, refused), "{rule:?}");
+        assert_eq!((stats.evicted, stats.swept), (0, 0), "{rule:?}");
+        assert!(stats.bytes > BUDGET_BYTES_MIN / 2, "{rule:?}: {stats:?}");
+        for name in &known {
+            assert_eq!(used_by(&store, BOUNDARY_US, &rule, name), 1, "{rule:?}");
+            for used in 2..=3 {
+                let decision = ask(&store, BOUNDARY_US, &[(&rule, name, 1)]).unwrap().decision;
+                assert_eq!((decision.allowed(), decision.used()), (true, used), "{rule:?}");
+            }
+            if rule.cost_max() == 3 {
+                let denied = ask(&store, BOUNDARY_US, &[(&rule, name, 1)]).unwrap().decision;
+                assert!(!denied.allowed() && denied.used() == 3, "{rule:?}: a denial needs no room");
+            }
+        }
+    }
+}
+
+/// The first charge made, the second without room: nothing of it may stay.
+#[test]
+fn what_does_not_fit_is_charged_nowhere_in_either_order() {
+    for rule in rules() {
+        let store = small();
+        let other = common::rule("other", &["9/1h"], Algorithm::SlidingCounter);
+        for name in known_names() {
+            ask(&store, BOUNDARY_US, &[(&rule, &name, 1), (&other, &name, 1)]).unwrap();
+        }
+        flood(&store, BOUNDARY_US, &rule);
+        let homeless = homeless(&store, BOUNDARY_US, &rule, 20);
+        let before = store.stats();
+        for (name, homeless) in known_names().iter().zip(&homeless) {
+            let states = || [&rule, &other].map(|rule| store.state(rule, key(name)));
+            let states_before = states();
+            let mut charges = [(&rule, name.as_str(), 1), (&rule, homeless.as_str(), 1), (&other, name, 1)];
+            for _ in 0..3 {
+                charges.rotate_left(1);
+                assert_eq!(ask(&store, BOUNDARY_US, &charges).unwrap_err(), FULL, "{rule:?}");
+                charges.reverse();
+                assert_eq!(ask(&store, BOUNDARY_US, &charges).unwrap_err(), FULL, "{rule:?}");
+            }
+            assert_eq!(states(), states_before, "{rule:?}");
+            assert_eq!(store.state(&rule, key(homeless)), None, "{rule:?}");
+            let decision = ask(&store, BOUNDARY_US, &[(&rule, name, 1), (&other, name, 1)]).unwrap().decision;
+            assert!(decision.allowed() && decision.verdicts().iter().all(|it| it.used() == 2), "{rule:?}");
+        }
+        let after = store.stats();
+        assert_eq!(
+            (after.keys, after.bytes, after.full),
+            (before.keys, before.bytes, before.full + 120),
+            "{rule:?}"
+        );
+    }
+}
+
+/// Keys of one admission stand in one table as often as not: making room for one must not cost another its own.
+#[test]
+fn an_admission_makes_room_for_all_its_keys() {
+    for algorithm in every_algorithm() {
+        let plain = rule("api", &["3/10s"], algorithm);
+        let evicting = Rule::builder("api").limit("3/10s".parse().unwrap()).algorithm(algorithm);
+        let evicting = evicting.at_budget(AtBudget::EvictOldest).build().unwrap();
+        for rule in [plain, evicting] {
+            let store: MemoryStore = MemoryStore::with_locks(1, 100_000);
+            let mut admitted = 0;
+            for round in 0..400 {
+                // The keys of the last round but one have ended, and are asked for again with new ones.
+                let now_us = BOUNDARY_US + round * 15 * SECOND_US;
+                let known = (0..8).map(|number| format!("{}:{number}", round.saturating_sub(2)));
+                let names: Vec<String> =
+                    known.chain((0..24).map(|number| format!("{round}:{number}"))).collect();
+                let charges: Vec<_> = names.iter().map(|name| (&rule, name.as_str(), 1)).collect();
+                let unique = if round < 2 { &charges[8..] } else { &charges[..] };
+                if let Ok(outcome) = ask(&store, now_us, unique) {
+                    assert!(outcome.decision.allowed(), "{rule:?}");
+                    for (rule, name, _) in unique {
+                        assert_eq!(used_by(&store, now_us, rule, name), 1, "{rule:?}: {name}");
+                    }
+                    admitted += 1;
+                }
+            }
+            assert!(admitted > 100, "{rule:?}: {admitted}");
+        }
+    }
+}
+
+/// Nobody is admitted any more who could move time on or sweep: the refused have to.
+#[test]
+fn when_the_windows_have_passed_new_keys_are_admitted_without_a_sweep() {
+    for rule in rules() {
+        let other = common::rule("other", &["9/1h"], Algorithm::Gcra);
+        for asked in [&rule, &other] {
+            let (store, empty) = (small(), small());
+            flood(&store, BOUNDARY_US, &rule);
+            let (admitted, refused) = flood(&store, BOUNDARY_US + 3 * DAY_US, asked);
+            let (admitted_by_empty, refused_by_empty) = flood(&empty, BOUNDARY_US, asked);
+            assert!(admitted * 10 > admitted_by_empty * 7, "{asked:?}: {admitted} of {admitted_by_empty}");
+            assert!(refused < refused_by_empty + 15_000, "{asked:?}: {refused}, not {refused_by_empty}");
+        }
+    }
+}
+
+fn rule_with(name: &str, policy: OnStoreError, shadow: bool) -> Rule {
+    let rule = Rule::builder(name).limit("9/1h".parse().unwrap()).algorithm(Algorithm::FixedWindow);
+    rule.on_store_error(policy).shadow(shadow).build().unwrap()
+}
+
+/// A limiter without room for new keys, and the name of one.
+fn flooded(rule: &Rule) -> (Limiter<ManualClock>, String) {
+    let store = small();
+    ask(&store, BOUNDARY_US, &[(rule, "known", 1)]).unwrap();
+    flood(&store, BOUNDARY_US, rule);
+    // What is left is too little for a larger table, but not for a new one of another rule.
+    flood(&store, BOUNDARY_US, &rule_with("filler", OnStoreError::Deny, false));
+    let homeless = homeless(&store, BOUNDARY_US, rule, 1).remove(0);
+    (Limiter::new(store.on_clock(ManualClock::at_us(BOUNDARY_US))), homeless)
+}
+
+#[test]
+fn the_strictest_rule_answers_for_a_full_store() {
+    let (deny, local) = (OnStoreError::Deny, OnStoreError::Local("0.5".parse().unwrap()));
+    let denying = rule_with("api", deny, false);
+    let (limiter, name) = flooded(&denying);
+    let rules = |policies: &[(OnStoreError, bool)]| -> Vec<Rule> {
+        let numbered = policies.iter().enumerate();
+        numbered.map(|(n, &(policy, shadow))| rule_with(&format!("api:{n}"), policy, shadow)).collect()
+    };
+    let (allow, shadow_deny, shadow_allow) =
+        ((OnStoreError::Allow, false), (deny, true), (OnStoreError::Allow, true));
+    for (policies, admitted) in [
+        (&[(deny, false)][..], false),
+        (&[(local, false)], false),
+        (&[allow], true),
+        (&[allow, allow], true),
+        (&[allow, (deny, false)], false),
+        (&[(deny, false), allow], false),
+        (&[allow, shadow_deny], true),
+        (&[shadow_deny, allow], true),
+        (&[shadow_allow, (deny, false)], false),
+    ] {
+        let (rules, keys_before) = (rules(policies), limiter.stats().keys);
+        let charges: Vec<_> = rules.iter().map(|rule| Charge { rule, key: key(&name), cost: 1 }).collect();
+        let outcome = limiter.check(&charges);
+        if admitted {
+            let Outcome { decision, receipt } = outcome.unwrap();
+            assert!(decision.allowed() && decision.degraded(), "{policies:?}");
+            assert_eq!((receipt, decision.verdicts().len()), (None, rules.len()), "{policies:?}");
+        } else {
+            assert_eq!(outcome.unwrap_err(), CheckError::Store(FULL), "{policies:?}");
+        }
+        assert_eq!(limiter.stats().keys, keys_before, "{policies:?}");
+    }
+}
+
+#[test]
+fn a_shadow_rule_without_room_never_fails_an_admission() {
+    let (enforced, shadow) =
+        (rule_with("api", OnStoreError::Deny, false), rule_with("shadow", OnStoreError::Deny, true));
+    let (limiter, _) = flooded(&enforced);
+    let both = [&shadow, &enforced].map(|rule| Charge { rule, key: key("known"), cost: 1 });
+    let Outcome { decision, receipt } = limiter.check(&both).unwrap();
+    assert!(decision.allowed() && !decision.degraded());
+    assert_eq!(receipt.unwrap().charges().len(), 1, "the enforced one alone was charged");
+    assert_eq!(limiter.inspect(&enforced, key("known"))[0].used, 2);
+    let alone = limiter.check(&both[..1]).unwrap();
+    assert!(alone.decision.allowed() && alone.receipt.is_none());
+    assert_eq!(limiter.inspect(&shadow, key("known"))[0].used, 0);
+}
+
+#[test]
+fn a_budget_too_small_names_the_least() {
+    let error = MemoryStore::with_budget(BUDGET_BYTES_MIN - 1).unwrap_err();
+    assert_eq!(error, BudgetError::TooSmall { bytes: BUDGET_BYTES_MIN - 1 });
+    assert_eq!(error.to_string(), "budget: 1048575 bytes are too few to work with; give at least 1048576");
+    assert_eq!(Limiter::with_budget(0).unwrap_err(), BudgetError::TooSmall { bytes: 0 });
+    assert!(FULL.to_string().contains("raise the budget") && FULL.to_string().contains("evict-oldest"));
+}
+
+fn evicting(rates: &[&str], algorithm: Algorithm) -> Rule {
+    let rule = rates.iter().fold(Rule::builder("api"), |rule, rate| rule.limit(rate.parse().unwrap()));
+    rule.algorithm(algorithm).at_budget(AtBudget::EvictOldest).build().unwrap()
+}
+
+/// Old keys first: those that are charged again and again stay, those of long ago go.
+#[test]
+fn a_rule_may_evict_what_is_old() {
+    for algorithm in every_algorithm() {
+        for rates in [&["60/10s"][..], &["60/10s", "600/100s"]] {
+            let (store, rule) = (small(), evicting(rates, algorithm));
+            let old: Vec<String> = (0..500).map(|number| format!("old:{number}")).collect();
+            for name in &old {
+                ask(&store, BOUNDARY_US - 5 * SECOND_US, &[(&rule, name, 60)]).unwrap();
+            }
+            let busy = known_names();
+            let mut receipts = Vec::new();
+            for call in 0..40_000_u64 {
+                // Every busy key comes ten times a second, and what anybody charges stays for longer than that.
+                let now_us = BOUNDARY_US + call * 50;
+                if call % 4 == 0 {
+                    let name = &busy[usize::try_from(call / 4).unwrap() % busy.len()];
+                    drop(store.check(now_us, &admission(&[(&rule, name, 1)])));
+                }
+                let name = format!("flood:{call}");
+                let Ok(outcome) = store.check(now_us, &admission(&[(&rule, &name, 30)])) else { continue };
+                assert!(outcome.decision.allowed() && !outcome.decision.degraded(), "{rule:?}");
+                if call < 1_000 {
+                    receipts.push(outcome.receipt.map(Receipt::into_owned).unwrap());
+                }
+                if call % 64 == 0 {
+                    assert!(store.stats().bytes <= BUDGET_BYTES_MIN, "{:?}", store.stats());
+                }
+            }
+            let now_us = BOUNDARY_US + 4 * SECOND_US;
+            let stats = store.stats();
+            // A key makes room within its shard: where there is no other, nothing does.
+            assert!(stats.full < 3_000, "{rule:?}: {stats:?}");
+            assert!(stats.evicted + stats.keys + stats.full >= 40_000, "{rule:?}: {stats:?}");
+            let kept = |names: &[String]| {
+                names.iter().filter(|name| store.state(&rule, key(name)).is_some()).count()
+            };
+            assert!(kept(&old) < 10, "{rule:?}: {} old ones stayed", kept(&old));
+            assert!(kept(&busy) > 100, "{rule:?}: {} busy ones stayed", kept(&busy));
+            for receipt in &receipts {
+                let name = receipt.charges()[0].key();
+                let evicted = store.state(&rule, key(name)).is_none();
+                if evicted && store.check(now_us, &admission(&[(&rule, name, 5)])).is_ok() {
+                    // A successor of the same window, bucket or instant gets nothing of it.
+                    assert_eq!(store.refund(now_us, receipt).unwrap().units, 0, "{rule:?}");
+                    assert_eq!(used_by(&store, now_us, &rule, name), 5, "{rule:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Rules of all kinds: several limits, logs that grow, buckets that widen, inline rules of one name and another
+/// geometry, many windows.
+fn many_rules(algorithm: Algorithm) -> Vec<Rule> {
+    let inline = (1..=20).map(|seconds| Rule::inline(format!("50/{seconds}s").parse().unwrap(), algorithm));
+    let buckets =
+        [3, 10, 300].map(|count| Algorithm::SlidingBuckets(Buckets::new(count).unwrap(), Edge::Full));
+    let same_name = buckets.map(|buckets| Rule::inline("100000/7s".parse().unwrap(), buckets));
+    let named = [
+        rule("one", &["20/10s"], algorithm),
+        rule("wide", &["1000000000000/10s"], algorithm),
+        rule("three", &["20/1s", "30/10s", "40/20s"], algorithm),
+        evicting(&["20/10s"], algorithm),
+        evicting(&["20/10s", "30/15s"], algorithm),
+    ];
+    inline.chain(named).chain(same_name).collect()
+}
+
+/// Asks a store for one thing or another. `beyond` the budget go settlements above the cost, live changes and
+/// another geometry of known keys: the work is done, and what is used must not be lost.
+fn step(
+    store: &MemoryStore,
+    rng: &mut Rng,
+    now_us: u64,
+    rules: &[Rule],
+    receipts: &mut Vec<Receipt<'static>>,
+    beyond: bool,
+) {
+    let rules = if beyond { rules } else { &rules[..rules.len() - 4] };
+    let rule = rng.pick(rules);
+    let names: Vec<String> =
+        (0..rng.between(2, 6)).map(|number| format!("key:{}", number * 500 + rng.below(500))).collect();
+    let name = key(&names[0]);
+    let drawn = if receipts.is_empty() { None } else { Some(rng.pick(receipts).clone()) };
+    match (rng.below(32), drawn) {
+        (0, Some(receipt)) => drop(store.refund(now_us, &receipt)),
+        (1, Some(receipt)) => drop(store.settle(now_us, &receipt, if beyond { rng.below(60) } else { 0 })),
+        (2, _) => drop(store.credit(now_us, rule, name, rng.between(1, 30))),
+        (3, _) => drop(store.reset(now_us, rule, name)),
+        (4, _) if beyond && rng.one_in(20) => store.change(now_us, rule),
+        (5, _) if rng.one_in(200) => drop(store.sweep(now_us)),
+        (what, _) => {
+            let count = if what < 10 { names.len() } else { 1 };
+            let charges =
+                names[..count].iter().map(|name| (rng.pick(rules), name.as_str(), rng.between(1, 20)));
+            let charges: Vec<_> = charges.collect();
+            let receipt = store.check(now_us, &admission(&charges)).ok().and_then(|outcome| outcome.receipt);
+            receipts.extend(receipt.map(Receipt::into_owned));
+            if receipts.len() > 300 {
+                receipts.swap_remove(usize::try_from(rng.below(300)).unwrap());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_budget_holds_at_every_step_and_everything_is_given_back() {
+    for algorithm in every_algorithm() {
+        let rules = many_rules(algorithm);
+        for seed in 0..2 {
+            let mut rng = Rng::new(seed);
+            let store: MemoryStore = MemoryStore::with_locks(4, 200_000);
+            let (mut receipts, mut now_us, mut full) = (Vec::new(), BOUNDARY_US, 0);
+            for step in 0..8_000 {
+                now_us += if rng.one_in(1_000) { rng.below(30 * SECOND_US) } else { rng.below(2_000) };
+                self::step(&store, &mut rng, now_us, &rules, &mut receipts, false);
+                let stats = store.stats();
+                assert!(
+                    stats.bytes <= stats.budget_bytes,
+                    "{algorithm}, seed {seed}, step {step}: {stats:?}"
+                );
+                full = stats.full;
+            }
+            assert!(full > 20, "{algorithm}, seed {seed}: the budget was hardly met, {full} times");
+            store.sweep(now_us + DAY_US);
+            let stats = store.stats();
+            assert_eq!((stats.keys, stats.bytes), (0, 0), "{algorithm}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn what_goes_beyond_the_budget_is_given_back_too() {
+    for algorithm in every_algorithm() {
+        let rules = many_rules(algorithm);
+        for seed in 0..3 {
+            let mut rng = Rng::new(seed);
+            let store: MemoryStore = MemoryStore::with_locks(4, 400_000);
+            let (mut receipts, mut now_us) = (Vec::new(), BOUNDARY_US);
+            for _ in 0..8_000 {
+                now_us += if rng.one_in(1_000) { rng.below(30 * SECOND_US) } else { rng.below(2_000) };
+                step(&store, &mut rng, now_us, &rules, &mut receipts, true);
+            }
+            store.sweep(now_us + DAY_US);
+            let stats = store.stats();
+            assert_eq!((stats.keys, stats.bytes), (0, 0), "{algorithm}, seed {seed}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Keys of which nothing counts any more are forgotten by ordinary traffic, and no others are.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::*;
+use slidegate::rule::{Buckets, Edge};
+use slidegate::store::MemoryStore;
+use slidegate::testing::Rng;
+use slidegate::time::ManualClock;
+use slidegate::{Algorithm, Charge, Limiter, Rule};
+
+const IDLE_KEYS: u64 = 20_000;
+/// Admissions of others, per idle key, until at the latest all idle ones are forgotten and their memory is given back.
+const CALLS_PER_IDLE_KEY: u64 = 4;
+/// So generous that ordinary traffic is never refused.
+const RATE: &str = "1000000/10s";
+
+type Limited = Limiter<ManualClock>;
+
+fn limiter_at(now_us: u64) -> Limited {
+    Limiter::with_clock(ManualClock::at_us(now_us))
+}
+
+fn admit(limiter: &Limited, rule: &Rule, name: &str) {
+    let charge = Charge { rule, key: key(name), cost: 1 };
+    assert!(limiter.check(&[charge]).unwrap().decision.allowed(), "{name}");
+}
+
+/// Brings as many keys as a busy day, and lets their windows pass.
+fn filled(rule: &Rule) -> Limited {
+    let limiter = limiter_at(BOUNDARY_US);
+    for number in 0..IDLE_KEYS {
+        admit(&limiter, rule, &format!("idle:{number}"));
+    }
+    assert_eq!(limiter.stats().keys, IDLE_KEYS);
+    limiter.clock().advance(Duration::from_secs(30));
+    limiter
+}
+
+/// Admits the names in turn until no other keys are known and memory is back; says after how many calls.
+fn calls_until_forgotten(limiter: &Limited, rule: &Rule, names: &[String]) -> u64 {
+    let bytes_full = limiter.stats().bytes;
+    for call in 1..=IDLE_KEYS * CALLS_PER_IDLE_KEY {
+        limiter.clock().advance(Duration::from_millis(10));
+        admit(limiter, rule, &names[usize::try_from(call).unwrap() % names.len()]);
+        // Asked for less often than it is charged, as every shard is locked for it.
+        let stats = if call % 64 == 0 { limiter.stats() } else { continue };
+        if stats.keys <= names.len() as u64 && stats.bytes < bytes_full / 4 {
+            return call;
+        }
+    }
+    panic!("{:?} after {} calls", limiter.stats(), IDLE_KEYS * CALLS_PER_IDLE_KEY);
+}
+
+/// Keys that are never freed, until the process dies of them.
+#[test]
+fn row_23_traffic_on_one_key_forgets_all_idle_ones() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &[RATE], algorithm);
+        let limiter = filled(&rule);
+        let calls = calls_until_forgotten(&limiter, &rule, &["busy".to_owned()]);
+        assert_eq!(limiter.stats().swept, IDLE_KEYS, "{algorithm}");
+
+        let alone = limiter_at(BOUNDARY_US + 30 * SECOND_US);
+        for _ in 0..calls {
+            alone.clock().advance(Duration::from_millis(10));
+            admit(&alone, &rule, "busy");
+        }
+        let usages = [&limiter, &alone].map(|limiter| limiter.inspect(&rule, key("busy"))[0].used);
+        assert_eq!(usages[0], usages[1], "{algorithm}: the busy key lost nothing");
+    }
+}
+
+#[test]
+fn row_23_traffic_on_a_few_hundred_keys_forgets_all_idle_ones() {
+    let names: Vec<String> = (0..300).map(|number| format!("busy:{number}")).collect();
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &[RATE], algorithm);
+        let limiter = filled(&rule);
+        calls_until_forgotten(&limiter, &rule, &names);
+    }
+}
+
+#[test]
+fn one_sweep_forgets_all_idle_ones_at_once() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &[RATE], algorithm);
+        let limiter = filled(&rule);
+        admit(&limiter, &rule, "busy");
+        assert_eq!(limiter.sweep(), IDLE_KEYS as usize, "{algorithm}");
+        let stats = limiter.stats();
+        assert_eq!((stats.keys, stats.swept), (1, IDLE_KEYS), "{algorithm}");
+        assert!(stats.bytes < 2_000, "{algorithm}: {} bytes for one key", stats.bytes);
+        limiter.clock().advance(Duration::from_secs(30));
+        limiter.sweep();
+        assert_eq!((limiter.stats().keys, limiter.stats().bytes), (0, 0), "{algorithm}");
+    }
+}
+
+/// A key has ended when the last of its limits has, and not before.
+#[test]
+fn several_limits_are_forgotten_together() {
+    for algorithm in every_algorithm() {
+        let idle = rule("idle", &["2/1s", "2/10s", "2/100s"], algorithm);
+        let busy = rule("busy", &[RATE], Algorithm::Gcra);
+        let limiter = filled(&idle);
+        for _ in 0..IDLE_KEYS {
+            admit(&limiter, &busy, "busy");
+        }
+        assert_eq!(limiter.sweep(), 0, "{algorithm}: the longest window has not passed");
+        assert_eq!(limiter.stats().keys, IDLE_KEYS + 1, "{algorithm}");
+        assert!(limiter.inspect(&idle, key("idle:7"))[2].used > 0, "{algorithm}");
+        limiter.clock().advance(Duration::from_secs(200));
+        calls_until_forgotten(&limiter, &busy, &["busy".to_owned()]);
+        assert!(limiter.inspect(&idle, key("idle:7")).iter().all(|limit| limit.used == 0), "{algorithm}");
+    }
+}
+
+/// Keys come and go at random. Whatever is forgotten meanwhile, the live ones go on as in a store of their own
+/// that was never swept.
+#[test]
+fn a_live_key_is_never_forgotten() {
+    for algorithm in every_algorithm() {
+        for seed in 0..2 {
+            let mut rng = Rng::new(seed);
+            let rule = rule("api", &["20/10s"], algorithm);
+            let limiter = limiter_at(BOUNDARY_US);
+            let names: Vec<String> = (0..40).map(|number| format!("key:{number}")).collect();
+            let alone: Vec<Limited> = names.iter().map(|_| limiter_at(BOUNDARY_US)).collect();
+            for step in 0..10_000 {
+                let pass_us_max = if rng.one_in(500) { 20_000_000 } else { 20_000 };
+                let pass = Duration::from_micros(rng.below(pass_us_max));
+                let (index, cost) = (rng.below(40) as usize, rng.between(1, 3));
+                limiter.clock().advance(pass);
+                alone.iter().for_each(|alone| alone.clock().advance(pass));
+                if rng.one_in(3) {
+                    admit(&limiter, &rule, &format!("passing:{step}"));
+                }
+                let ask = [Charge { rule: &rule, key: key(&names[index]), cost }];
+                let (beside, alone) = (limiter.check(&ask).unwrap(), alone[index].check(&ask).unwrap());
+                assert_eq!(beside.decision, alone.decision, "{algorithm}, seed {seed}, step {step}");
+            }
+            assert!(limiter.stats().swept > 200, "{algorithm}: {:?}", limiter.stats());
+        }
+    }
+}
+
+#[test]
+fn denials_alone_forget_nothing() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &["1/100s"], algorithm);
+        let limiter = limiter_at(BOUNDARY_US);
+        for number in 0..1_000 {
+            admit(&limiter, &rule, &format!("key:{number}"));
+        }
+        let before = limiter.stats();
+        for call in 0..10_000 {
+            limiter.clock().advance(Duration::from_millis(1));
+            let ask = [Charge { rule: &rule, key: key("key:7"), cost: 1 }];
+            assert!(!limiter.check(&ask).unwrap().decision.allowed(), "{algorithm}, call {call}");
+        }
+        assert_eq!(limiter.stats(), before, "{algorithm}");
+        assert_eq!(limiter.inspect(&rule, key("key:8"))[0].used, 1, "{algorithm}");
+    }
+}
+
+#[test]
+fn a_year_idle_is_a_key_as_new() {
+    for algorithm in every_algorithm() {
+        let rule = rule("api", &["5/10s"], algorithm);
+        let limiter = limiter_at(BOUNDARY_US);
+        for name in ["alice", "bob"] {
+            for _ in 0..5 {
+                admit(&limiter, &rule, name);
+            }
+        }
+        limiter.clock().advance(Duration::from_secs(365 * 86_400));
+        for _ in 0..5 {
+            admit(&limiter, &rule, "alice");
+        }
+        let ask = [Charge { rule: &rule, key: key("alice"), cost: 1 }];
+        assert!(!limiter.check(&ask).unwrap().decision.allowed(), "{algorithm}: it still limits");
+        assert_eq!((limiter.sweep(), limiter.stats().keys), (1, 1), "{algorithm}: bob is forgotten");
+    }
+}
+
+/// Rules of one name that differ in geometry, as inline rules may, keep a table each. The sweep comes round them
+/// at different times, and goes on to other rules all the same.
+#[test]
+fn geometries_of_one_name_do_not_keep_the_sweep_from_other_rules() {
+    let buckets = |count| Algorithm::SlidingBuckets(Buckets::new(count).unwrap(), Edge::Full);
+    let (tens, twenties) = (rule("api", &["9/1h"], buckets(10)), rule("api", &["9/1h"], buckets(20)));
+    let (idle, busy) = (rule("idle", &[RATE], Algorithm::Gcra), rule("busy", &[RATE], Algorithm::Gcra));
+    let admit = |store: &MemoryStore, now_us, rule, name: &str| {
+        assert!(store.check(now_us, &admission(&[(rule, name, 1)])).unwrap().decision.allowed());
+    };
+    for lead in 0..64 {
+        let store: MemoryStore = MemoryStore::with_locks(1, 1 << 20);
+        for number in 0..20 {
+            admit(&store, BOUNDARY_US, &tens, &format!("ten:{number}"));
+            admit(&store, BOUNDARY_US, &idle, &format!("idle:{number}"));
+        }
+        for call in 0..lead {
+            admit(&store, BOUNDARY_US + call, &busy, "busy");
+        }
+        for number in 0..20 {
+            admit(&store, BOUNDARY_US, &twenties, &format!("twenty:{number}"));
+        }
+        for call in 0..2_000 {
+            admit(&store, BOUNDARY_US + 30 * SECOND_US + call, &busy, "busy");
+        }
+        assert_eq!(store.stats().keys, 41, "the second geometry came {lead} calls later");
+    }
+}
