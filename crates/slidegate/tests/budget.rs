@@ -7,7 +7,7 @@ use common::*;
 use slidegate::rule::{AtBudget, Buckets, Edge, OnStoreError};
 use slidegate::store::{BUDGET_BYTES_MIN, BudgetError, MemoryStore, Outcome, StoreError};
 use slidegate::testing::Rng;
-use slidegate::time::{ManualClock, SystemClock};
+use slidegate::time::ManualClock;
 use slidegate::{Algorithm, Charge, CheckError, Limiter, Receipt, Rule};
 
 /// A flood is over when so many new keys in a row found no room: shards do not fill up at the same time.
@@ -147,7 +147,7 @@ fn an_admission_makes_room_for_all_its_keys() {
         let evicting = Rule::builder("api").limit("3/10s".parse().unwrap()).algorithm(algorithm);
         let evicting = evicting.at_budget(AtBudget::EvictOldest).build().unwrap();
         for rule in [plain, evicting] {
-            let store: MemoryStore = MemoryStore::with_locks(1, 100_000, SystemClock::new());
+            let store: MemoryStore = MemoryStore::with_locks(1, 100_000);
             let mut admitted = 0;
             for round in 0..400 {
                 // The keys of the last round but one have ended, and are asked for again with new ones.
@@ -379,7 +379,7 @@ fn the_budget_holds_at_every_step_and_everything_is_given_back() {
         let rules = many_rules(algorithm);
         for seed in 0..2 {
             let mut rng = Rng::new(seed);
-            let store: MemoryStore = MemoryStore::with_locks(4, 200_000, SystemClock::new());
+            let store: MemoryStore = MemoryStore::with_locks(4, 200_000);
             let (mut receipts, mut now_us, mut full) = (Vec::new(), BOUNDARY_US, 0);
             for step in 0..8_000 {
                 now_us += if rng.one_in(1_000) { rng.below(30 * SECOND_US) } else { rng.below(2_000) };
@@ -405,7 +405,7 @@ fn what_goes_beyond_the_budget_is_given_back_too() {
         let rules = many_rules(algorithm);
         for seed in 0..3 {
             let mut rng = Rng::new(seed);
-            let store: MemoryStore = MemoryStore::with_locks(4, 400_000, SystemClock::new());
+            let store: MemoryStore = MemoryStore::with_locks(4, 400_000);
             let (mut receipts, mut now_us) = (Vec::new(), BOUNDARY_US);
             for _ in 0..8_000 {
                 now_us += if rng.one_in(1_000) { rng.below(30 * SECOND_US) } else { rng.below(2_000) };

@@ -10,7 +10,7 @@ use common::{BOUNDARY_US, SECOND_US, admission, key, rule};
 use shuttle::sync::{Mutex, MutexGuard};
 use shuttle::thread;
 use slidegate::store::{Lock, Locks, MemoryStore, StoreError};
-use slidegate::time::ManualClock;
+use slidegate::time::SystemClock;
 use slidegate::{Algorithm, Receipt, Rule};
 
 /// Schedules tried per test.
@@ -43,11 +43,11 @@ impl<T: Send> Lock<T> for ShuttleLock<T> {
     }
 }
 
-type Store = MemoryStore<ManualClock, ShuttleLocks>;
+type Store = MemoryStore<SystemClock, ShuttleLocks>;
 
 /// Two shards, so that keys share them as often as not.
 fn store() -> Arc<Store> {
-    Arc::new(MemoryStore::with_locks(2, 1 << 20, ManualClock::at_us(BOUNDARY_US)))
+    Arc::new(MemoryStore::with_locks(2, 1 << 20))
 }
 
 fn admit(store: &Store, rule: &Rule, name: &str, cost: u64) -> Option<Receipt<'static>> {
@@ -237,7 +237,7 @@ fn at_the_budget_nothing_goes_beyond_it_and_nothing_stays_of_what_was_refused() 
     for algorithm in algorithms() {
         let test = move || {
             let rule = Arc::new(rule("api", &["9/10s"], algorithm));
-            let store: Arc<Store> = Arc::new(MemoryStore::with_locks(2, 3_000, ManualClock::default()));
+            let store: Arc<Store> = Arc::new(MemoryStore::with_locks(2, 3_000));
             admit(&store, &rule, "alice", 1).unwrap();
             let threads: Vec<_> = (0..3)
                 .map(|number| {

@@ -9,7 +9,7 @@ use common::*;
 use slidegate::rule::{Buckets, Edge};
 use slidegate::store::MemoryStore;
 use slidegate::testing::Rng;
-use slidegate::time::{ManualClock, SystemClock};
+use slidegate::time::ManualClock;
 use slidegate::{Algorithm, Charge, Limiter, Rule};
 
 const IDLE_KEYS: u64 = 20_000;
@@ -198,7 +198,7 @@ fn geometries_of_one_name_do_not_keep_the_sweep_from_other_rules() {
         assert!(store.check(now_us, &admission(&[(rule, name, 1)])).unwrap().decision.allowed());
     };
     for lead in 0..64 {
-        let store: MemoryStore = MemoryStore::with_locks(1, 1 << 20, SystemClock::new());
+        let store: MemoryStore = MemoryStore::with_locks(1, 1 << 20);
         for number in 0..20 {
             admit(&store, BOUNDARY_US, &tens, &format!("ten:{number}"));
             admit(&store, BOUNDARY_US, &idle, &format!("idle:{number}"));

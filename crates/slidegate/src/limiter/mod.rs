@@ -13,10 +13,6 @@ use crate::store::{BudgetError, LimitUsage, MemoryStore, Outcome, Stats};
 use crate::time::{Clock, SystemClock};
 use waiters::Waiters;
 
-/// So many admissions of a batch are looked up before the first of them is decided: more than a processor
-/// waits for at once.
-const BATCH: usize = 16;
-
 pub use crate::store::CheckError;
 pub use acquire::AcquireError;
 pub use waiters::WAITERS_MAX;
@@ -138,13 +134,7 @@ impl<C: Clock> Limiter<C> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check_batch<'a>(&self, admissions: &[Admission<'a>]) -> Vec<Result<Outcome<'a>, CheckError>> {
-        let now_us = self.clock().now_us();
-        let mut outcomes = Vec::with_capacity(admissions.len());
-        for admissions in admissions.chunks(BATCH) {
-            self.store.bring_near(admissions);
-            outcomes.extend(admissions.iter().map(|it| self.store.check_or::<ByPolicy>(now_us, it)));
-        }
-        outcomes
+        self.store.check_batch_or::<ByPolicy>(self.clock().now_us(), admissions)
     }
 
     /// Decides without charging.

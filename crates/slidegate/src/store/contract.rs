@@ -138,8 +138,7 @@ impl<C: Clock, L: Locks> Store for MemoryStore<C, L> {
         when: When,
         admissions: &[Admission<'a>],
     ) -> Vec<Result<Outcome<'a>, StoreError>> {
-        let now_us = self.now_us(when);
-        admissions.iter().map(|admission| self.check(now_us, admission)).collect()
+        self.check_batch(self.now_us(when), admissions)
     }
 
     async fn peek<'a>(&self, when: When, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {

@@ -97,7 +97,7 @@ impl MemoryStore {
         if bytes < BUDGET_BYTES_MIN {
             return Err(BudgetError::TooSmall { bytes });
         }
-        Ok(Self::with_locks(SHARDS, bytes, SystemClock::new()))
+        Ok(Self::with_locks(SHARDS, bytes))
     }
 }
 
@@ -105,7 +105,7 @@ impl<C: Clock> MemoryStore<C> {
     /// An empty store on that clock that takes at most [`BUDGET_BYTES_DEFAULT`].
     #[must_use]
     pub fn with_clock(clock: C) -> Self {
-        Self::with_locks(SHARDS, BUDGET_BYTES_DEFAULT, clock)
+        Self::with_parts(SHARDS, BUDGET_BYTES_DEFAULT, clock)
     }
 }
 
@@ -121,10 +121,16 @@ impl<C, L: Locks> fmt::Debug for MemoryStore<C, L> {
     }
 }
 
-impl<C: Clock, L: Locks> MemoryStore<C, L> {
+impl<L: Locks> MemoryStore<SystemClock, L> {
     /// An empty store of `shards` shards, rounded up to a power of two, with locks of another kind.
     #[must_use]
-    pub fn with_locks(shards: usize, budget_bytes: u64, clock: C) -> Self {
+    pub fn with_locks(shards: usize, budget_bytes: u64) -> Self {
+        Self::with_parts(shards, budget_bytes, SystemClock::new())
+    }
+}
+
+impl<C: Clock, L: Locks> MemoryStore<C, L> {
+    fn with_parts(shards: usize, budget_bytes: u64, clock: C) -> Self {
         let random = RandomState::new();
         let shard = |number| Padded(Lock::new(Shard::new(number)));
         Self {

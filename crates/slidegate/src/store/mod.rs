@@ -4,6 +4,7 @@
 //! threads.
 
 mod any_table;
+mod batch;
 mod budget;
 mod contract;
 mod error;

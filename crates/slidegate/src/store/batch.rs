@@ -1,0 +1,37 @@
+//! Several admissions in one call.
+
+use super::error::{AsItIs, OnFailure, StoreError};
+use super::lock::Locks;
+use super::memory::MemoryStore;
+use super::outcome::Outcome;
+use crate::charge::Admission;
+use crate::time::Clock;
+
+/// So many admissions of a batch are looked up before the first of them is decided: more than a processor
+/// waits for at once.
+const BATCH: usize = 16;
+
+impl<C: Clock, L: Locks> MemoryStore<C, L> {
+    /// Decides several admissions, each on its own, and answers in their order.
+    pub fn check_batch<'a>(
+        &self,
+        now_us: u64,
+        admissions: &[Admission<'a>],
+    ) -> Vec<Result<Outcome<'a>, StoreError>> {
+        self.check_batch_or::<AsItIs>(now_us, admissions)
+    }
+
+    /// The same, with something that answers in its place when it fails.
+    pub(crate) fn check_batch_or<'a, F: OnFailure>(
+        &self,
+        now_us: u64,
+        admissions: &[Admission<'a>],
+    ) -> Vec<Result<Outcome<'a>, F::Error>> {
+        let mut outcomes = Vec::with_capacity(admissions.len());
+        for admissions in admissions.chunks(BATCH) {
+            self.bring_near(admissions);
+            outcomes.extend(admissions.iter().map(|admission| self.check_or::<F>(now_us, admission)));
+        }
+        outcomes
+    }
+}
