@@ -52,9 +52,11 @@ pub(super) fn at_budget(node: &Node) -> Result<AtBudget, String> {
     match word(node)? {
         "refuse" => Ok(AtBudget::Refuse),
         "evict-oldest" => Ok(AtBudget::EvictOldest),
-        other => {
-            Err(format!("`{}` is unknown; {}", shown(other), did_you_mean(other, &["refuse", "evict-oldest"])))
-        }
+        other => Err(format!(
+            "`{}` is unknown; {}",
+            shown(other),
+            did_you_mean(other, &["refuse", "evict-oldest"])
+        )),
     }
 }
 

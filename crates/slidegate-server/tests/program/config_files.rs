@@ -113,7 +113,11 @@ fn every_mistake_of_a_rule_names_rule_and_field() {
         ("{ limit: 5/1m, colour: red }", 23, "colour: is not a field of a rule; choose from: limit, limits,"),
         ("{ limit: 5/1m, overrides: { a: blocked } }", 23, "overrides: is not supported by this version"),
         ("{ limit: 5/1m, match: {} }", 23, "match: is not supported by this version"),
-        ("{ limit: 5/1m, at_budget: evict_oldest }", 34, "at_budget: `evict_oldest` is unknown; did you mean"),
+        (
+            "{ limit: 5/1m, at_budget: evict_oldest }",
+            34,
+            "at_budget: `evict_oldest` is unknown; did you mean",
+        ),
         ("{ limit: 5/1m, algorithm: leaky }", 34, "algorithm: `leaky` is unknown; choose sliding-log,"),
         ("{ limit: 5/1m, algorithm: [gcra], buckets: 5 }", 34, "algorithm: expected a name, found a list"),
         ("{ limit: 5/1m, buckets: 60 }", 32, "buckets: is only for sliding-buckets, not for sliding-log"),
