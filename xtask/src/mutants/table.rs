@@ -16,15 +16,26 @@ macro_rules! mutants {
     };
 }
 
-/// Charges what one algorithm refused. An algorithm cannot do so itself, as it decides on a borrowed
-/// state; the store can.
+/// Charges what one algorithm refused when it was asked alone, which is by far the most common admission. It
+/// does so after it has decided, so the answer itself is right.
 macro_rules! charging_refused {
     ($algorithm:literal) => {
         concat!(
-            "if !decision.allowed() { for (index, ask) in admission.asks().iter().enumerate() { ",
-            "if matches!(ask.rule.limits()[0].algorithm(), crate::rule::Algorithm::",
+            "Err(ruling) => { if std::any::type_name::<S>().ends_with(\"::",
             $algorithm,
-            ") { locked.charge(index, now_us); } }",
+            "\") { state.charge(hit.limit, hit.now_us, hit.cost); }",
+        )
+    };
+}
+
+/// Charges, of an admission over several keys that was refused, what is wanted of it.
+macro_rules! charging_refused_of_several {
+    ($wanted:literal) => {
+        concat!(
+            "if !decision.allowed() { for index in 0..verdicts.len() { if ",
+            $wanted,
+            " { if let Ok(prepared) = locked.prepare(self.room(), |other| other == index) { ",
+            "if let Some(prepared) = &prepared[index] { locked.charge(self.room(), index, now_us, prepared); } } } }",
         )
     };
 }
@@ -37,17 +48,17 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
         OffByOne "sliding-log/a-cost-at-the-far-end-counts":
             "entries.partition_point(|&(other, _)| other <= stamp)"
             => "entries.partition_point(|&(other, _)| other < stamp)";
+        RoundingToMs "sliding-log/stamps-in-ms":
+            "pub(super) fn push(&mut self, stamp: u64, cost: u64) {"
+            => "pub(super) fn push(&mut self, stamp: u64, cost: u64) { let stamp = stamp / 1_000 * 1_000;";
     }
     in "crates/slidegate/src/algorithm/sliding_log.rs" {
         OffByOne "sliding-log/a-stamp-leaves-early":
-            "map_or(0, |gone| self.entries.first_after(gone))"
-            => "map_or(0, |gone| self.entries.first_after(gone + 1))";
+            "map_or(0, |gone| self.entries.first_after_few(gone))"
+            => "map_or(0, |gone| self.entries.first_after_few(gone + 1))";
         NewestForOldest "sliding-log/waits-for-the-newest":
             "self.entries.entry_reaching(live, missing)"
             => "self.entries.len() - 1";
-        RoundingToMs "sliding-log/stamps-in-ms":
-            "self.entries.push(stamp, cost)"
-            => "self.entries.push(stamp / 1_000 * 1_000, cost)";
         LostRefund "sliding-log/refund-forgotten":
             "self.entries.lower(from, given);"
             => "";
@@ -97,8 +108,8 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "product(self.previous, overlap_us) <= product(room, window_us)"
             => "product(self.previous, overlap_us) < product(room, window_us)";
         NewestForOldest "sliding-counter/refunds-the-newest":
-            "Some(1)) => &mut self.previous"
-            => "Some(1)) => &mut self.current";
+            "Some(1)) => &mut counts.previous"
+            => "Some(1)) => &mut counts.current";
         RoundingToMs "sliding-counter/elapsed-in-ms":
             "now_us.saturating_sub(number * window_us)"
             => "now_us.saturating_sub(number * window_us) / 1_000 * 1_000";
@@ -134,37 +145,66 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "self.credit(&place.limit, now_us, units.min(whole))"
             => "units.min(whole)";
     }
-    in "crates/slidegate/src/store/memory.rs" {
+    in "crates/slidegate/src/store/limit_table.rs" {
         ChargeOnDeny "sliding-log/charges-what-it-refused":
-            "if !decision.allowed() {"
+            "Err(ruling) => {"
             => charging_refused!("SlidingLog");
         ChargeOnDeny "compact-log/charges-what-it-refused":
-            "if !decision.allowed() {"
-            => charging_refused!("CompactLog(_)");
+            "Err(ruling) => {"
+            => charging_refused!("CompactLog");
         ChargeOnDeny "sliding-buckets/charges-what-it-refused":
-            "if !decision.allowed() {"
-            => charging_refused!("SlidingBuckets(..)");
+            "Err(ruling) => {"
+            => charging_refused!("SlidingBuckets");
         ChargeOnDeny "sliding-counter/charges-what-it-refused":
-            "if !decision.allowed() {"
+            "Err(ruling) => {"
             => charging_refused!("SlidingCounter");
         ChargeOnDeny "fixed-window/charges-what-it-refused":
-            "if !decision.allowed() {"
+            "Err(ruling) => {"
             => charging_refused!("FixedWindow");
         ChargeOnDeny "gcra/charges-what-it-refused":
-            "if !decision.allowed() {"
+            "Err(ruling) => {"
             => charging_refused!("Gcra");
+        OffByOne "store/sweep-forgets-a-live-key":
+            "let gone = |_: u64, state: &_| Window::ends_us(state, limit) <= room.noted_us;"
+            => "let gone = |_: u64, state: &_| Window::ends_us(state, limit) <= room.noted_us + 2_000_000;";
+        OffByOne "store/one-of-several-limits-ends-the-key":
+            "table.get(fingerprint).is_none_or(|state| state.ends_us(&self.limit) <= noted_us)"
+            => "table.get(fingerprint).is_none_or(|_| noted_us > 0)";
+        ChargeOnDeny "store/refused-bytes-stay-taken":
+            "budget.give(set_aside);\n        if fresh {"
+            => "if fresh {";
+        ChargeOnDeny "store/refused-key-stays":
+            "with_table!(&mut self.table, table => drop(table.remove(fingerprint)));"
+            => "";
+        LostRefund "store/evicted-receipts-stay-good":
+            "self.voids.record(fingerprint, order, ends_us);"
+            => "let _ = (order, ends_us);";
+    }
+    in "crates/slidegate/src/store/table.rs" {
+        OffByOne "store/removed-without-closing-the-gap":
+            "self.slots[index..=index + moved].rotate_left(1);"
+            => "let _ = moved;";
+    }
+    in "crates/slidegate/src/store/layout.rs" {
+        ChargeOnDeny "store/keys-of-an-admission-make-room-for-each-other":
+            "self.tables.len() == 1 && room.spared.is_empty()"
+            => "self.tables.len() == 1";
+    }
+    in "crates/slidegate/src/store/memory.rs" {
+        ChargeOnDeny "store/denied-admission-charged":
+            "if !decision.allowed() {"
+            => charging_refused_of_several!("true");
         ChargeOnDeny "store/denied-admission-charged-in-part":
             "if !decision.allowed() {"
-            => "if !decision.allowed() { for index in 0..verdicts.len() { if verdicts[index].allowed() { \
-                locked.charge(index, now_us); } }";
+            => charging_refused_of_several!("verdicts[index].allowed()");
         ChargeOnDeny "store/shadow-charged-on-deny":
-            "if verdict.allowed() {"
-            => "if true {";
+            "locked.prepare(room, |index| verdicts[index].allowed())"
+            => "locked.prepare(room, |_| true)";
     }
     in "crates/slidegate/src/store/returns.rs" {
         LostRefund "store/only-the-first-charge-is-refunded":
-            ".map(|charge| store.give_back(now_us, charge, charge.cost))"
-            => ".take(1).map(|charge| store.give_back(now_us, charge, charge.cost))";
+            ".map(|charge| store.give_back(now_us, charge, charge.cost()))"
+            => ".take(1).map(|charge| store.give_back(now_us, charge, charge.cost()))";
         LostRefund "store/settled-below-cost-forgotten":
             "store.give_back(now_us, charge, cost - actual)"
             => "cost - actual";

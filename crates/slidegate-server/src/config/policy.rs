@@ -1,9 +1,10 @@
-//! Shares of a limit, and what a rule does when its store does not answer.
+//! Shares of a limit, and what a rule does when its store does not answer or has no room.
 
-use slidegate::rule::{Decimal, OnStoreError};
+use slidegate::rule::{AtBudget, Decimal, OnStoreError};
 
 use super::node::{Node, Value};
-use crate::service::shown;
+use super::scalar::word;
+use crate::service::{did_you_mean, shown};
 
 const POLICIES: &str = "choose deny, allow or { local: 0.25 }";
 
@@ -46,6 +47,19 @@ pub(super) fn on_store_error(node: &Node) -> Result<OnStoreError, String> {
     }
 }
 
+/// Reads `refuse` or `evict-oldest`.
+pub(super) fn at_budget(node: &Node) -> Result<AtBudget, String> {
+    match word(node)? {
+        "refuse" => Ok(AtBudget::Refuse),
+        "evict-oldest" => Ok(AtBudget::EvictOldest),
+        other => Err(format!(
+            "`{}` is unknown; {}",
+            shown(other),
+            did_you_mean(other, &["refuse", "evict-oldest"])
+        )),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::yaml::parse;
@@ -81,6 +95,21 @@ mod tests {
             ("{ local: 0.1, remote: 0.2 }", "remote: is not a field here; "),
         ] {
             assert_eq!(read(text), Err(format!("{start}choose deny, allow or {{ local: 0.25 }}")));
+        }
+    }
+
+    #[test]
+    fn at_the_budget_a_new_key_is_refused_or_an_old_one_goes() {
+        let read = |text: &str| at_budget(&parse(text).unwrap());
+        assert_eq!(read("refuse"), Ok(AtBudget::Refuse));
+        assert_eq!(read("evict-oldest"), Ok(AtBudget::EvictOldest));
+        for (text, words) in [
+            ("evict_oldest", "`evict_oldest` is unknown; did you mean `evict-oldest`?"),
+            ("refused", "`refused` is unknown; did you mean `refuse`?"),
+            ("explode", "`explode` is unknown; choose from: refuse, evict-oldest"),
+            ("true", "expected a name, found `true`; write the name without brackets or as text"),
+        ] {
+            assert_eq!(read(text), Err(words.to_owned()));
         }
     }
 }

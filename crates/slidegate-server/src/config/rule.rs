@@ -1,7 +1,7 @@
 //! What one rule of a configuration file means.
 
 use serde_saphyr::{Location, Spanned};
-use slidegate::rule::{Decimal, OnStoreError};
+use slidegate::rule::{AtBudget, Decimal, OnStoreError};
 use slidegate::{Algorithm, Rate, Rule};
 
 use super::mistake::Mistake;
@@ -11,10 +11,20 @@ use super::scalar::{boolean, whole, word};
 use crate::service::{AlgorithmText, did_you_mean, shown};
 
 /// What the fields of a rule are called.
-const FIELDS: [&str; 9] =
-    ["limit", "limits", "algorithm", "buckets", "edge", "entries", "headroom", "shadow", "on_store_error"];
+const FIELDS: [&str; 10] = [
+    "limit",
+    "limits",
+    "algorithm",
+    "buckets",
+    "edge",
+    "entries",
+    "headroom",
+    "shadow",
+    "on_store_error",
+    "at_budget",
+];
 /// Fields that are promised, but that this version cannot keep.
-const FIELDS_LATER: [&str; 3] = ["overrides", "match", "at_budget"];
+const FIELDS_LATER: [&str; 2] = ["overrides", "match"];
 
 /// Reads a rule, or says everything that is wrong with it.
 pub(super) fn read(name: &Spanned<String>, node: &Node, mistakes: &mut Vec<Mistake>) -> Option<Rule> {
@@ -32,8 +42,9 @@ pub(super) fn read(name: &Spanned<String>, node: &Node, mistakes: &mut Vec<Mista
     let headroom = reader.field("headroom", policy::decimal);
     let shadow = reader.field("shadow", boolean);
     let on_store_error = reader.field("on_store_error", policy::on_store_error);
+    let at_budget = reader.field("at_budget", policy::at_budget);
     if reader.found.is_empty() {
-        let parts = Parts { rates, algorithm, headroom, shadow, on_store_error };
+        let parts = Parts { rates, algorithm, headroom, shadow, on_store_error, at_budget };
         match parts.build(&name.value) {
             Ok(rule) => return Some(rule),
             Err(text) => reader.found.push(Mistake::at(name.referenced, &text)),
@@ -50,6 +61,7 @@ struct Parts {
     headroom: Option<Decimal>,
     shadow: Option<bool>,
     on_store_error: Option<OnStoreError>,
+    at_budget: Option<AtBudget>,
 }
 
 impl Parts {
@@ -58,7 +70,8 @@ impl Parts {
             .algorithm(self.algorithm)
             .headroom(self.headroom.unwrap_or_default())
             .shadow(self.shadow.unwrap_or_default())
-            .on_store_error(self.on_store_error.unwrap_or_default());
+            .on_store_error(self.on_store_error.unwrap_or_default())
+            .at_budget(self.at_budget.unwrap_or_default());
         for rate in self.rates {
             builder = builder.limit(rate);
         }

@@ -52,6 +52,7 @@ rules:
   same: *local
   merged: { <<: *local, headroom: 0 }
   many: { limits: [5/1s, 60/30s, 100/5m], shadow: false, algorithm: gcra }
+  lossy: { limit: 5/1m, at_budget: evict-oldest }
   "on": { limit: 1000000000000/400d, algorithm: fixed-window }
 "#;
     let file = file_of("all.yaml", config);
@@ -112,7 +113,11 @@ fn every_mistake_of_a_rule_names_rule_and_field() {
         ("{ limit: 5/1m, colour: red }", 23, "colour: is not a field of a rule; choose from: limit, limits,"),
         ("{ limit: 5/1m, overrides: { a: blocked } }", 23, "overrides: is not supported by this version"),
         ("{ limit: 5/1m, match: {} }", 23, "match: is not supported by this version"),
-        ("{ limit: 5/1m, at_budget: evict-oldest }", 23, "at_budget: is not supported by this version"),
+        (
+            "{ limit: 5/1m, at_budget: evict_oldest }",
+            34,
+            "at_budget: `evict_oldest` is unknown; did you mean",
+        ),
         ("{ limit: 5/1m, algorithm: leaky }", 34, "algorithm: `leaky` is unknown; choose sliding-log,"),
         ("{ limit: 5/1m, algorithm: [gcra], buckets: 5 }", 34, "algorithm: expected a name, found a list"),
         ("{ limit: 5/1m, buckets: 60 }", 32, "buckets: is only for sliding-buckets, not for sliding-log"),
