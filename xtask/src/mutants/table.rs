@@ -43,11 +43,14 @@ macro_rules! charging_refused_of_several {
 pub(super) const MUTANTS: &[Mutant] = mutants! {
     in "crates/slidegate/src/algorithm/log_entries.rs" {
         OffByOne "sliding-log/a-stamp-at-the-far-end-counts":
-            "stamps.partition_point(|&other| other <= stamp)"
-            => "stamps.partition_point(|&other| other < stamp)";
-        OffByOne "sliding-log/a-cost-at-the-far-end-counts":
-            "entries.partition_point(|&(other, _)| other <= stamp)"
-            => "entries.partition_point(|&(other, _)| other < stamp)";
+            "self.first_where(0, |entries, index| entries.stamp(index) > stamp)"
+            => "self.first_where(0, |entries, index| entries.stamp(index) >= stamp)";
+        OffByOne "sliding-log/the-oldest-at-the-far-end-counts":
+            "if self.stamp(index) > stamp {"
+            => "if self.stamp(index) >= stamp {";
+        OffByOne "sliding-log/totals-lose-their-base":
+            "self.words[1] = self.total_before(count);"
+            => "";
         RoundingToMs "sliding-log/stamps-in-ms":
             "pub(super) fn push(&mut self, stamp: u64, cost: u64) {"
             => "pub(super) fn push(&mut self, stamp: u64, cost: u64) { let stamp = stamp / 1_000 * 1_000;";
@@ -60,7 +63,7 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "self.entries.entry_reaching(live, missing)"
             => "self.entries.len() - 1";
         LostRefund "sliding-log/refund-forgotten":
-            "self.entries.lower(from, given);"
+            "self.lower(from, given);"
             => "";
     }
     in "crates/slidegate/src/algorithm/compact_log.rs" {
@@ -145,7 +148,7 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "self.credit(&place.limit, now_us, units.min(whole))"
             => "units.min(whole)";
     }
-    in "crates/slidegate/src/store/limit_table.rs" {
+    in "crates/slidegate/src/store/single.rs" {
         ChargeOnDeny "sliding-log/charges-what-it-refused":
             "Err(ruling) => {"
             => charging_refused!("SlidingLog");
@@ -164,6 +167,8 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
         ChargeOnDeny "gcra/charges-what-it-refused":
             "Err(ruling) => {"
             => charging_refused!("Gcra");
+    }
+    in "crates/slidegate/src/store/limit_table.rs" {
         OffByOne "store/sweep-forgets-a-live-key":
             "let gone = |_: u64, state: &_| Window::ends_us(state, limit) <= room.noted_us;"
             => "let gone = |_: u64, state: &_| Window::ends_us(state, limit) <= room.noted_us + 2_000_000;";

@@ -66,9 +66,8 @@ impl Failure {
             Self::Never(_) => "never",
             Self::Charge(_) => "charges",
             Self::Receipt(ReceiptError::UnequalCosts { .. } | ReceiptError::Excess { .. }) => "actual",
-            Self::Receipt(ReceiptError::RecordsFull { .. }) => "full",
+            Self::Receipt(ReceiptError::RecordsFull { .. }) | Self::Store(StoreError::Full { .. }) => "full",
             Self::NoReceipt(_) | Self::Receipt(_) => "receipt",
-            Self::Store(StoreError::Full { .. }) => "full",
             Self::Store(_) => "store",
         }
     }

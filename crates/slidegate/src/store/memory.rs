@@ -8,7 +8,6 @@ use std::time::Duration;
 use foldhash::SharedSeed;
 use foldhash::quality::SeedableRandomState;
 
-use super::any_table::Stored;
 use super::budget::{BUDGET_BYTES_DEFAULT, BUDGET_BYTES_MIN, Budget};
 use super::error::{AsItIs, BudgetError, OnFailure, StoreError};
 use super::key_state::KeyState;
@@ -18,15 +17,14 @@ use super::locked::Locked;
 use super::outcome::{LimitUsage, Outcome};
 use super::placing::Room;
 use super::shard::{Shard, Tally};
-use super::single::{Hit, Issue, check, note, ready};
+use super::single::note;
 use super::stats::Stats;
-use crate::algorithm::{CompactLog, FixedWindow, Gcra, SlidingBuckets, SlidingCounter, SlidingLog};
 use crate::charge::{Admission, Charge, ChargeError};
 use crate::decision::{Decision, Verdict};
 use crate::few::Few;
 use crate::key::Key;
 use crate::receipt::{Applied, Receipt};
-use crate::rule::{Algorithm, Rule};
+use crate::rule::Rule;
 use crate::time::{Clock, SystemClock, TIME_MAX_US};
 
 /// So many that two busy threads rarely meet, so few that an empty store is small.
@@ -73,7 +71,7 @@ pub struct MemoryStore<C = SystemClock, L: Locks = StdLocks> {
     budget: Budget,
     /// Time has reached this for sure; it never moves back. What ended by then may be forgotten, and
     /// receipts that expired by then stay expired.
-    noted_us: AtomicU64,
+    pub(super) noted_us: AtomicU64,
     /// How many turns the sweep has had.
     sweeps: AtomicUsize,
 }
@@ -186,75 +184,13 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         self.check_all(now_us, admission).or_else(|error| F::answer(admission, error))
     }
 
-    /// Decides on one charge, which is by far the most common admission.
-    #[inline]
-    pub(crate) fn check_alone<'a, F: OnFailure>(
+    /// An admission of any kind.
+    #[inline(never)]
+    pub(super) fn check_all<'a>(
         &self,
         now_us: u64,
-        ask: &Charge<'a>,
-    ) -> Result<Outcome<'a>, F::Error> {
-        match ask.rule.algorithm() {
-            Algorithm::SlidingLog => self.check_as::<SlidingLog, F>(now_us, ask),
-            Algorithm::CompactLog(_) => self.check_as::<CompactLog, F>(now_us, ask),
-            Algorithm::SlidingBuckets(..) => self.check_as::<SlidingBuckets, F>(now_us, ask),
-            Algorithm::SlidingCounter => self.check_as::<SlidingCounter, F>(now_us, ask),
-            Algorithm::FixedWindow => self.check_as::<FixedWindow, F>(now_us, ask),
-            Algorithm::Gcra => self.check_as::<Gcra, F>(now_us, ask),
-        }
-    }
-
-    /// The whole way of a single charge in one function per algorithm, which writes the answer where the
-    /// caller wants it: handing parts of it on would take longer than deciding, and a processor that is
-    /// through with one decision early begins to wait early for the memory of the next.
-    #[inline(never)]
-    fn check_as<'a, S: Stored, F: OnFailure>(
-        &self,
-        now_us: u64,
-        ask: &Charge<'a>,
-    ) -> Result<Outcome<'a>, F::Error> {
-        assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
-        let [limit] = ask.rule.limits() else { return self.check_slowly::<F>(now_us, ask) };
-        if ask.cost > limit.units() {
-            // Only a shadow rule is asked for what it can never admit.
-            return self.check_slowly::<F>(now_us, ask);
-        }
-        let hit = Hit { fingerprint: self.fingerprint(ask.key.as_str()), limit, now_us, cost: ask.cost };
-        let number = self.shard_of(hit.fingerprint);
-        let mut shard = self.lock_shard(number);
-        if shard.sweep_is_due() {
-            self.sweep_some(Some((number, &mut shard)));
-        }
-        if let Some((table, order)) = shard.only_table::<S>(ask.rule, limit) {
-            let room = self.room();
-            if let Some(ready) = ready(table, room, hit) {
-                let noted_us = &self.noted_us;
-                let mut issue = Issue { store: self.id, shard: number as u64, order, noted_us };
-                return check(table, room, ask, hit, ready, &mut issue);
-            }
-        }
-        drop(shard);
-        self.check_slowly::<F>(now_us, ask)
-    }
-
-    /// Looks up the state of every admission's first charge, so that it is near when it is asked. Decides and
-    /// changes nothing.
-    pub(crate) fn bring_near(&self, admissions: &[Admission<'_>]) {
-        for ask in admissions.iter().filter_map(|admission| admission.asks().first()) {
-            let (fingerprint, shard) = self.shard(ask.key.as_str());
-            // Nobody wants to know, but looking is what brings it near.
-            std::hint::black_box(shard.contains(fingerprint, ask.rule));
-        }
-    }
-
-    /// A charge that is not simple, or does not fit.
-    #[inline(never)]
-    fn check_slowly<'a, F: OnFailure>(&self, now_us: u64, ask: &Charge<'a>) -> Result<Outcome<'a>, F::Error> {
-        let admission = Admission::of_one(ask);
-        self.check_all(now_us, &admission).or_else(|error| F::answer(&admission, error))
-    }
-
-    #[inline(never)]
-    fn check_all<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Result<Outcome<'a>, StoreError> {
+        admission: &Admission<'a>,
+    ) -> Result<Outcome<'a>, StoreError> {
         assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
         let mut locked = Locked::new(self, admission.asks());
         let mut verdicts = locked.verdicts(now_us);
@@ -376,7 +312,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// A sweep takes its turn on whichever shard is next, so that all come round however the traffic is spread;
     /// the one that this call has locked, if any, is `held`.
     #[cold]
-    fn sweep_some(&self, held: Option<(usize, &mut Shard)>) {
+    pub(super) fn sweep_some(&self, held: Option<(usize, &mut Shard)>) {
         let number = self.sweeps.fetch_add(1, Ordering::Relaxed) % self.shards.len();
         if let Some((_, shard)) = held.filter(|(held, _)| *held == number) {
             shard.sweep_some(self.room(), SLOTS_PER_SWEEP);

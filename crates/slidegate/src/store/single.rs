@@ -2,15 +2,20 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::any_table::Stored;
+use super::error::OnFailure;
+use super::lock::Locks;
+use super::memory::MemoryStore;
 use super::outcome::Outcome;
 use super::placing::{Room, insert, rounded};
 use super::table::{Found, Table};
-use crate::algorithm::Window;
-use crate::charge::Charge;
+use crate::algorithm::{CompactLog, FixedWindow, Gcra, SlidingBuckets, SlidingCounter, SlidingLog, Window};
+use crate::charge::{Admission, Charge};
 use crate::decision::{Decision, Verdict};
 use crate::few::Few;
 use crate::receipt::{Receipt, ReceiptCharge, ReceiptId, Standing};
-use crate::rule::Limit;
+use crate::rule::{Algorithm, Limit};
+use crate::time::{Clock, TIME_MAX_US};
 
 /// One charge on one state.
 #[derive(Debug, Clone, Copy)]
@@ -104,5 +109,64 @@ pub(super) fn check<'a, S: Window, E>(
             let decision = Decision::one(Verdict::of_ruling(ask.rule, hit.limit, ruling));
             Ok(Outcome { decision, receipt: None })
         }
+    }
+}
+
+impl<C: Clock, L: Locks> MemoryStore<C, L> {
+    /// Decides on one charge, which is by far the most common admission.
+    #[inline]
+    pub(crate) fn check_alone<'a, F: OnFailure>(
+        &self,
+        now_us: u64,
+        ask: &Charge<'a>,
+    ) -> Result<Outcome<'a>, F::Error> {
+        match ask.rule.algorithm() {
+            Algorithm::SlidingLog => self.check_as::<SlidingLog, F>(now_us, ask),
+            Algorithm::CompactLog(_) => self.check_as::<CompactLog, F>(now_us, ask),
+            Algorithm::SlidingBuckets(..) => self.check_as::<SlidingBuckets, F>(now_us, ask),
+            Algorithm::SlidingCounter => self.check_as::<SlidingCounter, F>(now_us, ask),
+            Algorithm::FixedWindow => self.check_as::<FixedWindow, F>(now_us, ask),
+            Algorithm::Gcra => self.check_as::<Gcra, F>(now_us, ask),
+        }
+    }
+
+    /// The whole way of a single charge in one function per algorithm, which writes the answer where the
+    /// caller wants it: handing parts of it on would take longer than deciding, and a processor that is
+    /// through with one decision early begins to wait early for the memory of the next.
+    #[inline(never)]
+    fn check_as<'a, S: Stored, F: OnFailure>(
+        &self,
+        now_us: u64,
+        ask: &Charge<'a>,
+    ) -> Result<Outcome<'a>, F::Error> {
+        assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
+        let [limit] = ask.rule.limits() else { return self.check_slowly::<F>(now_us, ask) };
+        if ask.cost > limit.units() {
+            // Only a shadow rule is asked for what it can never admit.
+            return self.check_slowly::<F>(now_us, ask);
+        }
+        let hit = Hit { fingerprint: self.fingerprint(ask.key.as_str()), limit, now_us, cost: ask.cost };
+        let number = self.shard_of(hit.fingerprint);
+        let mut shard = self.lock_shard(number);
+        if shard.sweep_is_due() {
+            self.sweep_some(Some((number, &mut shard)));
+        }
+        if let Some((table, order)) = shard.only_table::<S>(ask.rule, limit) {
+            let room = self.room();
+            if let Some(ready) = ready(table, room, hit) {
+                let noted_us = &self.noted_us;
+                let mut issue = Issue { store: self.id, shard: number as u64, order, noted_us };
+                return check(table, room, ask, hit, ready, &mut issue);
+            }
+        }
+        drop(shard);
+        self.check_slowly::<F>(now_us, ask)
+    }
+
+    /// A charge that is not simple, or does not fit.
+    #[inline(never)]
+    fn check_slowly<'a, F: OnFailure>(&self, now_us: u64, ask: &Charge<'a>) -> Result<Outcome<'a>, F::Error> {
+        let admission = Admission::of_one(ask);
+        self.check_all(now_us, &admission).or_else(|error| F::answer(&admission, error))
     }
 }
