@@ -59,13 +59,15 @@ fn is_printable_ascii(bytes: &[u8]) -> bool {
     const EACH: u64 = 0x0101_0101_0101_0101;
     // The high bit of a byte is set where it is above 0x7F, below 0x20, or 0x7F.
     let odd = |word: u64| (word | word.wrapping_sub(EACH * 0x20) | word.wrapping_add(EACH)) & (EACH * 0x80);
-    match bytes.last_chunk::<8>() {
-        // The last eight may be looked at twice.
-        Some(last) => {
-            let word = |chunk: &[u8]| u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
-            bytes.chunks_exact(8).fold(odd(word(last)), |all, chunk| all | odd(word(chunk))) == 0
+    let word = |chunk: &[u8; 8]| odd(u64::from_le_bytes(*chunk));
+    match (bytes.first_chunk(), bytes.last_chunk()) {
+        // The first and the last eight may overlap; most keys have no more between them.
+        (Some(first), Some(last)) => {
+            let ends = word(first) | word(last);
+            let between = bytes.get(8..bytes.len() - 8).unwrap_or_default();
+            ends == 0 && (between.is_empty() || between.iter().all(|byte| (0x20..0x7F).contains(byte)))
         }
-        None => bytes.iter().all(|byte| (0x20..0x7F).contains(byte)),
+        _ => bytes.iter().all(|byte| (0x20..0x7F).contains(byte)),
     }
 }
 

@@ -102,7 +102,8 @@ impl Shard {
     }
 
     /// The table of a rule that has this limit only and nothing unusual, and the last order handed out.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "the way of a single charge is one function, see `check_as`")]
+    #[inline(always)]
     pub(super) fn only_table<S: Stored>(
         &mut self,
         rule: &Rule,

@@ -60,7 +60,8 @@ pub(super) fn note(noted_us: &AtomicU64, now_us: u64) {
 
 /// Finds the place of a key, makes one if it has none, and sets aside what a charge may need on the heap;
 /// `None` if there is no room, and nothing was changed.
-#[inline]
+#[expect(clippy::inline_always, reason = "the way of a single charge is one function, see `check_as`")]
+#[inline(always)]
 pub(super) fn ready<S: Window>(table: &mut Table<S>, room: Room<'_>, hit: Hit<'_>) -> Option<Ready> {
     let (index, fresh) = match table.find(hit.fingerprint) {
         Found::At(index) => (index, false),
@@ -77,7 +78,8 @@ pub(super) fn ready<S: Window>(table: &mut Table<S>, room: Room<'_>, hit: Hit<'_
 }
 
 /// Decides on a charge that comes alone, for which the state is ready, and makes it if it passes.
-#[inline]
+#[expect(clippy::inline_always, reason = "the way of a single charge is one function, see `check_as`")]
+#[inline(always)]
 #[expect(clippy::unnecessary_wraps, reason = "the caller returns it as it is, without moving it")]
 pub(super) fn check<'a, S: Window, E>(
     table: &mut Table<S>,
