@@ -171,7 +171,7 @@ fn a_key_that_has_ended_is_swept_while_it_is_charged_again() {
                 .map(|number| {
                     let (store, rule) = (Arc::clone(&store), Arc::clone(&rule));
                     thread::spawn(move || {
-                        let mut charged = 0;
+                        let mut spent_here = 0;
                         for call in 0..12 {
                             // All meet at one key that has ended, and wake others that have.
                             let name = format!("idle:{}", number * 12 + call);
@@ -179,12 +179,12 @@ fn a_key_that_has_ended_is_swept_while_it_is_charged_again() {
                             let charges = if call % 3 == 0 { &charges[..] } else { &charges[..1] };
                             let outcome = store.check(LATER_US, &admission(charges)).unwrap();
                             let Some(receipt) = outcome.receipt else { continue };
-                            charged += 1;
+                            spent_here += 1;
                             if call % 6 == 1 {
-                                charged -= store.refund(LATER_US, &receipt).unwrap().units;
+                                spent_here -= store.refund(LATER_US, &receipt).unwrap().units;
                             }
                         }
-                        charged
+                        spent_here
                     })
                 })
                 .collect();

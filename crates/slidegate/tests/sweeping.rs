@@ -90,7 +90,7 @@ fn one_sweep_forgets_all_idle_ones_at_once() {
         let rule = rule("api", &[RATE], algorithm);
         let limiter = filled(&rule);
         admit(&limiter, &rule, "busy");
-        assert_eq!(limiter.sweep(), IDLE_KEYS as usize, "{algorithm}");
+        assert_eq!(limiter.sweep() as u64, IDLE_KEYS, "{algorithm}");
         let stats = limiter.stats();
         assert_eq!((stats.keys, stats.swept), (1, IDLE_KEYS), "{algorithm}");
         assert!(stats.bytes < 2_000, "{algorithm}: {} bytes for one key", stats.bytes);
@@ -133,9 +133,11 @@ fn a_live_key_is_never_forgotten() {
             for step in 0..10_000 {
                 let pass_us_max = if rng.one_in(500) { 20_000_000 } else { 20_000 };
                 let pass = Duration::from_micros(rng.below(pass_us_max));
-                let (index, cost) = (rng.below(40) as usize, rng.between(1, 3));
+                let (index, cost) = (usize::try_from(rng.below(40)).unwrap(), rng.between(1, 3));
                 limiter.clock().advance(pass);
-                alone.iter().for_each(|alone| alone.clock().advance(pass));
+                for alone in &alone {
+                    alone.clock().advance(pass);
+                }
                 if rng.one_in(3) {
                     admit(&limiter, &rule, &format!("passing:{step}"));
                 }
