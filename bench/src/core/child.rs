@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, ensure};
 use slidegate::Algorithm;
+use slidegate::rule::AtBudget;
 
+use crate::flood::flood;
 use crate::growth::grow;
 use crate::options::Run;
 use crate::requests::{Requests, every_key};
@@ -22,6 +24,9 @@ pub(crate) fn run(run: Run) -> Result<Sample> {
     let bench = Bench::new(run)?;
     if run.scenario == Scenario::Saturated {
         return Ok(bench.memory(saturated::resident_bytes_max(bench.keys())?));
+    }
+    if run.scenario.measure() == Measure::Flood {
+        return bench.flood();
     }
     match run.subject {
         Subject::Governor => bench.shared(&Governor::new()?),
@@ -70,6 +75,15 @@ impl Bench {
 
     fn keys(&self) -> u64 {
         self.run.scenario.keys(self.run.effort)
+    }
+
+    /// Ours alone: no other has a budget.
+    fn flood(&self) -> Result<Sample> {
+        let algorithm = algorithm(self.run.subject).expect("no other takes part");
+        let evicting = self.run.scenario == Scenario::FloodEvicting;
+        let at_budget = if evicting { AtBudget::EvictOldest } else { AtBudget::Refuse };
+        let flooded = flood(algorithm, at_budget, self.keys(), self.run.effort)?;
+        Ok(Sample { flooded: Some(flooded), ..Sample::of(self.run) })
     }
 
     fn alone<W: Worker + Send>(&self, mut worker: W) -> Result<Sample> {

@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
 
 mod child;
+mod flood;
 mod growth;
 mod machine;
 mod markdown;

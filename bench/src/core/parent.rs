@@ -71,7 +71,7 @@ fn runs(options: &Options, repetition: u32) -> Vec<Run> {
 fn child(run: Run) -> Result<Sample> {
     let mut command = Command::new(env::current_exe().context("cannot find this program")?);
     command.args(run.args()).stdin(Stdio::null()).stdout(Stdio::piped());
-    if run.scenario.measure() == Measure::Memory {
+    if matches!(run.scenario.measure(), Measure::Memory | Measure::Flood) {
         let (name, value) = RETURN_AT_ONCE;
         command.env(name, value);
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::flood::Flooded;
 use crate::growth::Calls;
 use crate::markdown::Table;
 use crate::sample::{Sample, spread};
@@ -17,6 +18,7 @@ pub(crate) fn tables(samples: &[Sample], effort: Effort) -> String {
             Measure::Time => times(samples, scenario),
             Measure::Memory => memory(samples, scenario),
             Measure::Growth => growth(samples, scenario),
+            Measure::Flood => flood(samples, scenario),
         };
         if !table.is_empty() {
             write!(text, "### {}\n\n{table}\n", scenario.title(effort)).expect("a string takes everything");
@@ -83,6 +85,32 @@ fn growth(samples: &[Sample], scenario: Scenario) -> Table {
             thousands(cpu.median),
             format!("{}-{}", above.min, above.max),
         ]);
+    }
+    table
+}
+
+fn flood(samples: &[Sample], scenario: Scenario) -> Table {
+    let mut table = table([
+        "subject",
+        "ns",
+        "peak MB",
+        "budget MB",
+        "refused as full",
+        "evicted",
+        "known keys that lost",
+    ]);
+    for subject in Subject::all() {
+        let of = |figure: fn(&Flooded) -> u64| {
+            spread(samples, subject, scenario, |sample| sample.flooded.as_ref().map(figure))
+        };
+        let median = |figure| of(figure).map(|spread| spread.median);
+        let Some(time) = median(|flooded| flooded.decision_ps) else { continue };
+        let rest = [median(|it| it.full), median(|it| it.evicted), median(|it| it.lost)];
+        let memory = [median(|it| it.peak_bytes), median(|it| it.budget_bytes)];
+        let mut row = vec![subject.title(), thousands(time)];
+        row.extend(memory.into_iter().flatten().map(megabytes));
+        row.extend(rest.into_iter().flatten().map(|count| count.to_string()));
+        table.push(row);
     }
     table
 }

@@ -9,9 +9,20 @@ pub(crate) const RETURN_AT_ONCE: (&str, &str) = ("_RJEM_MALLOC_CONF", "dirty_dec
 /// Bytes of this process in memory. Not from `statm`, which counts pages of a size that only an
 /// unsafe call would tell.
 pub(crate) fn bytes() -> Result<u64> {
+    of_status("VmRSS:")
+}
+
+/// The most that it ever was.
+pub(crate) fn peak_bytes() -> Result<u64> {
+    of_status("VmHWM:")
+}
+
+fn of_status(name: &str) -> Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status").context("memory is measured on Linux only")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS in status")?;
-    let kibibytes: u64 = line.trim().trim_end_matches(" kB").parse().context("VmRSS is no number")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let line = line.with_context(|| format!("no {name} in status"))?;
+    let kibibytes: u64 =
+        line.trim().trim_end_matches(" kB").parse().with_context(|| format!("{name} is no number"))?;
     Ok(kibibytes * 1_024)
 }
 

@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::flood::Flooded;
 use crate::growth::Calls;
 use crate::options::Run;
 use crate::scenario::Scenario;
 use crate::statistics::Spread;
 use crate::subject::Subject;
 
-/// One line of a child, one entry of the JSON file. Of the last four, those that the scenario is about.
+/// One line of a child, one entry of the JSON file. Of the last five, those that the scenario is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sample {
     pub(crate) subject: String,
@@ -28,6 +29,9 @@ pub(crate) struct Sample {
     /// Single calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) calls: Option<Calls>,
+    /// A flood of new keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) flooded: Option<Flooded>,
 }
 
 impl Sample {
@@ -42,6 +46,7 @@ impl Sample {
             resident_bytes: None,
             key_bytes: None,
             calls: None,
+            flooded: None,
         }
     }
 

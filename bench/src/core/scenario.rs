@@ -25,6 +25,8 @@ pub(crate) enum Measure {
     Memory,
     /// Time of every single call that brings a new key.
     Growth,
+    /// Memory, time and losses when new keys do not fit the budget.
+    Flood,
 }
 
 /// How much a run does.
@@ -64,6 +66,10 @@ pub(crate) enum Scenario {
     Saturated,
     /// Single calls while 10 M keys arrive
     Growth,
+    /// 20 M new keys against a memory budget
+    Flood,
+    /// The same, where old keys make room
+    FloodEvicting,
 }
 
 impl Scenario {
@@ -78,6 +84,8 @@ impl Scenario {
         match (self, self.measure(), self.traffic()) {
             (Self::Saturated, ..) => format!("memory, {keys} keys that hold as much as they can"),
             (_, Measure::Memory, _) => format!("memory, {keys} keys"),
+            (Self::FloodEvicting, ..) => format!("flood of {keys} new keys at the budget, old ones evicted"),
+            (_, Measure::Flood, _) => format!("flood of {keys} new keys at the budget"),
             (_, Measure::Growth, _) => format!("single calls while growing to {keys} keys"),
             (_, Measure::Time, Traffic::Hot) => format!("one hot key, {threads}"),
             (_, Measure::Time, Traffic::Uniform) => format!("{keys} keys uniform, {threads}"),
@@ -89,6 +97,7 @@ impl Scenario {
         match self {
             Self::MemorySmall | Self::Memory | Self::MemoryLarge | Self::Saturated => Measure::Memory,
             Self::Growth => Measure::Growth,
+            Self::Flood | Self::FloodEvicting => Measure::Flood,
             _ => Measure::Time,
         }
     }
@@ -114,6 +123,7 @@ impl Scenario {
             Self::Hot1 | Self::Hot2 => 1_000,
             Self::MemorySmall => 500_000,
             Self::Large1 | Self::MemoryLarge | Self::Growth => 10_000_000,
+            Self::Flood | Self::FloodEvicting => 20_000_000,
             _ => 1_000_000,
         };
         if effort == Effort::Quick && full > 1_000 { full / 5 } else { full }
@@ -123,7 +133,7 @@ impl Scenario {
     pub(crate) fn decisions(self, effort: Effort) -> u64 {
         let full = match self {
             _ if self.measure() == Measure::Memory => 0,
-            Self::Growth => return self.keys(effort),
+            Self::Growth | Self::Flood | Self::FloodEvicting => return self.keys(effort),
             Self::Hot1 | Self::Hot2 | Self::Large1 => 10_000_000,
             _ => 5_000_000,
         };
@@ -133,6 +143,7 @@ impl Scenario {
     /// Whether it needs minutes and gigabytes.
     pub(crate) fn large(self) -> bool {
         matches!(self, Self::Large1 | Self::MemoryLarge | Self::Saturated | Self::Growth)
+            || self.measure() == Measure::Flood
     }
 
     /// After this long a child is given up: several times what the slowest subject needs.

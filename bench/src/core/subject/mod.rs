@@ -81,6 +81,9 @@ impl Subject {
     pub(crate) fn takes_part(self, scenario: Scenario) -> bool {
         match scenario {
             Scenario::Saturated => self == Self::CompactLog,
+            Scenario::Flood | Scenario::FloodEvicting => {
+                matches!(self, Self::SlidingCounter | Self::SlidingLog)
+            }
             Scenario::Growth => {
                 matches!(self, Self::SlidingCounter | Self::Governor | Self::Floor | Self::EmptyLoop)
             }
