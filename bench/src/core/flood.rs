@@ -6,8 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use slidegate::rule::AtBudget;
-use slidegate::store::{MemoryStore, StoreError};
-use slidegate::time::SystemClock;
+use slidegate::store::StoreError;
 use slidegate::{Algorithm, Charge, CheckError, Key, Limiter, Rule};
 
 use crate::requests::every_key;
@@ -39,7 +38,7 @@ pub(crate) fn flood(algorithm: Algorithm, at_budget: AtBudget, keys: u64, effort
     let rule = Rule::builder("bench").limit("1000000/24h".parse()?).algorithm(algorithm);
     let rule = rule.at_budget(at_budget).build().context("the rule")?;
     let before = resident::peak_bytes()?;
-    let limiter = Limiter::new(MemoryStore::with_budget(budget_bytes)?, SystemClock::new());
+    let limiter = Limiter::with_budget(budget_bytes)?;
     let known: Vec<String> = (0..KNOWN_KEYS).map(|number| format!("known:{number}")).collect();
     let charge = |key: &str| {
         let key = Key::new(key).expect("keys of the bench are well formed");

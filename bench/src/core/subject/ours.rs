@@ -39,6 +39,9 @@ fn rate(algorithm: Algorithm, traffic: Traffic) -> &'static str {
         (Algorithm::SlidingLog, Traffic::Hot) => "4000000000/10ms",
         (Algorithm::CompactLog(_), Traffic::Uniform) => "1000/1h",
         (Algorithm::SlidingBuckets(..), Traffic::Uniform) => "60000/1h",
+        // A unit of a great limit drains within a microsecond, and a key of which nothing is left is forgotten.
+        (Algorithm::Gcra, Traffic::Uniform) => "100/1h",
+        (Algorithm::Gcra, _) => "4000000000/400d",
         _ => "4000000000/1h",
     }
 }

@@ -75,7 +75,10 @@ impl Window for SlidingCounter {
     }
 
     /// With one look at the counts.
-    #[expect(clippy::inline_always, reason = "it is called where a single charge takes its way, and nowhere else")]
+    #[expect(
+        clippy::inline_always,
+        reason = "it is called where a single charge takes its way, and nowhere else"
+    )]
     #[inline(always)]
     fn admit(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Result<(Position, Usage), Ruling> {
         let (mut counts, overlap_us) = self.counts.get().rolled(limit, now_us);

@@ -63,7 +63,10 @@ impl Window for SlidingLog {
     }
 
     /// With one look for what is live.
-    #[expect(clippy::inline_always, reason = "it is called where a single charge takes its way, and nowhere else")]
+    #[expect(
+        clippy::inline_always,
+        reason = "it is called where a single charge takes its way, and nowhere else"
+    )]
     #[inline(always)]
     fn admit(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Result<(Position, Usage), Ruling> {
         let live = self.live_from(limit, now_us);

@@ -1,4 +1,7 @@
 //! How many bytes a store may take.
+//!
+//! What is counted is meant to be what a process is seen to take: arrays count half as much again, what states
+//! have on the heap a quarter, because allocators round sizes up and keep what was given back for a while.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

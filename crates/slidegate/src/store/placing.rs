@@ -19,10 +19,10 @@ pub(super) struct Room<'s> {
     pub(super) spared: &'s [u64],
 }
 
-/// Allocators hand out multiples of 16 bytes.
+/// Bytes on the heap as the budget counts them: allocators have a few sizes only, and hold some back.
 #[inline]
 pub(super) fn rounded(heap_bytes: usize) -> usize {
-    heap_bytes.next_multiple_of(16)
+    (heap_bytes + heap_bytes / 4).next_multiple_of(16)
 }
 
 /// Puts in a key that is not there; the table grows if it must and may.

@@ -5,7 +5,8 @@
 pub struct Stats {
     /// Bytes that it may take.
     pub budget_bytes: u64,
-    /// Bytes that it takes: tables, and what states have on the heap.
+    /// Bytes that it takes: tables, and what states have on the heap, with a share for what allocators hold
+    /// back.
     pub bytes: u64,
     /// Keys that have a state, each once per rule.
     pub keys: u64,
