@@ -169,7 +169,7 @@ fn batches_of_all_threads_get_exactly_the_limit() {
     }
 }
 
-/// Every field, receipts' places included.
+/// Every field of the decisions, and what the receipts were charged.
 #[test]
 fn a_batch_answers_as_its_admissions_would_one_by_one() {
     for algorithm in every_algorithm() {

@@ -81,6 +81,8 @@ fn row_23_traffic_on_a_few_hundred_keys_forgets_all_idle_ones() {
         let rule = rule("api", &[RATE], algorithm);
         let limiter = filled(&rule);
         calls_until_forgotten(&limiter, &rule, &names);
+        let swept = limiter.stats().swept;
+        assert!(swept >= IDLE_KEYS, "{algorithm}: {swept}, those that growing dropped included");
     }
 }
 

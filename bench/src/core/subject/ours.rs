@@ -34,14 +34,14 @@ pub(crate) fn algorithm(subject: Subject) -> Option<Algorithm> {
 /// state is, uniform traffic has a usual one, which ten or twenty hits per key do not reach either.
 fn rate(algorithm: Algorithm, traffic: Traffic) -> &'static str {
     match (algorithm, traffic) {
-        (Algorithm::SlidingLog, Traffic::Uniform) => "100/1h",
+        // Of gcra a unit of a great limit drains within a microsecond, and a key of which nothing is left is
+        // forgotten.
+        (Algorithm::SlidingLog | Algorithm::Gcra, Traffic::Uniform) => "100/1h",
+        (Algorithm::Gcra, _) => "4000000000/400d",
         // A log of one key that only grows would measure the allocator; this one also forgets.
         (Algorithm::SlidingLog, Traffic::Hot) => "4000000000/10ms",
         (Algorithm::CompactLog(_), Traffic::Uniform) => "1000/1h",
         (Algorithm::SlidingBuckets(..), Traffic::Uniform) => "60000/1h",
-        // A unit of a great limit drains within a microsecond, and a key of which nothing is left is forgotten.
-        (Algorithm::Gcra, Traffic::Uniform) => "100/1h",
-        (Algorithm::Gcra, _) => "4000000000/400d",
         _ => "4000000000/1h",
     }
 }

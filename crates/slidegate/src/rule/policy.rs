@@ -23,7 +23,8 @@ pub enum AtBudget {
     /// The store fails as full, and [`OnStoreError`] answers. Keys that are known keep their counts.
     #[default]
     Refuse,
-    /// The key that was charged longest ago, of a few neighbours, makes room. What it had used is forgotten,
-    /// so whoever can make many keys can get more than the limit; each such loss is counted.
+    /// The key of the rule that was charged longest ago, of a few neighbours, makes room. What it had used is
+    /// forgotten, so whoever can make many keys can get more than the limit; each such loss is counted. Where
+    /// the rule has no other key nearby, as when other rules took all memory, the store fails as full.
     EvictOldest,
 }

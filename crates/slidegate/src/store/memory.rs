@@ -74,6 +74,8 @@ pub struct MemoryStore<C = SystemClock, L: Locks = StdLocks> {
     pub(super) noted_us: AtomicU64,
     /// How many turns the sweep has had.
     sweeps: AtomicUsize,
+    /// How many keys were forgotten because they had ended.
+    swept: AtomicU64,
 }
 
 impl MemoryStore {
@@ -140,6 +142,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
             budget: Budget::new(budget_bytes),
             noted_us: AtomicU64::new(0),
             sweeps: AtomicUsize::new(0),
+            swept: AtomicU64::new(0),
         }
     }
 
@@ -155,8 +158,8 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// ```
     #[must_use]
     pub fn on_clock<D: Clock>(self, clock: D) -> MemoryStore<D, L> {
-        let Self { clock: _, shards, ledger, id, seeded, budget, noted_us, sweeps } = self;
-        MemoryStore { clock, shards, ledger, id, seeded, budget, noted_us, sweeps }
+        let Self { clock: _, shards, ledger, id, seeded, budget, noted_us, sweeps, swept } = self;
+        MemoryStore { clock, shards, ledger, id, seeded, budget, noted_us, sweeps, swept }
     }
 
     /// The clock it goes by where it is not told the time.
@@ -285,11 +288,11 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     #[must_use]
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::new(self.budget.bytes(), self.budget.taken());
+        stats.swept = self.swept.load(Ordering::Relaxed);
         for shard in &self.shards {
             let shard = shard.0.lock();
-            let Tally { swept, evicted, full } = shard.tally;
+            let Tally { evicted, full } = shard.tally;
             stats.keys += shard.len() as u64;
-            stats.swept += swept;
             stats.evicted += evicted;
             stats.full += full;
         }
@@ -327,7 +330,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
 
     #[inline]
     pub(super) fn room(&self) -> Room<'_> {
-        Room { budget: &self.budget, noted_us: self.noted_us(), spared: &[] }
+        Room { budget: &self.budget, noted_us: self.noted_us(), spared: &[], swept: &self.swept }
     }
 
     /// What a key is known by; never 0.

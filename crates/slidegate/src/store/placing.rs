@@ -1,5 +1,7 @@
 //! Room for keys: places in tables, and bytes on the heap, within the budget.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::budget::Budget;
 use super::error::StoreError;
 use super::table::Table;
@@ -17,6 +19,16 @@ pub(super) struct Room<'s> {
     pub(super) noted_us: u64,
     /// Keys of an admission over several: none may have to make room for another.
     pub(super) spared: &'s [u64],
+    /// How many keys were forgotten because they had ended.
+    pub(super) swept: &'s AtomicU64,
+}
+
+impl Room<'_> {
+    /// A key that had ended is forgotten, with so many bytes on the heap.
+    pub(super) fn forgot(&self, heap_bytes: usize) {
+        self.budget.give(rounded(heap_bytes));
+        self.swept.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// Bytes on the heap as the budget counts them: allocators have a few sizes only, and hold some back.
@@ -64,13 +76,13 @@ fn grow<S: Window>(
             |_, state| gone(state),
             |_, state| {
                 dropped += 1;
-                room.budget.give(rounded(state.heap_bytes()));
+                room.forgot(state.heap_bytes());
             },
         );
         return if dropped > 0 { Ok(()) } else { Err(full) };
     }
     let homes = table.homes_next_without(gone);
-    table.rebuild(homes, gone, |state| room.budget.give(rounded(state.heap_bytes())));
+    table.rebuild(homes, gone, |state| room.forgot(state.heap_bytes()));
     room.budget.settle(before + after, table.bytes());
     Ok(())
 }

@@ -71,9 +71,11 @@ impl RuleStates {
     ) -> &mut Layout {
         if !self.current.fits(limits) {
             let fitting = self.others.iter().position(|layout| layout.fits(limits));
-            let next = match fitting {
-                Some(index) => self.others.swap_remove(index),
-                None => Layout::new(limits.iter().copied(), order),
+            let next = if let Some(index) = fitting {
+                self.others.swap_remove(index)
+            } else {
+                budget.take_anyway(size_of::<Layout>());
+                Layout::new(limits.iter().copied(), order)
             };
             self.others.push(std::mem::replace(&mut self.current, next));
         }
@@ -112,7 +114,7 @@ impl RuleStates {
                 changed.put(budget, fingerprint, state.changed(rule, now_us));
             }
         }
-        budget.give(self.layouts().map(Layout::memory_bytes).sum());
+        budget.give(self.memory_bytes() - Self::own_bytes());
         if self.others.is_empty() {
             changed.inherit_voids(&mut self.current);
         }
@@ -125,7 +127,7 @@ impl RuleStates {
         self.others.retain(|layout| {
             let unused = layout.is_unused();
             if unused {
-                budget.give(layout.memory_bytes());
+                budget.give(layout.memory_bytes() + size_of::<Layout>());
             }
             !unused
         });
@@ -133,7 +135,8 @@ impl RuleStates {
 
     /// Bytes that it takes, tables and heap included.
     pub(super) fn memory_bytes(&self) -> usize {
-        Self::own_bytes() + self.layouts().map(Layout::memory_bytes).sum::<usize>()
+        let tables: usize = self.layouts().map(Layout::memory_bytes).sum();
+        Self::own_bytes() + self.others.len() * size_of::<Layout>() + tables
     }
 
     /// Whether nothing is remembered.

@@ -1,5 +1,7 @@
 //! What one lock guards: the states of the keys that hash to it.
 
+use std::sync::atomic::Ordering;
+
 use super::any_table::Stored;
 use super::error::StoreError;
 use super::key_state::KeyState;
@@ -38,7 +40,6 @@ pub(super) struct Shard {
 /// What has happened to keys besides being charged.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tally {
-    pub(super) swept: u64,
     pub(super) evicted: u64,
     pub(super) full: u64,
 }
@@ -306,7 +307,7 @@ impl Shard {
                 self.swept_rule += 1;
             }
         }
-        self.tally.swept += dropped as u64;
+        room.swept.fetch_add(dropped as u64, Ordering::Relaxed);
         dropped
     }
 
@@ -324,7 +325,7 @@ impl Shard {
         });
         self.rules.shrink_to_fit();
         self.swept_rule = 0;
-        self.tally.swept += dropped as u64;
+        room.swept.fetch_add(dropped as u64, Ordering::Relaxed);
         dropped
     }
 

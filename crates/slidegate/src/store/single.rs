@@ -9,11 +9,13 @@ use super::memory::MemoryStore;
 use super::outcome::Outcome;
 use super::placing::{Room, insert, rounded};
 use super::table::{Found, Table};
-use crate::algorithm::{CompactLog, FixedWindow, Gcra, SlidingBuckets, SlidingCounter, SlidingLog, Window};
+use crate::algorithm::{
+    CompactLog, FixedWindow, Gcra, Ruling, SlidingBuckets, SlidingCounter, SlidingLog, Usage, Window,
+};
 use crate::charge::{Admission, Charge};
 use crate::decision::{Decision, Verdict};
 use crate::few::Few;
-use crate::receipt::{Receipt, ReceiptCharge, ReceiptId, Standing};
+use crate::receipt::{Position, Receipt, ReceiptCharge, ReceiptId, Standing};
 use crate::rule::{Algorithm, Limit};
 use crate::time::{Clock, TIME_MAX_US};
 
@@ -27,25 +29,8 @@ pub(super) struct Hit<'a> {
     pub(super) cost: u64,
 }
 
-/// Where a state stands, and what was set aside for its charge.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Ready {
-    index: usize,
-    set_aside: usize,
-}
-
-/// What a receipt is issued with.
-#[derive(Debug)]
-pub(super) struct Issue<'s> {
-    /// The store.
-    pub(super) store: u64,
-    /// The shard.
-    pub(super) shard: u64,
-    /// The last order that the shard handed out.
-    pub(super) order: &'s mut u64,
-    /// The time that the store has noted.
-    pub(super) noted_us: &'s AtomicU64,
-}
+/// What a state said to a charge: where it stands, what is used with it, and its order; or why not.
+type Answer = Result<(Position, Usage, u64), Ruling>;
 
 /// By how much time must have moved on until it is noted again.
 const NOTED_STEP_US: u64 = 1_000;
@@ -58,58 +43,39 @@ pub(super) fn note(noted_us: &AtomicU64, now_us: u64) {
     }
 }
 
-/// Finds the place of a key, makes one if it has none, and sets aside what a charge may need on the heap;
-/// `None` if there is no room, and nothing was changed.
+/// Decides on a charge and makes it if it passes. `None` if there is no room, and then nothing was changed.
 #[expect(clippy::inline_always, reason = "the way of a single charge is one function, see `check_as`")]
 #[inline(always)]
-pub(super) fn ready<S: Window>(table: &mut Table<S>, room: Room<'_>, hit: Hit<'_>) -> Option<Ready> {
+fn admit<S: Window>(
+    table: &mut Table<S>,
+    room: Room<'_>,
+    hit: Hit<'_>,
+    last_order: &mut u64,
+) -> Option<Answer> {
     let (index, fresh) = match table.find(hit.fingerprint) {
         Found::At(index) => (index, false),
         Found::Missing(_) => (insert(table, hit.limit, room, hit.fingerprint, true).ok()?, true),
     };
-    let set_aside = rounded(table.state_at(index).growth_bytes_max(hit.limit, hit.cost));
-    if room.budget.take(set_aside).is_err() {
+    let state = table.state_at(index);
+    let (before, growth) = (state.heap_bytes(), state.growth_bytes_max(hit.limit, hit.cost));
+    if growth > 0 && room.budget.take(rounded(growth)).is_err() {
         if fresh {
             table.remove(hit.fingerprint);
         }
         return None;
     }
-    Some(Ready { index, set_aside })
-}
-
-/// Decides on a charge that comes alone, for which the state is ready, and makes it if it passes.
-#[expect(clippy::inline_always, reason = "the way of a single charge is one function, see `check_as`")]
-#[inline(always)]
-#[expect(clippy::unnecessary_wraps, reason = "the caller returns it as it is, without moving it")]
-pub(super) fn check<'a, S: Window, E>(
-    table: &mut Table<S>,
-    room: Room<'_>,
-    ask: &Charge<'a>,
-    hit: Hit<'a>,
-    ready: Ready,
-    issue: &mut Issue<'_>,
-) -> Result<Outcome<'a>, E> {
-    let state = table.state_at(ready.index);
-    let before = state.heap_bytes();
     let admitted = state.admit(hit.limit, hit.now_us, hit.cost);
-    if before + ready.set_aside > 0 {
-        room.budget.settle(rounded(before) + ready.set_aside, rounded(state.heap_bytes()));
+    if before + growth > 0 {
+        room.budget.settle(rounded(before) + rounded(growth), rounded(state.heap_bytes()));
     }
     match admitted {
         Ok((position, usage)) => {
-            note(issue.noted_us, hit.now_us);
-            *issue.order += 1;
-            let standings = Few::One([Standing { order: *issue.order, position }]);
-            let charge = ReceiptCharge::new(ask.rule, ask.key.as_str(), ask.cost, standings);
-            let id = ReceiptId(issue.shard, *issue.order);
-            Ok(Outcome {
-                decision: Decision::one(Verdict::of_usage(ask.rule, hit.limit, usage)),
-                receipt: Some(Receipt { id, store: issue.store, charges: Few::One([charge]) }),
-            })
+            *last_order += 1;
+            Some(Ok((position, usage, *last_order)))
         }
         Err(ruling) => {
-            let decision = Decision::one(Verdict::of_ruling(ask.rule, hit.limit, ruling));
-            Ok(Outcome { decision, receipt: None })
+            // A key that is new has nothing that could refuse it, so none is left behind here.
+            Some(Err(ruling))
         }
     }
 }
@@ -153,16 +119,26 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         if shard.sweep_is_due() {
             self.sweep_some(Some((number, &mut shard)));
         }
-        if let Some((table, order)) = shard.only_table::<S>(ask.rule, limit) {
-            let room = self.room();
-            if let Some(ready) = ready(table, room, hit) {
-                let noted_us = &self.noted_us;
-                let mut issue = Issue { store: self.id, shard: number as u64, order, noted_us };
-                return check(table, room, ask, hit, ready, &mut issue);
-            }
-        }
+        let table = shard.only_table::<S>(ask.rule, limit);
+        let answer = table.and_then(|(table, last_order)| admit(table, self.room(), hit, last_order));
         drop(shard);
-        self.check_slowly::<F>(now_us, ask)
+        match answer {
+            Some(Ok((position, usage, order))) => {
+                note(&self.noted_us, now_us);
+                let standings = Few::One([Standing { order, position }]);
+                let charge = ReceiptCharge::new(ask.rule, ask.key.as_str(), ask.cost, standings);
+                let id = ReceiptId(number as u64, order);
+                Ok(Outcome {
+                    decision: Decision::one(Verdict::of_usage(ask.rule, limit, usage)),
+                    receipt: Some(Receipt { id, store: self.id, charges: Few::One([charge]) }),
+                })
+            }
+            Some(Err(ruling)) => Ok(Outcome {
+                decision: Decision::one(Verdict::of_ruling(ask.rule, limit, ruling)),
+                receipt: None,
+            }),
+            None => self.check_slowly::<F>(now_us, ask),
+        }
     }
 
     /// A charge that is not simple, or does not fit.

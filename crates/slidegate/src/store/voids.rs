@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-/// Most records; beyond, all receipts so far are void.
-const RECORDS_MAX: usize = 4_096;
+/// Most records, a few kilobytes per shard; beyond, all receipts so far are void.
+const RECORDS_MAX: usize = 256;
 
 /// For keys whose state was forgotten before its time (a reset, an eviction, a change of geometry), the
 /// order up to which receipts are void. A record is kept until those receipts have expired.
@@ -75,7 +75,7 @@ mod tests {
         for fingerprint in 0..RECORDS_MAX as u64 {
             voids.record(fingerprint, fingerprint, u64::MAX);
         }
-        assert!(!voids.voids(0, 4_096));
+        assert!(!voids.voids(0, RECORDS_MAX as u64));
         voids.record(u64::MAX, 5_000, u64::MAX);
         assert!(voids.voids(0, 5_000) && !voids.voids(0, 5_001));
     }
