@@ -117,7 +117,7 @@ impl Bench {
     /// Makes every key known. Hits of one key come far apart, as they would.
     fn preload<W: Worker>(&self, worker: &mut W) -> Result<()> {
         let mut refused = 0_u64;
-        for _ in 0..self.run.subject.hits() {
+        for _ in 0..self.run.subject.hits(self.run.scenario, self.run.effort) {
             every_key(self.keys(), |key| refused += u64::from(!worker.decide(key)));
         }
         ensure!(refused == 0, "{refused} hits were refused before the run; its limit is too low");

@@ -108,18 +108,30 @@ pub(crate) struct Standing {
     pub(crate) position: Position,
 }
 
-/// Whose state was charged.
+/// Whose state was charged, and where the charge stands.
 #[derive(Debug, Clone)]
 enum Charged<'a> {
-    ByRequest { rule: &'a Rule, key: &'a str },
-    Owned(Box<Owned>),
+    /// One limit of a rule that the request still holds: most receipts are such, and dropping them costs
+    /// nothing.
+    Once {
+        rule: &'a Rule,
+        key: &'a str,
+        standing: Standing,
+    },
+    Boxed(Box<Boxed<'a>>),
 }
 
 #[derive(Debug, Clone)]
-struct Owned {
-    rule: Box<str>,
-    limits: Box<[Limit]>,
-    key: Box<str>,
+struct Boxed<'a> {
+    whose: Whose<'a>,
+    /// One per limit of the rule.
+    standings: Vec<Standing>,
+}
+
+#[derive(Debug, Clone)]
+enum Whose<'a> {
+    ByRequest { rule: &'a Rule, key: &'a str },
+    Owned { rule: Box<str>, limits: Box<[Limit]>, key: Box<str> },
 }
 
 /// What one state was charged.
@@ -127,14 +139,21 @@ struct Owned {
 pub struct ReceiptCharge<'a> {
     charged: Charged<'a>,
     cost: u64,
-    /// One per limit of the rule.
-    standings: Few<Standing>,
 }
 
 impl<'a> ReceiptCharge<'a> {
     #[inline]
+    pub(crate) fn once(rule: &'a Rule, key: &'a str, cost: u64, standing: Standing) -> Self {
+        Self { charged: Charged::Once { rule, key, standing }, cost }
+    }
+
     pub(crate) fn new(rule: &'a Rule, key: &'a str, cost: u64, standings: Few<Standing>) -> Self {
-        Self { charged: Charged::ByRequest { rule, key }, cost, standings }
+        let standings = match standings {
+            Few::One([standing]) => return Self::once(rule, key, cost, standing),
+            Few::Many(standings) => standings,
+        };
+        let boxed = Boxed { whose: Whose::ByRequest { rule, key }, standings };
+        Self { charged: Charged::Boxed(Box::new(boxed)), cost }
     }
 
     /// A charge that stands at these positions, one per limit of its rule, made as the `order`-th of its store.
@@ -154,8 +173,11 @@ impl<'a> ReceiptCharge<'a> {
     #[must_use]
     pub fn rule(&self) -> &str {
         match &self.charged {
-            Charged::ByRequest { rule, .. } => rule.name(),
-            Charged::Owned(owned) => &owned.rule,
+            Charged::Once { rule, .. } => rule.name(),
+            Charged::Boxed(boxed) => match &boxed.whose {
+                Whose::ByRequest { rule, .. } => rule.name(),
+                Whose::Owned { rule, .. } => rule,
+            },
         }
     }
 
@@ -163,8 +185,11 @@ impl<'a> ReceiptCharge<'a> {
     #[must_use]
     pub fn key(&self) -> &str {
         match &self.charged {
-            Charged::ByRequest { key, .. } => key,
-            Charged::Owned(owned) => &owned.key,
+            Charged::Once { key, .. } => key,
+            Charged::Boxed(boxed) => match &boxed.whose {
+                Whose::ByRequest { key, .. } => key,
+                Whose::Owned { key, .. } => key,
+            },
         }
     }
 
@@ -172,30 +197,36 @@ impl<'a> ReceiptCharge<'a> {
     #[must_use]
     pub fn limits(&self) -> &[Limit] {
         match &self.charged {
-            Charged::ByRequest { rule, .. } => rule.limits(),
-            Charged::Owned(owned) => &owned.limits,
+            Charged::Once { rule, .. } => rule.limits(),
+            Charged::Boxed(boxed) => match &boxed.whose {
+                Whose::ByRequest { rule, .. } => rule.limits(),
+                Whose::Owned { limits, .. } => limits,
+            },
+        }
+    }
+
+    fn standings(&self) -> &[Standing] {
+        match &self.charged {
+            Charged::Once { standing, .. } => std::slice::from_ref(standing),
+            Charged::Boxed(boxed) => &boxed.standings,
         }
     }
 
     /// Where the charge stands in the state of every limit.
     pub fn places(&self) -> impl Iterator<Item = Place> {
-        let standings = self.limits().iter().zip(&*self.standings);
+        let standings = self.limits().iter().zip(self.standings());
         standings.map(|(&limit, &Standing { order, position })| Place { limit, order, position })
     }
 
     /// When it was made, in the order of the store.
-    #[inline]
     pub(crate) fn order(&self) -> u64 {
-        self.standings.first().map_or(0, |standing| standing.order)
+        self.standings().first().map_or(0, |standing| standing.order)
     }
 
     fn to_owned(&self) -> ReceiptCharge<'static> {
         let (rule, key, limits) = (self.rule().into(), self.key().into(), self.limits().into());
-        ReceiptCharge {
-            charged: Charged::Owned(Box::new(Owned { rule, limits, key })),
-            cost: self.cost,
-            standings: self.standings.clone(),
-        }
+        let boxed = Boxed { whose: Whose::Owned { rule, limits, key }, standings: self.standings().to_vec() };
+        ReceiptCharge { charged: Charged::Boxed(Box::new(boxed)), cost: self.cost }
     }
 
     /// Units that were charged.
@@ -211,7 +242,7 @@ impl PartialEq for ReceiptCharge<'_> {
             && self.key() == other.key()
             && self.limits() == other.limits()
             && self.cost == other.cost
-            && self.standings == other.standings
+            && self.standings() == other.standings()
     }
 }
 

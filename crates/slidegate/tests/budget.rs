@@ -380,7 +380,7 @@ fn the_budget_holds_at_every_step_and_everything_is_given_back() {
         let rules = many_rules(algorithm);
         for seed in 0..2 {
             let mut rng = Rng::new(seed);
-            let store: MemoryStore = MemoryStore::with_locks(4, 200_000);
+            let store: MemoryStore = MemoryStore::with_locks(4, 120_000);
             let (mut receipts, mut now_us, mut full) = (Vec::new(), BOUNDARY_US, 0);
             for step in 0..8_000 {
                 now_us += if rng.one_in(1_000) { rng.below(30 * SECOND_US) } else { rng.below(2_000) };

@@ -41,16 +41,24 @@ macro_rules! charging_refused_of_several {
 }
 
 pub(super) const MUTANTS: &[Mutant] = mutants! {
-    in "crates/slidegate/src/algorithm/log_entries.rs" {
+    in "crates/slidegate/src/algorithm/log_block.rs" {
         OffByOne "sliding-log/a-stamp-at-the-far-end-counts":
-            "self.first_where(0, |entries, index| entries.stamp(index) > stamp)"
-            => "self.first_where(0, |entries, index| entries.stamp(index) >= stamp)";
+            "self.first_where(0, |block, index| block.stamp(index) > stamp)"
+            => "self.first_where(0, |block, index| block.stamp(index) >= stamp)";
         OffByOne "sliding-log/the-oldest-at-the-far-end-counts":
             "if self.stamp(index) > stamp {"
             => "if self.stamp(index) >= stamp {";
         OffByOne "sliding-log/totals-lose-their-base":
             "self.words[1] = self.total_before(count);"
             => "";
+    }
+    in "crates/slidegate/src/algorithm/log_entries.rs" {
+        OffByOne "sliding-log/a-stamp-in-place-at-the-far-end-counts":
+            "u64::from(self.age(**low)) >= later_us"
+            => "u64::from(self.age(**low)) > later_us";
+        OffByOne "sliding-log/stamps-too-far-apart-stay-in-place":
+            "(index > 0 && span_us > u64::from(u32::MAX))"
+            => "(index > 0 && span_us > u64::from(u32::MAX) * 2)";
         RoundingToMs "sliding-log/stamps-in-ms":
             "pub(super) fn push(&mut self, stamp: u64, cost: u64) {"
             => "pub(super) fn push(&mut self, stamp: u64, cost: u64) { let stamp = stamp / 1_000 * 1_000;";

@@ -12,7 +12,7 @@ use std::fmt;
 
 use clap::ValueEnum;
 
-use crate::scenario::{Measure, Scenario};
+use crate::scenario::{Effort, Measure, Scenario};
 
 pub(crate) use empty_loop::EmptyLoop;
 pub(crate) use floor::Floor;
@@ -100,9 +100,11 @@ impl Subject {
         }
     }
 
-    /// Hits of every key before the clock starts. A log is as large as what it remembers.
-    pub(crate) fn hits(self) -> u64 {
-        if self == Self::SlidingLog { 10 } else { 1 }
+    /// Hits of every key before the clock starts. A log is as large as what it remembers: with those under the
+    /// clock they are ten, where all keys are as likely.
+    pub(crate) fn hits(self, scenario: Scenario, effort: Effort) -> u64 {
+        let timed = scenario.decisions(effort) * scenario.threads() as u64 / scenario.keys(effort);
+        if self == Self::SlidingLog { 10_u64.saturating_sub(timed).max(1) } else { 1 }
     }
 }
 

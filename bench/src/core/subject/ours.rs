@@ -31,7 +31,7 @@ pub(crate) fn algorithm(subject: Subject) -> Option<Algorithm> {
 }
 
 /// A limit that no run reaches, in a window that no run outlives. Where the limit decides how large a
-/// state is, uniform traffic has a usual one, which ten or twenty hits per key do not reach either.
+/// state is, uniform traffic has a usual one, which a few dozen hits per key do not reach either.
 fn rate(algorithm: Algorithm, traffic: Traffic) -> &'static str {
     match (algorithm, traffic) {
         // Of gcra a unit of a great limit drains within a microsecond, and a key of which nothing is left is

@@ -5,7 +5,7 @@
 //!
 //! | name | state per key | admitted in any window, at most | refuses early |
 //! |---|---|---|---|
-//! | [`sliding-log`](SlidingLog) | 8 B per live request, 16 B with costs | L | never |
+//! | [`sliding-log`](SlidingLog) | 8 B per live request, 16 B with costs; the first 11 of cost 1 in place, in 48 B | L | never |
 //! | [`compact-log`](CompactLog) | at most 12 B x K | L | by at most about 2L/(K-2) units |
 //! | [`sliding-buckets`](SlidingBuckets) | 1 to 8 B per bucket | L (full), 2L-1 (interpolated), 2L (dropped) | by what arrived in one bucket (full) |
 //! | [`sliding-counter`](SlidingCounter) | two counts and a number | 2L-1 | down to an empty window |
@@ -24,6 +24,7 @@ mod compact_entry;
 mod compact_log;
 mod fixed_window;
 mod gcra;
+mod log_block;
 mod log_entries;
 mod packed_counts;
 mod sliding_buckets;

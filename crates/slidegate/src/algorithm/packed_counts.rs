@@ -6,6 +6,7 @@ use std::num::NonZeroU64;
 const NUMBER_BITS: u32 = 48;
 /// Bits of a count. Half a million millions; larger ones go to the heap.
 pub(super) const COUNT_BITS: u32 = 39;
+const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 /// Always set, so that the high half is never zero.
 const MARK: u64 = 1 << 63;
 
@@ -54,7 +55,7 @@ impl PackedCounts {
             Self::InPlace(high, low) => Counts {
                 number: (high.get() & !MARK) >> 15,
                 previous: (high.get() & 0x7FFF) << 24 | low >> 40,
-                current: low & ((1 << COUNT_BITS) - 1),
+                current: low & COUNT_MASK,
             },
             Self::OnHeap(counts) => **counts,
         }
@@ -64,6 +65,18 @@ impl PackedCounts {
     #[inline(always)]
     pub(super) fn set(&mut self, counts: Counts) {
         *self = Self::of(counts);
+    }
+
+    /// Adds to the current count of what stands in place; says whether it could.
+    #[expect(clippy::inline_always, reason = "by way of memory, packing would take longer than all the rest")]
+    #[inline(always)]
+    pub(super) fn add(&mut self, units: u64) -> bool {
+        let Self::InPlace(_, low) = self else { return false };
+        let fits = (*low & COUNT_MASK) + units <= COUNT_MASK;
+        if fits {
+            *low += units;
+        }
+        fits
     }
 
     #[inline]

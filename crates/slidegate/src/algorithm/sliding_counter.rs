@@ -81,13 +81,17 @@ impl Window for SlidingCounter {
     )]
     #[inline(always)]
     fn admit(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Result<(Position, Usage), Ruling> {
-        let (mut counts, overlap_us) = self.counts.get().rolled(limit, now_us);
+        let before = self.counts.get();
+        let (mut counts, overlap_us) = before.rolled(limit, now_us);
         if let Some(passes_us) = counts.passes_us(limit, overlap_us, cost) {
             let usage = counts.usage(limit, overlap_us, now_us);
             return Err(Ruling { usage, retry_after_us: passes_us - now_us });
         }
         counts.current += cost;
-        self.counts.set(counts);
+        // Mostly the window is the same as before, and one word changes.
+        if counts.number != before.number || !self.counts.add(cost) {
+            self.counts.set(counts);
+        }
         Ok((Position::At(counts.number), counts.usage(limit, overlap_us, now_us)))
     }
 

@@ -5,7 +5,7 @@ use super::budget::Budget;
 use super::error::StoreError;
 use super::placing::{Room, insert, rounded};
 use super::single::Hit;
-use super::table::{Found, Table};
+use super::table::Table;
 use super::voids::Voids;
 use crate::algorithm::{Kept, Ruling, State, Usage, Window, charge_excess};
 use crate::receipt::{Place, Position};
@@ -173,13 +173,7 @@ impl LimitTable {
     pub(super) fn put(&mut self, budget: &Budget, fingerprint: u64, state: State) {
         let put = with_table_and_kept!(&mut self.table, state.into_kept(), table, state => {
             budget.take_anyway(rounded(state.heap_bytes()));
-            let mut put = table.insert(fingerprint, state);
-            while let Err(state) = put {
-                let (before, homes) = (table.bytes(), table.homes_next());
-                table.rebuild(homes, |_| false, |_| unreachable!("nothing is gone"));
-                budget.settle(before, table.bytes());
-                put = table.insert(fingerprint, state);
-            }
+            table.put(budget, fingerprint, state);
         });
         put.expect("the state is of the table's algorithm");
     }
@@ -249,21 +243,15 @@ impl LimitTable {
     /// Makes the array smaller if most of it is empty, and drops records that are no longer needed.
     pub(super) fn tidy(&mut self, room: Room<'_>) {
         self.voids.forget(room.noted_us);
-        with_table!(&mut self.table, table => {
-            if let Some(homes) = table.homes_less() {
-                let before = table.bytes();
-                table.rebuild(homes, |_| false, |_| unreachable!("nothing is gone"));
-                room.budget.settle(before, table.bytes());
-            }
-        });
+        with_table!(&mut self.table, table => table.shrink(room.budget));
     }
 
     /// The key among a few near `fingerprint` that was charged longest ago, itself and `spared` ones excepted.
     pub(super) fn oldest_near(&self, fingerprint: u64, count: usize, spared: &[u64]) -> Option<u64> {
         let stays = |other: u64| other == fingerprint || spared.contains(&other);
         with_table!(&self.table, table => {
-            let (Found::At(index) | Found::Missing(index)) = table.find(fingerprint);
-            table.oldest_from(index, count, stays, |state| state.charged_by_us(&self.limit))
+            let part = table.part(fingerprint);
+            part.oldest_from(fingerprint, count, stays, |state| state.charged_by_us(&self.limit))
         })
     }
 

@@ -30,7 +30,7 @@ use crate::time::{Clock, SystemClock, TIME_MAX_US};
 /// So many that two busy threads rarely meet, so few that an empty store is small.
 const SHARDS: usize = 256;
 /// Slots that a sweep looks at.
-const SLOTS_PER_SWEEP: usize = 32;
+const SLOTS_PER_SWEEP: usize = 64;
 /// A shard on cache lines of its own: neighbours that are locked by other cores do not slow it down.
 #[repr(align(128))]
 struct Padded<T>(T);

@@ -16,6 +16,7 @@ mod lock;
 mod locked;
 mod memory;
 mod outcome;
+mod part;
 mod placing;
 mod returns;
 mod rule_states;

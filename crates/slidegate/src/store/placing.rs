@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::budget::Budget;
 use super::error::StoreError;
+use super::part::Part;
 use super::table::Table;
 use crate::algorithm::Window;
 use crate::rule::Limit;
@@ -37,7 +38,8 @@ pub(super) fn rounded(heap_bytes: usize) -> usize {
     (heap_bytes + heap_bytes / 4).next_multiple_of(16)
 }
 
-/// Puts in a key that is not there; the table grows if it must and may.
+/// Puts in a key that is not there, and says where in its part; the table grows if it must and may.
+#[inline(never)]
 pub(super) fn insert<S: Window>(
     table: &mut Table<S>,
     limit: &Limit,
@@ -47,10 +49,11 @@ pub(super) fn insert<S: Window>(
 ) -> Result<usize, StoreError> {
     let mut drop_ended = drop_ended;
     loop {
-        if let Ok(index) = table.insert(fingerprint, S::default()) {
+        if let Ok(index) = table.part_mut(fingerprint).insert(fingerprint, S::default()) {
             return Ok(index);
         }
-        grow(table, limit, room, drop_ended)?;
+        table.part_if_large(room.budget);
+        grow(table.part_mut(fingerprint), limit, room, drop_ended)?;
         // Hardly ever it is the slots behind the last home that are missing still: then it has to grow.
         drop_ended = false;
     }
@@ -60,18 +63,18 @@ pub(super) fn insert<S: Window>(
 /// has ended among the next few slots.
 #[cold]
 fn grow<S: Window>(
-    table: &mut Table<S>,
+    part: &mut Part<S>,
     limit: &Limit,
     room: Room<'_>,
     drop_ended: bool,
 ) -> Result<(), StoreError> {
     let gone = |state: &S| drop_ended && state.ends_us(limit) <= room.noted_us;
     // The old and the new array stand side by side for a moment. Whether they may is asked before the keys
-    // are counted: a flood of new keys at the budget must not make every one of them walk the table.
-    let (before, after) = (table.bytes(), Table::<S>::bytes_with(table.homes_next()));
+    // are counted: a flood of new keys at the budget must not make every one of them walk the part.
+    let (before, after) = (part.bytes(), Part::<S>::bytes_with(part.homes_next()));
     if let Err(full) = room.budget.take(after) {
         let mut dropped = 0;
-        table.sweep(
+        part.sweep(
             SWEPT_WHEN_FULL,
             |_, state| gone(state),
             |_, state| {
@@ -81,8 +84,8 @@ fn grow<S: Window>(
         );
         return if dropped > 0 { Ok(()) } else { Err(full) };
     }
-    let homes = table.homes_next_without(gone);
-    table.rebuild(homes, gone, |state| room.forgot(state.heap_bytes()));
-    room.budget.settle(before + after, table.bytes());
+    let homes = part.homes_next_without(gone);
+    part.rebuild(homes, gone, |state| room.forgot(state.heap_bytes()));
+    room.budget.settle(before + after, part.bytes());
     Ok(())
 }

@@ -7,8 +7,9 @@ use super::error::OnFailure;
 use super::lock::Locks;
 use super::memory::MemoryStore;
 use super::outcome::Outcome;
+use super::part::Found;
 use super::placing::{Room, insert, rounded};
-use super::table::{Found, Table};
+use super::table::Table;
 use crate::algorithm::{
     CompactLog, FixedWindow, Gcra, Ruling, SlidingBuckets, SlidingCounter, SlidingLog, Usage, Window,
 };
@@ -46,19 +47,19 @@ pub(super) fn note(noted_us: &AtomicU64, now_us: u64) {
 /// Decides on a charge and makes it if it passes. `None` if there is no room, and then nothing was changed.
 #[expect(clippy::inline_always, reason = "the way of a single charge is one function, see `check_as`")]
 #[inline(always)]
-fn admit<S: Window>(
+fn admit<'s, S: Window>(
     table: &mut Table<S>,
-    room: Room<'_>,
+    room: impl Fn() -> Room<'s>,
     hit: Hit<'_>,
     last_order: &mut u64,
 ) -> Option<Answer> {
-    let (index, fresh) = match table.find(hit.fingerprint) {
+    let (index, fresh) = match table.part_mut(hit.fingerprint).find(hit.fingerprint) {
         Found::At(index) => (index, false),
-        Found::Missing(_) => (insert(table, hit.limit, room, hit.fingerprint, true).ok()?, true),
+        Found::Missing(_) => (insert(table, hit.limit, room(), hit.fingerprint, true).ok()?, true),
     };
-    let state = table.state_at(index);
+    let state = table.part_mut(hit.fingerprint).state_at(index);
     let (before, growth) = (state.heap_bytes(), state.growth_bytes_max(hit.limit, hit.cost));
-    if growth > 0 && room.budget.take(rounded(growth)).is_err() {
+    if growth > 0 && room().budget.take(rounded(growth)).is_err() {
         if fresh {
             table.remove(hit.fingerprint);
         }
@@ -66,7 +67,7 @@ fn admit<S: Window>(
     }
     let admitted = state.admit(hit.limit, hit.now_us, hit.cost);
     if before + growth > 0 {
-        room.budget.settle(rounded(before) + rounded(growth), rounded(state.heap_bytes()));
+        room().budget.settle(rounded(before) + rounded(growth), rounded(state.heap_bytes()));
     }
     match admitted {
         Ok((position, usage)) => {
@@ -120,13 +121,13 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
             self.sweep_some(Some((number, &mut shard)));
         }
         let table = shard.only_table::<S>(ask.rule, limit);
-        let answer = table.and_then(|(table, last_order)| admit(table, self.room(), hit, last_order));
+        let answer = table.and_then(|(table, last_order)| admit(table, || self.room(), hit, last_order));
         drop(shard);
         match answer {
             Some(Ok((position, usage, order))) => {
                 note(&self.noted_us, now_us);
-                let standings = Few::One([Standing { order, position }]);
-                let charge = ReceiptCharge::new(ask.rule, ask.key.as_str(), ask.cost, standings);
+                let standing = Standing { order, position };
+                let charge = ReceiptCharge::once(ask.rule, ask.key.as_str(), ask.cost, standing);
                 let id = ReceiptId(number as u64, order);
                 Ok(Outcome {
                     decision: Decision::one(Verdict::of_usage(ask.rule, limit, usage)),

@@ -1,0 +1,311 @@
+//! Entries of a `sliding-log` on the heap: stamps alone while every cost is 1, stamps with running totals
+//! after.
+//!
+//! ```text
+//!   units     | head, len | stamp | stamp | stamp | ...            a ring of stamps, oldest at head
+//!   totals    | head, len | base  | stamp total | stamp total | ...
+//! ```
+//!
+//! A ring in one block of words, header included: what a table keeps of it is then no more than a pointer.
+//! Rejected: a `VecDeque`, which keeps its four words of header where the table is.
+
+/// Entries, oldest first.
+///
+/// Of requests of cost 1 equal stamps stand side by side. With costs each stamp stands once, with the total
+/// admitted up to and including it; `base` is the total before the first. Totals wrap: only their differences
+/// mean anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Block {
+    words: Box<[u64]>,
+}
+
+/// Marks a header whose entries have totals.
+const TOTALS: u64 = 1 << 63;
+const LEN_BITS: u32 = 32;
+/// Most entries: what the header can count.
+const LEN_MAX: usize = (1 << 31) - (1 << 16);
+
+/// The first word of a block.
+#[derive(Clone, Copy)]
+struct Header {
+    totals: bool,
+    head: usize,
+    len: usize,
+}
+
+impl Header {
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "both parts are of 32 bits at most")]
+    fn unpack(word: u64) -> Self {
+        let head = (word & !TOTALS) >> LEN_BITS;
+        Self { totals: word & TOTALS != 0, head: head as usize, len: (word & u64::from(u32::MAX)) as usize }
+    }
+
+    #[inline]
+    fn pack(self) -> u64 {
+        let mark = if self.totals { TOTALS } else { 0 };
+        mark | (self.head as u64) << LEN_BITS | self.len as u64
+    }
+
+    /// Words before the first entry.
+    #[inline]
+    fn before(self) -> usize {
+        1 + usize::from(self.totals)
+    }
+
+    /// Words of an entry.
+    #[inline]
+    fn width(self) -> usize {
+        1 + usize::from(self.totals)
+    }
+}
+
+impl Block {
+    #[inline]
+    fn header(&self) -> Header {
+        Header::unpack(self.words[0])
+    }
+
+    fn set_header(&mut self, header: Header) {
+        self.words[0] = header.pack();
+    }
+
+    /// How many entries the block holds.
+    #[inline]
+    fn capacity(&self, header: Header) -> usize {
+        // A shift, as an entry is one word or two: dividing takes longer than all the rest of a look.
+        (self.words.len() - header.before()) >> u32::from(header.totals)
+    }
+
+    /// Where entry `index` begins.
+    #[inline]
+    fn place(&self, header: Header, index: usize) -> usize {
+        let capacity = self.capacity(header);
+        let turned = header.head + index;
+        let turned = if turned >= capacity { turned - capacity } else { turned };
+        header.before() + (turned << u32::from(header.totals))
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.header().len
+    }
+
+    #[inline]
+    pub(super) fn stamp(&self, index: usize) -> u64 {
+        self.words[self.place(self.header(), index)]
+    }
+
+    /// Whether every entry is of cost 1.
+    pub(super) fn of_units(&self) -> bool {
+        !self.header().totals
+    }
+
+    /// Index of the first entry later than `stamp`.
+    pub(super) fn first_after(&self, stamp: u64) -> usize {
+        self.first_where(0, |block, index| block.stamp(index) > stamp)
+    }
+
+    /// The same, where few entries are expected to be earlier.
+    #[inline]
+    pub(super) fn first_after_few(&self, stamp: u64) -> usize {
+        const FEW: usize = 4;
+        let len = self.len();
+        for index in 0..FEW.min(len) {
+            if self.stamp(index) > stamp {
+                return index;
+            }
+        }
+        if len <= FEW { len } else { self.first_after(stamp) }
+    }
+
+    /// Index of the first entry, from `low` on, of which `is` holds, as it does of all after it.
+    fn first_where(&self, low: usize, is: impl Fn(&Self, usize) -> bool) -> usize {
+        let (mut low, mut high) = (low, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if is(self, middle) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        low
+    }
+
+    /// Total admitted before entry `index`.
+    #[inline]
+    fn total_before(&self, index: usize) -> u64 {
+        let header = self.header();
+        match (header.totals, index.checked_sub(1)) {
+            (false, _) => index as u64,
+            (true, None) => self.words[1],
+            (true, Some(before)) => self.words[self.place(header, before) + 1],
+        }
+    }
+
+    /// Units in entries `from..to`.
+    #[inline]
+    pub(super) fn units(&self, from: usize, to: usize) -> u64 {
+        self.total_before(to).wrapping_sub(self.total_before(from))
+    }
+
+    /// The first entry at or after `from` such that `from..=it` hold at least `units`.
+    pub(super) fn entry_reaching(&self, from: usize, units: u64) -> usize {
+        self.first_where(from, |block, index| block.units(from, index + 1) >= units)
+    }
+
+    #[inline]
+    pub(super) fn drop_front(&mut self, count: usize) {
+        let header = self.header();
+        if header.totals {
+            self.words[1] = self.total_before(count);
+        }
+        let turned = header.head + count;
+        let capacity = self.capacity(header);
+        let head = if turned >= capacity { turned - capacity } else { turned };
+        self.set_header(Header { head, len: header.len - count, ..header });
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, stamp: u64, cost: u64) {
+        if cost > 1 && !self.header().totals {
+            self.keep_totals();
+        }
+        let header = self.header();
+        if !header.totals {
+            self.push_words([stamp, 0]);
+            return;
+        }
+        let total = self.total_before(header.len).wrapping_add(cost);
+        match header.len.checked_sub(1) {
+            Some(last) if self.stamp(last) == stamp => {
+                let place = self.place(header, last);
+                self.words[place + 1] = total;
+            }
+            _ => self.push_words([stamp, total]),
+        }
+    }
+
+    fn push_words(&mut self, entry: [u64; 2]) {
+        self.make_room();
+        let header = self.header();
+        let (place, width) = (self.place(header, header.len), header.width());
+        self.words[place..place + width].copy_from_slice(&entry[..width]);
+        self.set_header(Header { len: header.len + 1, ..header });
+    }
+
+    /// Entries as they would stand with totals, the same stamps joined.
+    fn keep_totals(&mut self) {
+        let len = self.len();
+        let mut kept = Self::for_len(true, len);
+        for index in 0..len {
+            kept.push(self.stamp(index), 1);
+        }
+        *self = kept;
+    }
+
+    /// Takes `units` away from the entries `index..` that hold them, oldest first.
+    pub(super) fn lower(&mut self, index: usize, units: u64) {
+        let header = self.header();
+        if !header.totals {
+            let count = usize::try_from(units).expect("no more units than entries");
+            self.remove(index, count);
+            return;
+        }
+        let before = self.total_before(index);
+        for later in index..header.len {
+            let place = self.place(header, later) + 1;
+            let held = self.words[place].wrapping_sub(before);
+            self.words[place] = before.wrapping_add(held.saturating_sub(units));
+        }
+        let emptied = (index..header.len).take_while(|&later| self.total_before(later + 1) == before);
+        let emptied = emptied.count();
+        self.remove(index, emptied);
+    }
+
+    /// Takes out entries `index..index + count`.
+    fn remove(&mut self, index: usize, count: usize) {
+        let header = self.header();
+        for later in index + count..header.len {
+            let (from, to) = (self.place(header, later), self.place(header, later - count));
+            self.words.copy_within(from..from + header.width(), to);
+        }
+        self.set_header(Header { len: header.len - count, ..header });
+    }
+
+    /// Grows by a quarter instead of doubling, and gives back what a past burst took: sizes are what users
+    /// plan memory with.
+    fn make_room(&mut self) {
+        let header = self.header();
+        let capacity = self.capacity(header);
+        if header.len == capacity || (capacity > 16 && header.len < capacity / 4) {
+            self.resize(capacity_next(header.len));
+        }
+    }
+
+    #[cold]
+    fn resize(&mut self, capacity: usize) {
+        let header = self.header();
+        assert!(header.len < LEN_MAX, "a log of so many entries is refused by whoever keeps it");
+        let mut resized = Self::with_capacity(header.totals, capacity);
+        if header.totals {
+            resized.words[1] = self.words[1];
+        }
+        let (before, width) = (header.before(), header.width());
+        for index in 0..header.len {
+            let (from, to) = (self.place(header, index), before + index * width);
+            resized.words[to..to + width].copy_from_slice(&self.words[from..from + width]);
+        }
+        resized.set_header(Header { head: 0, ..header });
+        *self = resized;
+    }
+
+    /// An empty block that `len` entries fit, and some more.
+    pub(super) fn for_len(totals: bool, len: usize) -> Self {
+        Self::with_capacity(totals, capacity_next(len))
+    }
+
+    fn with_capacity(totals: bool, capacity: usize) -> Self {
+        let header = Header { totals, head: 0, len: 0 };
+        let mut block = Self { words: vec![0; header.before() + capacity * header.width()].into() };
+        block.set_header(header);
+        block
+    }
+
+    /// By how many bytes a push of `cost` may make it grow, at most.
+    #[inline]
+    pub(super) fn growth_bytes_max(&self, cost: u64) -> usize {
+        let header = self.header();
+        let becomes_totals = cost > 1 && !header.totals;
+        if !becomes_totals && header.len < self.capacity(header) {
+            return 0;
+        }
+        if header.len >= LEN_MAX {
+            // No budget has so much: a log of two thousand million entries takes no more.
+            return usize::MAX / 2;
+        }
+        // The old block is there until the new one is filled.
+        bytes_at_most(header.totals || becomes_totals, header.len)
+    }
+
+    #[inline]
+    pub(super) fn heap_bytes(&self) -> usize {
+        size_of_val::<[_]>(&self.words)
+    }
+}
+
+/// Bytes of a block for `len` entries and one more.
+#[inline]
+pub(super) fn bytes_at_most(totals: bool, len: usize) -> usize {
+    let header = Header { totals, head: 0, len };
+    // After becoming totals it may grow once more.
+    let capacity = capacity_next(len) + usize::from(totals) * 8;
+    (header.before() + capacity * header.width()) * size_of::<u64>()
+}
+
+/// How many entries a block for `len` of them, and some more, has: with the header of stamps alone it is a
+/// multiple of 32 bytes.
+fn capacity_next(len: usize) -> usize {
+    (len + (len / 4).max(4)) / 4 * 4 + 3
+}
