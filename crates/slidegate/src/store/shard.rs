@@ -19,7 +19,7 @@ use crate::rule::{AtBudget, Limit, NameHash, Rule, name_hash};
 const EVICTED_MAX: usize = 4;
 
 /// A sweep takes its turn once in so many admissions of a shard.
-const ADMISSIONS_PER_SWEEP: u64 = 64;
+const ADMISSIONS_PER_SWEEP: u64 = 32;
 
 /// States by rule and key.
 #[derive(Debug)]
