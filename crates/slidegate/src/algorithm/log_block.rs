@@ -66,6 +66,7 @@ impl Block {
         Header::unpack(self.words[0])
     }
 
+    #[inline]
     fn set_header(&mut self, header: Header) {
         self.words[0] = header.pack();
     }
@@ -110,13 +111,13 @@ impl Block {
     #[inline]
     pub(super) fn first_after_few(&self, stamp: u64) -> usize {
         const FEW: usize = 4;
-        let len = self.len();
-        for index in 0..FEW.min(len) {
-            if self.stamp(index) > stamp {
+        let header = self.header();
+        for index in 0..FEW.min(header.len) {
+            if self.words[self.place(header, index)] > stamp {
                 return index;
             }
         }
-        if len <= FEW { len } else { self.first_after(stamp) }
+        if header.len <= FEW { header.len } else { self.first_after(stamp) }
     }
 
     /// Index of the first entry, from `low` on, of which `is` holds, as it does of all after it.
@@ -169,6 +170,19 @@ impl Block {
 
     #[inline]
     pub(super) fn push(&mut self, stamp: u64, cost: u64) {
+        let header = self.header();
+        if cost == 1 && !header.totals && !self.size_is_wrong(header) {
+            let place = self.place(header, header.len);
+            self.words[place] = stamp;
+            self.set_header(Header { len: header.len + 1, ..header });
+        } else {
+            self.push_with_care(stamp, cost);
+        }
+    }
+
+    /// Into a block that has to be resized, or has totals or needs them now.
+    #[inline(never)]
+    fn push_with_care(&mut self, stamp: u64, cost: u64) {
         if cost > 1 && !self.header().totals {
             self.keep_totals();
         }
@@ -234,12 +248,18 @@ impl Block {
         self.set_header(Header { len: header.len - count, ..header });
     }
 
+    /// Whether it is full, or much larger than it needs to be.
+    #[inline]
+    fn size_is_wrong(&self, header: Header) -> bool {
+        let capacity = self.capacity(header);
+        header.len == capacity || (capacity > 16 && header.len < capacity / 4)
+    }
+
     /// Grows by a quarter instead of doubling, and gives back what a past burst took: sizes are what users
     /// plan memory with.
     fn make_room(&mut self) {
         let header = self.header();
-        let capacity = self.capacity(header);
-        if header.len == capacity || (capacity > 16 && header.len < capacity / 4) {
+        if self.size_is_wrong(header) {
             self.resize(capacity_next(header.len));
         }
     }

@@ -117,13 +117,16 @@ impl Entries {
         }
     }
 
+    #[inline]
     fn remove_front(&mut self, count: usize) {
         match &mut self.held {
             Held::Near { len, lows } => remove(len, lows, 0, count),
             Held::Far(block) if count == block.len() => self.held = Held::default(),
             Held::Far(block) => {
                 block.drop_front(count);
-                self.bring_back();
+                if block.len() <= BACK_MAX {
+                    self.bring_back();
+                }
             }
         }
     }
@@ -145,7 +148,9 @@ impl Entries {
     /// Adds `cost` units at `stamp`, which is no earlier than the newest.
     #[inline]
     pub(super) fn push(&mut self, stamp: u64, cost: u64) {
-        if !self.push_near(stamp, cost) {
+        if let Held::Far(block) = &mut self.held {
+            block.push(stamp, cost);
+        } else if !self.push_near(stamp, cost) {
             self.push_far(stamp, cost);
         }
         self.newest = stamp;
@@ -166,16 +171,16 @@ impl Entries {
         true
     }
 
+    /// Moves what stands in place to the heap, and adds to it there.
+    #[inline(never)]
     fn push_far(&mut self, stamp: u64, cost: u64) {
-        if let Held::Near { len, .. } = self.held {
-            let mut block = Block::for_len(cost > 1, usize::from(len));
-            for index in 0..usize::from(len) {
-                block.push(self.stamp(index), 1);
-            }
-            self.held = Held::Far(block);
+        let len = self.len();
+        let mut block = Block::for_len(cost > 1, len);
+        for index in 0..len {
+            block.push(self.stamp(index), 1);
         }
-        let Held::Far(block) = &mut self.held else { unreachable!("it was just moved") };
         block.push(stamp, cost);
+        self.held = Held::Far(block);
     }
 
     /// Takes `units` away from the entries `index..` that hold them, oldest first.

@@ -143,12 +143,15 @@ impl SlidingLog {
         let room = limit.units() - cost;
         let retry_after_us = match usage.used.checked_sub(room) {
             None | Some(0) => 0,
-            Some(missing) => {
-                let leaves = self.entries.stamp(self.entries.entry_reaching(live, missing));
-                leaves + limit.window_us() - now_us
-            }
+            Some(missing) => self.leaves_us(live, missing) + limit.window_us() - now_us,
         };
         Ruling { usage, retry_after_us }
+    }
+
+    /// The stamp of the entry with which `missing` units, counted from entry `live`, have left.
+    #[inline(never)]
+    fn leaves_us(&self, live: usize, missing: u64) -> u64 {
+        self.entries.stamp(self.entries.entry_reaching(live, missing))
     }
 
     #[inline]

@@ -53,6 +53,12 @@ impl Layout {
         self.lead().contains(fingerprint)
     }
 
+    /// Reads where a state of a key would stand.
+    #[inline]
+    pub(super) fn touch(&self, fingerprint: u64) -> u64 {
+        self.lead().touch(fingerprint)
+    }
+
     /// Whether it remembers nothing, not even which receipts are void.
     pub(super) fn is_unused(&self) -> bool {
         self.tables.iter().all(|table| table.len() == 0 && table.voids.is_empty())

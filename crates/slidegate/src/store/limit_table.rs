@@ -42,6 +42,12 @@ impl LimitTable {
         with_table!(&self.table, table => table.get(fingerprint).is_some())
     }
 
+    /// Reads where a state of a key would stand.
+    #[inline]
+    pub(super) fn touch(&self, fingerprint: u64) -> u64 {
+        with_table!(&self.table, table => table.part(fingerprint).touch(fingerprint))
+    }
+
     /// Whether nothing of a key counts any more at `noted_us`.
     pub(super) fn ended(&self, fingerprint: u64, noted_us: u64) -> bool {
         with_table!(&self.table, table => {

@@ -124,6 +124,12 @@ impl<S: Window> Part<S> {
         Found::Missing(index)
     }
 
+    /// Reads the slot that is the home of a fingerprint, whoever stands there.
+    #[inline]
+    pub(super) fn touch(&self, fingerprint: u64) -> u64 {
+        self.slots.get(self.home(fingerprint)).map_or(0, |slot| slot.fingerprint)
+    }
+
     #[inline]
     pub(super) fn state_at(&mut self, index: usize) -> &mut S {
         &mut self.slots[index].state

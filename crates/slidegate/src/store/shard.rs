@@ -130,10 +130,10 @@ impl Shard {
         due
     }
 
-    /// Whether a key has states of a rule.
+    /// Reads where a state of a key would stand, for the memory's sake; what it reads means nothing.
     #[inline]
-    pub(super) fn contains(&self, fingerprint: u64, rule: &Rule) -> bool {
-        self.rule(rule).is_some_and(|states| states.layouts().any(|layout| layout.contains(fingerprint)))
+    pub(super) fn touch(&self, fingerprint: u64, rule: &Rule) -> u64 {
+        self.rule(rule).map_or(0, |states| states.touch(fingerprint))
     }
 
     /// Does `look` on the states of a key as `rule` sees them.

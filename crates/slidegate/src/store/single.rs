@@ -89,13 +89,24 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         now_us: u64,
         ask: &Charge<'a>,
     ) -> Result<Outcome<'a>, F::Error> {
+        self.check_found::<F>(now_us, ask, self.fingerprint(ask.key.as_str()))
+    }
+
+    /// The same, where the fingerprint of the key is known.
+    #[inline]
+    pub(super) fn check_found<'a, F: OnFailure>(
+        &self,
+        now_us: u64,
+        ask: &Charge<'a>,
+        fingerprint: u64,
+    ) -> Result<Outcome<'a>, F::Error> {
         match ask.rule.algorithm() {
-            Algorithm::SlidingLog => self.check_as::<SlidingLog, F>(now_us, ask),
-            Algorithm::CompactLog(_) => self.check_as::<CompactLog, F>(now_us, ask),
-            Algorithm::SlidingBuckets(..) => self.check_as::<SlidingBuckets, F>(now_us, ask),
-            Algorithm::SlidingCounter => self.check_as::<SlidingCounter, F>(now_us, ask),
-            Algorithm::FixedWindow => self.check_as::<FixedWindow, F>(now_us, ask),
-            Algorithm::Gcra => self.check_as::<Gcra, F>(now_us, ask),
+            Algorithm::SlidingLog => self.check_as::<SlidingLog, F>(now_us, ask, fingerprint),
+            Algorithm::CompactLog(_) => self.check_as::<CompactLog, F>(now_us, ask, fingerprint),
+            Algorithm::SlidingBuckets(..) => self.check_as::<SlidingBuckets, F>(now_us, ask, fingerprint),
+            Algorithm::SlidingCounter => self.check_as::<SlidingCounter, F>(now_us, ask, fingerprint),
+            Algorithm::FixedWindow => self.check_as::<FixedWindow, F>(now_us, ask, fingerprint),
+            Algorithm::Gcra => self.check_as::<Gcra, F>(now_us, ask, fingerprint),
         }
     }
 
@@ -107,6 +118,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         &self,
         now_us: u64,
         ask: &Charge<'a>,
+        fingerprint: u64,
     ) -> Result<Outcome<'a>, F::Error> {
         assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
         let [limit] = ask.rule.limits() else { return self.check_slowly::<F>(now_us, ask) };
@@ -114,7 +126,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
             // Only a shadow rule is asked for what it can never admit.
             return self.check_slowly::<F>(now_us, ask);
         }
-        let hit = Hit { fingerprint: self.fingerprint(ask.key.as_str()), limit, now_us, cost: ask.cost };
+        let hit = Hit { fingerprint, limit, now_us, cost: ask.cost };
         let number = self.shard_of(hit.fingerprint);
         let mut shard = self.lock_shard(number);
         if shard.sweep_is_due() {
