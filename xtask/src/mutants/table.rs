@@ -46,8 +46,8 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "self.first_where(0, |block, index| block.stamp(index) > stamp)"
             => "self.first_where(0, |block, index| block.stamp(index) >= stamp)";
         OffByOne "sliding-log/the-oldest-at-the-far-end-counts":
-            "if self.stamp(index) > stamp {"
-            => "if self.stamp(index) >= stamp {";
+            "if self.words[self.place(header, index)] > stamp {"
+            => "if self.words[self.place(header, index)] >= stamp {";
         OffByOne "sliding-log/totals-lose-their-base":
             "self.words[1] = self.total_before(count);"
             => "";
