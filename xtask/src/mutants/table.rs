@@ -193,7 +193,7 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "self.voids.record(fingerprint, order, ends_us);"
             => "let _ = (order, ends_us);";
     }
-    in "crates/slidegate/src/store/table.rs" {
+    in "crates/slidegate/src/store/part.rs" {
         OffByOne "store/removed-without-closing-the-gap":
             "self.slots[index..=index + moved].rotate_left(1);"
             => "let _ = moved;";
