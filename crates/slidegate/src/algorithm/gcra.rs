@@ -46,9 +46,9 @@ pub struct Gcra {
     /// Units that refunds and credits took out of the line so far, so that a receipt knows by how much
     /// its stretch may have moved.
     given_back: u64,
-    /// When the last stretch ends, what was taken out of the line not regarded: until then some receipt
-    /// may still be presented.
-    ends_us: u64,
+    /// When the last stretch ends as it was charged, what was taken out of the line since not regarded: until
+    /// then some receipt may still be presented. The line itself may end later, if the limit was lowered.
+    charges_end_us: u64,
 }
 
 impl Gcra {
@@ -73,8 +73,15 @@ impl Gcra {
         }
         self.backlog = Backlog::new(backlog);
         self.as_of_us = self.as_of_us.max(now_us);
-        let drained_after_us = narrow(backlog.div_ceil(self.drained_per_window.into()));
-        self.ends_us = self.ends_us.max(self.as_of_us.saturating_add(drained_after_us));
+    }
+
+    /// When nothing will be occupied any more; 0 if nothing is.
+    fn drained_us(&self) -> u64 {
+        if self.backlog == Backlog::default() {
+            return 0;
+        }
+        let drains_in_us = self.backlog.get().div_ceil(self.drained_per_window.max(1).into());
+        self.as_of_us.saturating_add(narrow(drains_in_us))
     }
 
     /// Microseconds from `now_us` until the backlog has drained to `target`.
@@ -105,6 +112,7 @@ impl Window for Gcra {
     fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position {
         let backlog = self.backlog_at(now_us) + product(cost, limit.window_us());
         self.set_backlog(limit, now_us, backlog);
+        self.charges_end_us = self.charges_end_us.max(self.drained_us());
         Position::Line { charged_us: self.as_of_us, backlog: self.backlog, given_back: self.given_back }
     }
 
@@ -149,7 +157,7 @@ impl Window for Gcra {
     }
 
     fn ends_us(&self, _limit: &Limit) -> u64 {
-        self.ends_us
+        self.charges_end_us.max(self.drained_us())
     }
 
     fn charged_by_us(&self, _limit: &Limit) -> u64 {
@@ -188,6 +196,17 @@ mod tests {
             3_000_000 - 333_334 * 3 + 1_000_000,
             "a third of a microsecond is kept"
         );
+    }
+
+    /// A key must not outlive its line by as much as some lower limit once made it.
+    #[test]
+    fn a_limit_that_was_lowered_and_raised_again_leaves_no_late_end() {
+        let (high, low) = (limit("1000000/1s"), limit("1/1s"));
+        let mut state = Gcra::default();
+        state.charge(&high, 0, 1_000_000);
+        let lowered = state.rescaled(&low, 0);
+        assert_eq!(lowered.ends_us(&low), 1_000_000 * 1_000_000);
+        assert_eq!(lowered.rescaled(&high, 0).ends_us(&high), 1_000_000);
     }
 
     #[test]

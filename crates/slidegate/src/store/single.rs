@@ -129,11 +129,12 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         let hit = Hit { fingerprint, limit, now_us, cost: ask.cost };
         let number = self.shard_of(hit.fingerprint);
         let mut shard = self.lock_shard(number);
+        let table = shard.only_table::<S>(ask.rule, limit);
+        let answer = table.and_then(|(table, last_order)| admit(table, || self.room(), hit, last_order));
+        // After the decision: what a key is told depends on what was forgotten before, not on whose turn it is.
         if shard.sweep_is_due() {
             self.sweep_some(Some((number, &mut shard)));
         }
-        let table = shard.only_table::<S>(ask.rule, limit);
-        let answer = table.and_then(|(table, last_order)| admit(table, || self.room(), hit, last_order));
         drop(shard);
         match answer {
             Some(Ok((position, usage, order))) => {
