@@ -58,11 +58,9 @@ pub use rate::{Rate, RateError};
 pub use receipt::{Applied, Receipt, ReceiptError};
 pub use rule::{Algorithm, Rule, RuleBuilder, RuleError};
 
-/// The code of the READMEs runs as a test.
+/// The code of the README runs as a test.
 #[cfg(doctest)]
 mod readme {
     #[doc = include_str!("../README.md")]
     struct OfTheCrate;
-    #[doc = include_str!("../../../README.md")]
-    struct OfTheProject;
 }

@@ -5,6 +5,9 @@ use thiserror::Error;
 use crate::few::Few;
 use crate::rule::{Limit, Rule};
 
+/// A settlement may charge at most so many limits above the cost.
+const EXCESS_LIMITS_MAX: u64 = 16;
+
 /// Names a receipt within its store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReceiptId(pub(crate) u64, pub(crate) u64);
@@ -165,7 +168,18 @@ impl<'a> ReceiptCharge<'a> {
         order: u64,
         positions: impl IntoIterator<Item = Position>,
     ) -> Self {
-        let standings = positions.into_iter().map(|position| Standing { order, position });
+        Self::standing(rule, key, cost, positions.into_iter().map(|position| (order, position)))
+    }
+
+    /// The same where every limit has an order of its own: (order, position), one per limit of its rule.
+    #[must_use]
+    pub fn standing(
+        rule: &'a Rule,
+        key: &'a str,
+        cost: u64,
+        standings: impl IntoIterator<Item = (u64, Position)>,
+    ) -> Self {
+        let standings = standings.into_iter().map(|(order, position)| Standing { order, position });
         Self::new(rule, key, cost, standings.collect())
     }
 
@@ -288,6 +302,24 @@ impl<'a> Receipt<'a> {
     pub fn into_owned(self) -> Receipt<'static> {
         let charges = self.charges.iter().map(ReceiptCharge::to_owned).collect();
         Receipt { id: self.id, store: self.store, charges }
+    }
+
+    /// The cost that all its charges have, if it can be settled for `actual`.
+    pub fn settled_cost(&self, actual: u64) -> Result<u64, ReceiptError> {
+        let mut cost = None;
+        for charge in self.charges() {
+            let first = *cost.get_or_insert(charge.cost());
+            if charge.cost() != first {
+                return Err(ReceiptError::UnequalCosts { first, second: charge.cost() });
+            }
+            let limits = charge.limits().iter().map(Limit::units);
+            let excess_max = EXCESS_LIMITS_MAX * limits.min().expect("a rule has at least one limit");
+            let excess = actual.saturating_sub(charge.cost());
+            if excess > excess_max {
+                return Err(ReceiptError::Excess { rule: charge.rule().to_owned(), excess, excess_max });
+            }
+        }
+        Ok(cost.expect("a receipt has at least one charge"))
     }
 
     /// Checks that it was issued for a charge on `rule`.

@@ -7,11 +7,16 @@ use common::*;
 use slidegate::store::MemoryStore;
 use slidegate::testing::{Coverage, Rng, block_on, differential, trace};
 
+/// Traces per algorithm: of 400 steps each they make 10^5 operations. `SLIDEGATE_SEEDS` asks for more.
+fn seeds() -> u64 {
+    std::env::var("SLIDEGATE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(250)
+}
+
 #[test]
 fn the_store_equals_the_model_and_every_cell_was_met() {
     let mut coverage = Coverage::default();
     for algorithm in trace::algorithms() {
-        for seed in 0..60 {
+        for seed in 0..seeds() {
             let store = MemoryStore::new();
             let judged = differential::run(&store, seed, algorithm, 400, &mut coverage);
             block_on(judged).unwrap_or_else(|wrong| panic!("{wrong}"));

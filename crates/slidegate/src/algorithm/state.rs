@@ -2,7 +2,7 @@
 
 use super::window::{Ruling, USED_MAX, Usage, Window};
 use super::{CompactLog, FixedWindow, Gcra, SlidingBuckets, SlidingCounter, SlidingLog};
-use crate::receipt::Place;
+use crate::receipt::{Place, Receipt, ReceiptCharge};
 use crate::rule::{Algorithm, Limit};
 
 /// The state of one limit for one key, together with the limit it was last kept under: its geometry.
@@ -169,6 +169,13 @@ impl State {
             Algorithm::Gcra => Gcra::expires_us,
         };
         expires_us(&place.limit, place.position)
+    }
+
+    /// The instant, in microseconds since 1970, from which none of a receipt's charges counts any more.
+    #[must_use]
+    pub fn receipt_expires_us(receipt: &Receipt<'_>) -> u64 {
+        let places = receipt.charges().iter().flat_map(ReceiptCharge::places);
+        places.map(|place| Self::expires_us(&place)).max().unwrap_or(0)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::algorithm::State;
-use crate::receipt::{Receipt, ReceiptCharge, ReceiptError, ReceiptId};
+use crate::receipt::{Receipt, ReceiptError, ReceiptId};
 
 /// Most records.
 const RECORDS_MAX: usize = 1 << 20;
@@ -30,7 +30,7 @@ impl Ledger {
             self.by_expiry.pop_first();
             self.spent.remove(&id);
         }
-        !self.spent.contains(&receipt.id()) && expires_us(receipt) > self.latest_us
+        !self.spent.contains(&receipt.id()) && State::receipt_expires_us(receipt) > self.latest_us
     }
 
     /// Makes sure that one more receipt can be recorded.
@@ -41,21 +41,15 @@ impl Ledger {
 
     pub(super) fn spend(&mut self, receipt: &Receipt<'_>) {
         self.spent.insert(receipt.id());
-        self.by_expiry.insert((expires_us(receipt), receipt.id()));
+        self.by_expiry.insert((State::receipt_expires_us(receipt), receipt.id()));
     }
-}
-
-/// The instant from which none of a receipt's charges counts any more.
-fn expires_us(receipt: &Receipt<'_>) -> u64 {
-    let places = receipt.charges().iter().flat_map(ReceiptCharge::places);
-    places.map(|place| State::expires_us(&place)).max().unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::few::Few;
-    use crate::receipt::{Position, Standing};
+    use crate::receipt::{Position, ReceiptCharge, Standing};
     use crate::rule::Rule;
 
     /// A receipt that expires ten seconds after `charged_us`.

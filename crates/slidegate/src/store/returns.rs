@@ -3,11 +3,7 @@
 use super::lock::{Lock, Locks};
 use super::memory::MemoryStore;
 use crate::receipt::{Applied, Receipt, ReceiptCharge, ReceiptError};
-use crate::rule::Limit;
 use crate::time::Clock;
-
-/// A settlement may charge at most so many limits above the cost.
-const EXCESS_LIMITS_MAX: u64 = 16;
 
 impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// Takes back a whole admission. A receipt works once; later, or when its charges have expired,
@@ -53,7 +49,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// ```
     pub fn settle(&self, now_us: u64, receipt: &Receipt<'_>, actual: u64) -> Result<Applied, ReceiptError> {
         self.spend(now_us, receipt, |store| {
-            let cost = settled_cost(receipt, actual)?;
+            let cost = receipt.settled_cost(actual)?;
             let moved = receipt.charges().iter().map(|charge| match actual.checked_sub(cost) {
                 Some(0) => 0,
                 Some(excess) => store.charge_excess(now_us, charge, excess),
@@ -97,22 +93,4 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         shard.charge_excess(self.room(), fingerprint, now_us, charge, units);
         units
     }
-}
-
-/// The cost that all charges of a receipt have, if it can be settled for `actual`.
-fn settled_cost(receipt: &Receipt<'_>, actual: u64) -> Result<u64, ReceiptError> {
-    let mut cost = None;
-    for charge in receipt.charges() {
-        let first = *cost.get_or_insert(charge.cost());
-        if charge.cost() != first {
-            return Err(ReceiptError::UnequalCosts { first, second: charge.cost() });
-        }
-        let limits = charge.limits().iter().map(Limit::units);
-        let excess_max = EXCESS_LIMITS_MAX * limits.min().expect("a rule has at least one limit");
-        let excess = actual.saturating_sub(charge.cost());
-        if excess > excess_max {
-            return Err(ReceiptError::Excess { rule: charge.rule().to_owned(), excess, excess_max });
-        }
-    }
-    Ok(cost.expect("a receipt has at least one charge"))
 }

@@ -84,6 +84,13 @@ impl Coverage {
         *self.cells.entry((name, edge, event)).or_default() += 1;
     }
 
+    /// Takes over what was counted elsewhere.
+    pub fn add(&mut self, other: &Self) {
+        for (&cell, count) in &other.cells {
+            *self.cells.entry(cell).or_default() += count;
+        }
+    }
+
     /// How often it happened.
     #[must_use]
     pub fn of(&self, algorithm: Algorithm, event: Event) -> u64 {
@@ -126,6 +133,10 @@ mod tests {
         }
         assert_eq!(coverage.missing(&[Algorithm::Gcra], 1), Vec::<String>::new());
         assert_eq!(coverage.missing(&[Algorithm::Gcra], 2).len(), Event::ALL.len());
+        let mut twice = Coverage::default();
+        twice.add(&coverage);
+        twice.add(&coverage);
+        assert_eq!(twice.missing(&[Algorithm::Gcra], 2), Vec::<String>::new());
         assert!(coverage.missing(&[Algorithm::FixedWindow], 1)[0].starts_with("fixed-window: Admitted"));
     }
 }

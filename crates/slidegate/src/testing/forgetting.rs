@@ -45,6 +45,10 @@ use crate::time::Clock;
 /// impl slidegate::testing::Forgetting for MyStore {}
 /// ```
 pub trait Forgetting: Store {
+    /// After how many steps of a trace all states are looked at. More than 1 where every look is a round trip: a fault
+    /// is then noticed by the next that asks, or some steps later.
+    const LOOKS_EVERY: usize = 1;
+
     /// Whether it has a state of the key. Asked of keys that were charged.
     fn remembers(&self, _rule: &Rule, _key: Key<'_>) -> impl Future<Output = bool> + Send {
         async { true }

@@ -13,6 +13,16 @@ pub const KEYS: [&str; 3] = ["alice", "203.0.113.45", "{yt}:quota"];
 const EARLIEST_US: u64 = 1_000_000_000_000_000;
 const LATEST_US: u64 = TIME_MAX_US / 2;
 
+/// Where traces begin, by their seed. Twice today; then within half an hour before the instants at which doubles that
+/// count microseconds are near their end (2252) and at it (2^53).
+const BEGINNINGS: [(u64, u64); 4] = [
+    (1_745_000_145_000_000, 86_400_000_000),
+    (1_745_000_145_000_000, 86_400_000_000),
+    (8_899_999_999_000_000 - 1_800_000_000, 1_800_000_000),
+    ((1 << 53) - 1_800_000_000, 1_800_000_000),
+];
+
+/// By their limits.
 const RATES: [&str; 12] = [
     "1/1ms",
     "1/10s",
@@ -66,6 +76,9 @@ pub struct Step {
 pub struct Trace {
     rng: Rng,
     rules: Vec<Rule>,
+    /// The first so many of the rates.
+    rates: usize,
+    limit_max: u64,
     now_us: u64,
     /// The end of the last wait that the model announced.
     passes_us: u64,
@@ -75,6 +88,23 @@ impl Trace {
     /// A trace against rules of `algorithm`: one with one limit, one with several, a shadow.
     #[must_use]
     pub fn new(seed: u64, algorithm: Algorithm) -> Self {
+        let beginning = BEGINNINGS[usize::try_from(seed % 4).expect("one of four")];
+        Self::of_rates(seed, algorithm, RATES.len(), crate::rate::LIMIT_MAX, beginning)
+    }
+
+    /// A trace of today whose limits stay below some thousands, for stores that keep every unit by itself.
+    #[must_use]
+    pub fn of_small_limits(seed: u64, algorithm: Algorithm) -> Self {
+        Self::of_rates(seed, algorithm, 8, 1_000, BEGINNINGS[0])
+    }
+
+    fn of_rates(
+        seed: u64,
+        algorithm: Algorithm,
+        rates: usize,
+        limit_max: u64,
+        (begins_us, within_us): (u64, u64),
+    ) -> Self {
         let mut rng = Rng::new(seed);
         let build = |name: &str, rates: &[&str], shadow: bool| {
             let rates = rates.iter().map(|rate| rate.parse().expect("the rates above are well formed"));
@@ -82,12 +112,12 @@ impl Trace {
             builder.algorithm(algorithm).shadow(shadow).build().expect("the rules above are valid")
         };
         let rules = vec![
-            build("one", &[*rng.pick(&RATES)], false),
+            build("one", &[*rng.pick(&RATES[..rates])], false),
             build("several", &["4/1s", "20/10s", "60/1m"], false),
             build("shadow", &["30/10s"], true),
         ];
-        let now_us = 1_745_000_145_000_000 + rng.below(86_400_000_000);
-        Self { rng, rules, now_us, passes_us: now_us }
+        let now_us = begins_us + rng.below(within_us);
+        Self { rng, rules, rates, limit_max, now_us, passes_us: now_us }
     }
 
     /// The rules as they are now.
@@ -204,11 +234,14 @@ impl Trace {
         match self.rng.below(8) {
             0..5 => {
                 for rate in &mut rates {
-                    let most = rate.limit().saturating_mul(2).min(crate::rate::LIMIT_MAX);
+                    let most = rate.limit().saturating_mul(2).min(self.limit_max);
                     *rate = Rate::new(self.rng.between(1, most), rate.window()).expect("a limit in range");
                 }
             }
-            5 => rates = vec![self.rng.pick(&RATES).parse().expect("the rates above are well formed")],
+            5 => {
+                let rate = self.rng.pick(&RATES[..self.rates]);
+                rates = vec![rate.parse().expect("the rates above are well formed")];
+            }
             6 => {
                 rates.truncate(1);
                 let other: Rate = "700/3m".parse().expect("well formed");

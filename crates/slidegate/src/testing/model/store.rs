@@ -7,7 +7,7 @@ use super::single::{Model, ModelPlace};
 use crate::algorithm::Usage;
 use crate::charge::Admission;
 use crate::receipt::Applied;
-use crate::rule::{Limit, Rule};
+use crate::rule::{Algorithm, Limit, Rule};
 
 /// The model of a store.
 #[derive(Debug, Clone, Default)]
@@ -191,7 +191,8 @@ impl ModelStore {
     }
 
     /// Whether the state of a key may be forgotten: by the time that was noted nothing is used, and every
-    /// receipt that charged it was spent or has expired.
+    /// receipt that charged it was spent or has expired, or stands in a log that credits have emptied: at a past stamp
+    /// nothing is charged again while time moves forward.
     #[must_use]
     pub fn may_forget(&self, rule: &Rule, key: &str) -> bool {
         let name = name(rule, key);
@@ -201,7 +202,11 @@ impl ModelStore {
         };
         let gives_nothing = |charge: &ReceiptCharge| {
             let mut places = charge.places.iter().filter(|place| fits(place));
-            places.all(|place| is_void(self.noted_us, &self.voids, charge, place))
+            places.all(|place| {
+                let is_past = place.at < self.noted_us.into();
+                let is_emptied = place.limit.algorithm() == Algorithm::SlidingLog && is_past;
+                is_emptied || is_void(self.noted_us, &self.voids, charge, place)
+            })
         };
         let unspent = self.receipts.iter().filter(|receipt| !self.spent.contains(&receipt.id));
         let mut charges = unspent.flat_map(|receipt| &receipt.charges).filter(|charge| charge.name == name);

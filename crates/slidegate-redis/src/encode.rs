@@ -1,0 +1,116 @@
+//! What scripts are told: times, asks and charges as ARGV.
+
+use slidegate::receipt::{Place, Position, ReceiptCharge};
+use slidegate::rule::{Algorithm, Limit};
+use slidegate::store::When;
+use slidegate::{Admission, Charge, Rule};
+
+use crate::options::LogLayout;
+
+const SECOND_US: u64 = 1_000_000;
+
+/// The arguments of a call, in their order.
+#[derive(Debug)]
+pub(crate) struct Args(pub(crate) Vec<Vec<u8>>, LogLayout);
+
+impl Args {
+    /// What every call begins with: when, and a number drawn for it.
+    pub(crate) fn at(layout: LogLayout, when: When, nonce: u64) -> Self {
+        let mut args = Self(Vec::with_capacity(6), layout);
+        match when {
+            When::Now => args.0.push(Vec::new()),
+            When::AtUs(at_us) => args.number(at_us),
+        }
+        args.number(nonce);
+        args
+    }
+
+    pub(crate) fn number(&mut self, number: u64) {
+        self.0.push(number.to_string().into_bytes());
+    }
+
+    /// An instant as seconds and microseconds.
+    pub(crate) fn instant(&mut self, at_us: u64) {
+        self.number(at_us / SECOND_US);
+        self.number(at_us % SECOND_US);
+    }
+
+    /// All that an admission asks.
+    pub(crate) fn asks(&mut self, admission: &Admission<'_>) {
+        for Charge { rule, cost, .. } in admission.asks() {
+            self.ask(rule, *cost);
+        }
+    }
+
+    /// So many units of a rule.
+    pub(crate) fn ask(&mut self, rule: &Rule, units: u64) {
+        self.number(units);
+        self.form(rule.limits(), rule.shadow());
+        for limit in rule.limits() {
+            self.limit(limit);
+        }
+    }
+
+    /// What a receipt charged one state.
+    pub(crate) fn charge(&mut self, charge: &ReceiptCharge<'_>) {
+        self.number(charge.cost());
+        self.form(charge.limits(), false);
+        for place in charge.places() {
+            self.limit(&place.limit());
+            self.0.push(place_bytes(&place));
+        }
+    }
+
+    /// What all limits of a rule have in common, and how many there are; as short as it can be said.
+    fn form(&mut self, limits: &[Limit], shadow: bool) {
+        let algorithm = limits.first().map_or(Algorithm::SlidingLog, Limit::algorithm);
+        let (parameter, edge) = match algorithm {
+            Algorithm::CompactLog(entries) => (entries.get(), ""),
+            Algorithm::SlidingBuckets(buckets, edge) => (buckets.get(), edge.name()),
+            _ => (0, ""),
+        };
+        let name = match (algorithm, self.1) {
+            (Algorithm::SlidingLog, LogLayout::SortedSet) => "sliding-log/sorted-set",
+            _ => algorithm.name(),
+        };
+        self.0.push(match (limits.len(), parameter, shadow) {
+            (1, 0, false) => name.into(),
+            (1, _, false) => format!("{name},{parameter},{edge}").into(),
+            (count, _, false) => format!("{name},{parameter},{edge},{count}").into(),
+            (count, _, true) => format!("{name},{parameter},{edge},{count},shadow").into(),
+        });
+    }
+
+    fn limit(&mut self, limit: &Limit) {
+        self.number(limit.units());
+        self.number(limit.window_us());
+    }
+}
+
+/// A place as the scripts gave it.
+fn place_bytes(place: &Place) -> Vec<u8> {
+    let mut bytes = place.order().to_be_bytes()[2..].to_vec();
+    let instant = |bytes: &mut Vec<u8>, at_us: u64| {
+        bytes.extend(&(at_us / SECOND_US).to_be_bytes()[3..]);
+        bytes.extend(&(at_us % SECOND_US).to_be_bytes()[5..]);
+    };
+    match place.position() {
+        Position::At(at) => instant(&mut bytes, at * unit_us(&place.limit())),
+        Position::Line { charged_us, backlog, given_back } => {
+            instant(&mut bytes, charged_us);
+            bytes.extend(backlog.get().to_be_bytes());
+            bytes.extend(given_back.to_be_bytes());
+        }
+    }
+    bytes
+}
+
+/// Microseconds per step of a position: scripts name windows and buckets by their start.
+pub(crate) fn unit_us(limit: &Limit) -> u64 {
+    match limit.algorithm() {
+        Algorithm::SlidingBuckets(..) | Algorithm::SlidingCounter | Algorithm::FixedWindow => {
+            limit.bucket_us()
+        }
+        Algorithm::SlidingLog | Algorithm::CompactLog(_) | Algorithm::Gcra => 1,
+    }
+}

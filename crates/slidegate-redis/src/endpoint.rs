@@ -1,0 +1,206 @@
+//! Where a Redis is, read from its URL.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use redis::{ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo, parse_redis_url};
+
+use crate::options::OptionsError;
+
+/// The form that remedies show.
+const FORM: &str = "redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]";
+
+/// A Redis, and who we are to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Endpoint {
+    pub(crate) address: Address,
+    /// User, password and database. It redacts the password by itself.
+    pub(crate) login: RedisConnectionInfo,
+}
+
+/// Where the socket leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Address {
+    Tcp { host: String, port: u16 },
+    Tls { host: String, port: u16 },
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { host, port } | Self::Tls { host, port } if host.contains(':') => {
+                write!(f, "[{host}]:{port}")
+            }
+            Self::Tcp { host, port } | Self::Tls { host, port } => write!(f, "{host}:{port}"),
+            Self::Unix(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+impl Endpoint {
+    /// Reads a URL. An error never repeats it: what cannot be read may have its password anywhere.
+    pub(crate) fn parse(url: &str) -> Result<Self, OptionsError> {
+        let malformed = |why: &'static str| OptionsError::Url { why };
+        let (scheme, rest) = url
+            .split_once("://")
+            .ok_or(malformed("it has no scheme; begin it with redis:// or rediss://"))?;
+        let (tls, known): (bool, &[&str]) = match scheme {
+            "redis" | "valkey" => (false, &["protocol"]),
+            "rediss" | "valkeys" => (true, &["protocol"]),
+            "unix" | "redis+unix" | "valkey+unix" => (false, &["db", "user", "pass", "protocol"]),
+            "redis+cluster" | "redis+sentinel" | "rediss+cluster" | "rediss+sentinel" => {
+                return Err(OptionsError::NotYet { scheme: scheme.into() });
+            }
+            _ => return Err(OptionsError::Scheme { scheme: shown(scheme) }),
+        };
+        // Whether TLS is spoken is our business: the crate then knows the URL without its TLS features.
+        let plain = if tls { format!("redis://{rest}") } else { url.to_owned() };
+        let parsed = parse_redis_url(&plain)
+            .ok_or(malformed("it cannot be read; percent-encode what is special in its user and password"))?;
+        if parsed.fragment().is_some() {
+            return Err(malformed("it has a `#`; write %23 if that belongs to the password"));
+        }
+        let path = parsed.path().trim_matches('/');
+        let on_disk = scheme.ends_with("unix");
+        if !on_disk && !path.is_empty() && path.parse::<u32>().is_err() {
+            return Err(malformed("what follows the host is no number of a database"));
+        }
+        let unknown = parsed.query_pairs().find(|(name, _)| !known.contains(&&**name));
+        if let Some((name, _)) = unknown {
+            return Err(OptionsError::Parameter { name: shown(&name) });
+        }
+        let speaks = parsed.query_pairs().any(|(name, _)| name == "protocol");
+        let info = parsed
+            .into_connection_info()
+            .map_err(|_| malformed("its host, user, password, database or protocol is none"))?;
+        let address = match info.addr().clone() {
+            ConnectionAddr::Tcp(host, port) if tls => Address::Tls { host, port },
+            ConnectionAddr::Tcp(host, port) => Address::Tcp { host, port },
+            ConnectionAddr::Unix(path) => Address::Unix(path),
+            _ => return Err(malformed("it leads to no socket that we can open")),
+        };
+        let login = info.redis_settings().clone();
+        if login.username().is_some() && login.password().is_none() {
+            // Redis logs nobody in by name alone, so we would be somebody else without a word.
+            return Err(malformed("it has a user and no password; a user without one takes any"));
+        }
+        let login = if speaks { login } else { login.set_protocol(ProtocolVersion::RESP3) };
+        Ok(Self { address, login: login.set_lib_name("slidegate", env!("CARGO_PKG_VERSION")) })
+    }
+
+    /// A text of the server or of the network, without our password.
+    pub(crate) fn redacted(&self, text: &str) -> String {
+        match self.login.password() {
+            Some(password) if !password.is_empty() => text.replace(password, "***"),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+/// What was written, if it can be what it should be; a misplaced password cannot.
+fn shown(word: &str) -> String {
+    let plausible = word.len() <= 16 && word.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c));
+    if plausible { word.into() } else { "?".into() }
+}
+
+/// For errors: the form of a URL.
+pub(crate) fn form() -> &'static str {
+    FORM
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(url: &str) -> Endpoint {
+        Endpoint::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"))
+    }
+
+    fn tcp(host: &str, port: u16) -> Address {
+        Address::Tcp { host: host.into(), port }
+    }
+
+    #[test]
+    fn addresses_are_read() {
+        for (url, address, shown) in [
+            ("redis://localhost", tcp("localhost", 6379), "localhost:6379"),
+            ("redis://127.0.0.1:7000/3", tcp("127.0.0.1", 7000), "127.0.0.1:7000"),
+            ("redis://[::1]:7000", tcp("::1", 7000), "[::1]:7000"),
+            ("valkey://cache/", tcp("cache", 6379), "cache:6379"),
+            ("rediss://cache:6380", Address::Tls { host: "cache".into(), port: 6380 }, "cache:6380"),
+            ("valkeys://cache", Address::Tls { host: "cache".into(), port: 6379 }, "cache:6379"),
+            ("unix:///run/redis.sock", Address::Unix("/run/redis.sock".into()), "/run/redis.sock"),
+            ("redis+unix:///run/redis.sock?db=2", Address::Unix("/run/redis.sock".into()), "/run/redis.sock"),
+        ] {
+            let endpoint = parsed(url);
+            assert_eq!(
+                (endpoint.address.to_string().as_str(), &endpoint.address),
+                (shown, &address),
+                "{url}"
+            );
+        }
+    }
+
+    #[test]
+    fn logins_are_read_and_percent_decoded() {
+        for (url, user, password, db) in [
+            ("redis://localhost", None, None, 0),
+            ("redis://:s%40cret@localhost/2", None, Some("s@cret"), 2),
+            ("rediss://b%C3%B6b:s%23@localhost", Some("b\u{f6}b"), Some("s#"), 0),
+            ("unix:///run/redis.sock?db=7&user=bob&pass=secret", Some("bob"), Some("secret"), 7),
+        ] {
+            let login = parsed(url).login;
+            assert_eq!((login.username(), login.password(), login.db()), (user, password, db), "{url}");
+            assert!(login.protocol().supports_resp3(), "{url}");
+        }
+        assert!(!parsed("redis://localhost/?protocol=resp2").login.protocol().supports_resp3());
+    }
+
+    #[test]
+    fn a_password_is_never_shown() {
+        for url in ["redis://bob:hunter2@localhost", "unix:///run/redis.sock?user=bob&pass=hunter2"] {
+            let endpoint = parsed(url);
+            assert!(!format!("{endpoint:?} {endpoint:#?}").contains("hunter2"), "{url}");
+            assert_eq!(endpoint.redacted("no hunter2 here"), "no *** here");
+        }
+        for url in [
+            "hunter2",
+            "redis:hunter2",
+            "hunter2@localhost://",
+            "redis://bob:hunter2@",
+            "redis://bob:hunter2@localhost:port",
+            "redis://bob:hunter2@localhost:99999",
+            "redis://bob:hunter2@localhost/one",
+            "redis://bob:hunter2@localhost/-1",
+            "redis://bob:hunter2@localhost/#insecure",
+            "redis://bob:hunter2#@localhost",
+            "redis://bob:hunter2@0.0.0.0",
+            "redis://hunter2@localhost",
+            "unix:///run/redis.sock?user=hunter2",
+            "redis://bob:hunter2@localhost?timeout=1",
+            "redis://bob:hunter2@localhost?protocol=4",
+            "redis://localhost?bob:hunter2@localhost",
+            "bob:hunter2://localhost",
+            "redis+cluster://bob:hunter2@localhost",
+            "http://bob:hunter2@localhost",
+            "",
+        ] {
+            let error = Endpoint::parse(url).expect_err(url);
+            assert!(!format!("{error} {error:?}").contains("hunter2"), "{url}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_supported_yet_says_so() {
+        for scheme in ["redis+cluster", "redis+sentinel"] {
+            let error = Endpoint::parse(&format!("{scheme}://localhost")).unwrap_err();
+            assert_eq!(error, OptionsError::NotYet { scheme: scheme.into() });
+            assert!(error.to_string().contains("not supported yet"), "{error}");
+        }
+        let error = Endpoint::parse("http://localhost").unwrap_err();
+        assert_eq!(error, OptionsError::Scheme { scheme: "http".into() });
+        let error = Endpoint::parse("redis://localhost?timeout=1").unwrap_err();
+        assert_eq!(error, OptionsError::Parameter { name: "timeout".into() });
+    }
+}

@@ -1,0 +1,153 @@
+//! Names lead back to what they were made of, and no two are alike.
+
+use super::*;
+
+/// Keys that users have, and some that they should not.
+const KEYS: &[&[u8]] = &[
+    b"alice",
+    b"203.0.113.45",
+    b"2001:db8::/64",
+    b"{braces}",
+    b"}:api",
+    b"%7B",
+    b"100%",
+    b"%",
+    b"a\0b",
+    b"line\nbreak\r\n",
+    b"*?[a-z]^\\",
+    "k\u{e4}se \u{1f9c0}".as_bytes(),
+    b"\xff\xfe",
+    b"",
+];
+const RULES: &[&[u8]] = &[b"api", b"sliding-log/60s", b"a:b", b"api:spent:00", b"r{1}", b"*"];
+
+fn template(text: &str) -> KeyTemplate {
+    KeyTemplate::new(text).unwrap()
+}
+
+#[test]
+fn names_are_as_documented() {
+    let default = KeyTemplate::default();
+    assert_eq!(default, template("sg:{{key}}:{rule}"));
+    assert_eq!(default.name(b"api", b"alice"), b"sg:{alice}:api");
+    assert_eq!(default.name(b"api", b"a}{%b"), b"sg:{a%7D%7B%25b}:api");
+    assert_eq!(default.name(b"api", b"a\0\n*"), b"sg:{a\0\n*}:api");
+    assert_eq!(template("rlaas:rate_limit:{key}").name(b"api", b"alice"), b"rlaas:rate_limit:alice");
+    assert_eq!(template("{rule}/{key}/{key}").name(b"r", b"k"), b"r/k/k");
+    assert_eq!(template("{keys}{key}{ rule }").name(b"r", b"k"), b"{keys}k{ rule }");
+    assert_eq!(KeyTemplate::with_prefix("eu:sg").unwrap().name(b"api", b"a"), b"eu:sg:{a}:api");
+}
+
+#[test]
+fn every_name_of_a_rule_leads_back_to_its_key() {
+    for (&rule, &key) in RULES.iter().flat_map(|rule| KEYS.iter().map(move |key| (rule, key))) {
+        for text in ["sg:{{key}}:{rule}", "rlaas:{key}", "{key}", "{rule}/{key}-{key}", "{key}{rule}"] {
+            let template = template(text);
+            let name = template.name(rule, key);
+            assert_eq!(template.key_of(&name, rule), Some(key.to_vec()), "{text} {name:?}");
+        }
+    }
+}
+
+#[test]
+fn no_two_states_share_a_name() {
+    let default = KeyTemplate::default();
+    let pairs = RULES.iter().flat_map(|rule| KEYS.iter().map(|key| default.name(rule, key)));
+    let mut names: Vec<_> = pairs.collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), RULES.len() * KEYS.len());
+}
+
+#[test]
+fn what_is_not_ours_leads_nowhere() {
+    let default = KeyTemplate::default();
+    for name in [
+        &b"sg:alice:api"[..],
+        b"sg:{alice:api",
+        b"sg:{alice}api",
+        b"sg:{a{b}:api",
+        b"sg:{a%b}:api",
+        b"sg:{a%7b}:api",
+        b"sg:{alice}:a}pi",
+        b"other:{alice}:api",
+        b"",
+    ] {
+        assert_eq!(default.key_of(name, b"api"), None, "{name:?}");
+    }
+    assert_eq!(default.key_of(b"sg:{alice}:api2", b"api"), None);
+    assert_eq!(template("{rule}/{key}-{key}").key_of(b"r/ab-cd", b"r"), None);
+}
+
+#[test]
+fn a_spent_record_is_beside_its_state_and_is_none() {
+    let default = KeyTemplate::default();
+    let name = spent_name(&default.name(b"api", b"alice"), ReceiptId::new(0, 0xBEEF));
+    assert_eq!(name, b"sg:{alice}:api%spent:0000000000000000000000000000beef");
+    assert_eq!(default.key_of(&name, b"api"), None);
+}
+
+/// As Redis matches: `*` anything, a backslash takes the next byte literally.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    match (pattern, name) {
+        ([], []) => true,
+        ([b'*', rest @ ..], _) => (0..=name.len()).any(|skipped| matches(rest, &name[skipped..])),
+        ([b'\\', literal, rest @ ..], [first, name @ ..]) => literal == first && matches(rest, name),
+        ([first, rest @ ..], [byte, name @ ..]) => first == byte && matches(rest, name),
+        _ => false,
+    }
+}
+
+#[test]
+fn a_rule_s_pattern_finds_its_states_and_no_others() {
+    let default = KeyTemplate::default();
+    assert_eq!(default.pattern(b"api"), b"sg:{*}:api");
+    assert_eq!(default.pattern(b"a*"), b"sg:{*}:a\\*");
+    assert_eq!(template("[x]?{key}\\").pattern(b"api"), b"\\[x\\]\\?*\\\\");
+    for (&rule, &other) in RULES.iter().flat_map(|rule| RULES.iter().map(move |other| (rule, other))) {
+        for key in KEYS {
+            let found = matches(&default.pattern(rule), &default.name(other, key));
+            assert_eq!(found, rule == other, "{rule:?} {other:?} {key:?}");
+        }
+    }
+}
+
+#[test]
+fn templates_that_cannot_work_are_refused_with_the_remedy() {
+    let error = KeyTemplate::new("sg:{rule}").unwrap_err();
+    assert_eq!(error, TemplateError::NoKey { template: "sg:{rule}".into() });
+    assert!(error.to_string().contains("has no {key}") && error.to_string().contains("`sg:{{key}}:{rule}`"));
+    for prefix in ["", "{a}", "a}"] {
+        let error = KeyTemplate::with_prefix(prefix).unwrap_err();
+        assert_eq!(error, TemplateError::Prefix { prefix: prefix.into() });
+    }
+}
+
+#[test]
+fn a_template_is_shown_as_it_was_written() {
+    for text in ["sg:{{key}}:{rule}", "rlaas:rate_limit:{key}", "{keys}{key}{ rule }"] {
+        assert_eq!(template(text).to_string(), text);
+    }
+}
+
+#[test]
+fn two_charges_of_one_name_are_refused_with_the_remedy() {
+    let quota = template("rlaas:rate_limit:{key}");
+    let names = |pairs: &[(&str, &str)], template: &KeyTemplate| -> Vec<Vec<u8>> {
+        pairs.iter().map(|(rule, key)| template.state(rule, key)).collect()
+    };
+    assert_eq!(quota.check_apart(&names(&[("api", "alice")], &quota)), Ok(()));
+    assert_eq!(quota.check_apart(&names(&[("api", "alice"), ("api", "bob")], &quota)), Ok(()));
+    let pairs = [("api", "alice"), ("api", "bob"), ("search", "alice")];
+    let error = quota.check_apart(&names(&pairs, &quota)).unwrap_err();
+    assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
+    for said in
+        ["`rlaas:rate_limit:{key}`", "`rlaas:rate_limit:alice`", "write {rule}", "`sg:{{key}}:{rule}`"]
+    {
+        assert!(error.to_string().contains(said), "{error}");
+    }
+    assert_eq!(KeyTemplate::default().check_apart(&names(&pairs, &KeyTemplate::default())), Ok(()));
+    // Also where both are in the template and nothing is between them.
+    let joined = template("{key}{rule}");
+    assert!(joined.check_apart(&names(&[("c", "ab"), ("bc", "a")], &joined)).is_err());
+}

@@ -1,0 +1,55 @@
+//! Pauses that grow while it does not help.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+/// The next pause. The first try comes without one.
+#[derive(Debug)]
+pub(super) struct Backoff {
+    first: Duration,
+    longest: Duration,
+    next: Duration,
+}
+
+impl Backoff {
+    pub(super) fn new(first: Duration, longest: Duration) -> Self {
+        Self { first, longest, next: Duration::ZERO }
+    }
+
+    /// What to wait now; next time it is about twice as long.
+    pub(super) fn pause(&mut self) -> Duration {
+        let pause = self.next;
+        self.next = (pause * 2).clamp(self.first, self.longest);
+        // Half of it is left to chance, or a fleet that lost its Redis would come back in step.
+        pause / 2 + pause / 2 * chance(1_000) / 1_000
+    }
+
+    /// It helped.
+    pub(super) fn reset(&mut self) {
+        self.next = Duration::ZERO;
+    }
+}
+
+/// A number below `bound`, another one every time.
+fn chance(bound: u32) -> u32 {
+    let number = RandomState::new().hash_one(()) % u64::from(bound);
+    u32::try_from(number).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_up_to_the_longest_and_begin_anew() {
+        let ms = Duration::from_millis;
+        let mut backoff = Backoff::new(ms(10), ms(250));
+        for _ in 0..2 {
+            for longest in [0, 10, 20, 40, 80, 160, 250, 250] {
+                let pause = backoff.pause();
+                assert!(ms(longest) / 2 <= pause && pause <= ms(longest), "{pause:?} of {longest} ms");
+            }
+            backoff.reset();
+        }
+    }
+}

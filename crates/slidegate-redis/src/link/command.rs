@@ -1,0 +1,139 @@
+//! What is asked of Redis, and how it is written.
+
+use redis::{Cmd, Pipeline};
+
+use super::ticket::Ticket;
+use crate::scripts::Script;
+
+/// How many keys one step of a SCAN looks at. Redis serves nobody else meanwhile, so it is not many.
+const SCAN_COUNT: u32 = 512;
+
+/// One script call.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) script: &'static Script,
+    pub(crate) keys: Vec<Vec<u8>>,
+    pub(crate) args: Vec<Vec<u8>>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Command {
+    Script(Call),
+    Scan { pattern: Vec<u8>, cursor: u64 },
+}
+
+/// How scripts are named in a pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Naming {
+    /// By their hashes: what is right nearly always.
+    Hashes,
+    /// The first call of every script by its text, which teaches it to Redis, the others by their hashes.
+    FirstByText,
+    /// By their texts: right whatever others do to Redis meanwhile.
+    Texts,
+}
+
+impl Naming {
+    /// What to try when scripts turned out to be unknown.
+    pub(super) fn next(self) -> Option<Self> {
+        match self {
+            Self::Hashes => Some(Self::FirstByText),
+            Self::FirstByText => Some(Self::Texts),
+            Self::Texts => None,
+        }
+    }
+}
+
+impl Command {
+    /// Bytes that it is about to take on the wire; the text of a script not counted.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Script(call) => {
+                call.keys.iter().chain(&call.args).map(|part| part.len() + 16).sum::<usize>() + 64
+            }
+            Self::Scan { pattern, .. } => pattern.len() + 64,
+        }
+    }
+}
+
+/// The commands of all tickets, in their order.
+pub(super) fn pipeline(tickets: &[Ticket], naming: Naming) -> Pipeline {
+    let mut pipeline = Pipeline::with_capacity(tickets.len());
+    let mut taught: Vec<&str> = Vec::new();
+    for ticket in tickets {
+        pipeline.add_command(match &ticket.command {
+            Command::Script(call) => {
+                let by_text = match naming {
+                    Naming::Hashes => false,
+                    Naming::FirstByText => !taught.contains(&&*call.script.sha),
+                    Naming::Texts => true,
+                };
+                taught.extend(by_text.then_some(&*call.script.sha));
+                script(call, by_text)
+            }
+            Command::Scan { pattern, cursor } => scan(pattern, *cursor),
+        });
+    }
+    pipeline
+}
+
+fn script(call: &Call, by_text: bool) -> Cmd {
+    let (verb, script) = if by_text { ("EVAL", call.script.text) } else { ("EVALSHA", &*call.script.sha) };
+    let mut command = redis::cmd(verb);
+    command.arg(script).arg(call.keys.len());
+    for part in call.keys.iter().chain(&call.args) {
+        command.arg(&part[..]);
+    }
+    command
+}
+
+fn scan(pattern: &[u8], cursor: u64) -> Cmd {
+    let mut command = redis::cmd("SCAN");
+    command.arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(SCAN_COUNT);
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use tokio::time::Instant;
+
+    use super::super::ticket::ticket;
+    use super::*;
+
+    static ONE: LazyLock<Script> = LazyLock::new(|| Script::new("one", "return 1"));
+    static TWO: LazyLock<Script> = LazyLock::new(|| Script::new("two", "return 2"));
+
+    fn packed(script: &'static Script, naming: Naming) -> Vec<String> {
+        let call = |script| {
+            Command::Script(Call { script, keys: vec![b"k\0\r\n".to_vec()], args: vec![Vec::new()] })
+        };
+        let tickets = [call(&ONE), call(script), call(&ONE)];
+        let tickets = tickets.map(|command| ticket(command, Instant::now()).0);
+        let pipeline = pipeline(&tickets, naming);
+        let verb = |command: &Cmd| String::from_utf8_lossy(&command.get_packed_command()).into_owned();
+        pipeline.cmd_iter().map(verb).collect()
+    }
+
+    #[test]
+    fn scripts_are_named_as_asked() {
+        let by_hash =
+            format!("*5\r\n$7\r\nEVALSHA\r\n$40\r\n{}\r\n$1\r\n1\r\n$4\r\nk\0\r\n\r\n$0\r\n\r\n", ONE.sha);
+        let by_text = "*5\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n$1\r\n1\r\n$4\r\nk\0\r\n\r\n$0\r\n\r\n";
+        assert_eq!(packed(&ONE, Naming::Hashes), [&*by_hash, &by_hash, &by_hash]);
+        assert_eq!(packed(&ONE, Naming::FirstByText), [by_text, &by_hash, &by_hash]);
+        assert_eq!(packed(&ONE, Naming::Texts), [by_text, by_text, by_text]);
+        let mixed = packed(&TWO, Naming::FirstByText);
+        assert_eq!((&*mixed[0], &*mixed[2]), (by_text, &*by_hash));
+        assert!(mixed[1].contains("return 2"), "{mixed:?}");
+    }
+
+    #[test]
+    fn a_scan_is_one_step() {
+        let packed = scan(b"sg:{*}:api", 7).get_packed_command();
+        let expected =
+            "*6\r\n$4\r\nSCAN\r\n$1\r\n7\r\n$5\r\nMATCH\r\n$10\r\nsg:{*}:api\r\n$5\r\nCOUNT\r\n$3\r\n512\r\n";
+        assert_eq!(String::from_utf8(packed).unwrap(), expected);
+    }
+}

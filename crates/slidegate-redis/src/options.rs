@@ -1,0 +1,240 @@
+//! How a shared store is reached and used.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::endpoint::{Endpoint, form};
+use crate::keys::{KeyTemplate, TemplateError};
+use crate::tls::{Identity, Roots};
+
+/// Most connections of one store. Calls share them, so a few do the work of many.
+pub const CONNECTIONS_MAX: usize = 64;
+/// Longest deadline of a call, and longest time to connect.
+pub const WAIT_MAX: Duration = Duration::from_secs(600);
+
+/// Where the Redis is and how the store uses it.
+///
+/// ```
+/// use slidegate_redis::{LogLayout, RedisOptions};
+/// use std::time::Duration;
+///
+/// let options = RedisOptions::new("redis://limiter:secret@localhost/2")?
+///     .deadline(Duration::from_millis(20))?
+///     .key_template("rlaas:rate_limit:{key}")?
+///     .log_layout(LogLayout::SortedSet);
+/// assert!(!format!("{options:?}").contains("secret"));
+///
+/// let error = RedisOptions::new("redis+cluster://localhost").unwrap_err();
+/// assert!(error.to_string().contains("not supported yet"));
+/// # Ok::<(), slidegate_redis::OptionsError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct RedisOptions {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) connections: usize,
+    pub(crate) deadline: Duration,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) keys: KeyTemplate,
+    pub(crate) log_layout: LogLayout,
+    pub(crate) roots: Roots,
+    pub(crate) identity: Option<Identity>,
+}
+
+/// How `sliding-log` keeps its entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogLayout {
+    /// In one string per key, 8 or 16 bytes per request.
+    #[default]
+    Packed,
+    /// In a sorted set with a member per unit: larger and slower, readable with `ZRANGE`, and the way over from
+    /// limiters that keep such sets.
+    SortedSet,
+}
+
+impl RedisOptions {
+    /// Of the Redis at that URL: `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, `rediss://` for TLS,
+    /// `unix:///PATH[?db=N&user=U&pass=P]` for a socket in the file system.
+    pub fn new(url: &str) -> Result<Self, OptionsError> {
+        Ok(Self {
+            endpoint: Endpoint::parse(url)?,
+            connections: 2,
+            deadline: Duration::from_millis(50),
+            connect_timeout: Duration::from_secs(1),
+            keys: KeyTemplate::default(),
+            log_layout: LogLayout::default(),
+            roots: Roots::System,
+            identity: None,
+        })
+    }
+
+    /// How many connections are kept; 2 by default, at most [`CONNECTIONS_MAX`].
+    pub fn connections(mut self, connections: usize) -> Result<Self, OptionsError> {
+        if !(1..=CONNECTIONS_MAX).contains(&connections) {
+            return Err(OptionsError::Connections { connections });
+        }
+        self.connections = connections;
+        Ok(self)
+    }
+
+    /// How long a call may take, from the call to the answer; 50 ms by default, at most [`WAIT_MAX`].
+    pub fn deadline(mut self, deadline: Duration) -> Result<Self, OptionsError> {
+        self.deadline = checked("deadline", deadline)?;
+        Ok(self)
+    }
+
+    /// How long it may take until a connection is ready for use; 1 s by default, at most [`WAIT_MAX`].
+    pub fn connect_timeout(mut self, timeout: Duration) -> Result<Self, OptionsError> {
+        self.connect_timeout = checked("connect_timeout", timeout)?;
+        Ok(self)
+    }
+
+    /// How the names of keys are made; `sg:{{key}}:{rule}` by default. `{key}` and `{rule}` are replaced
+    /// wherever they stand.
+    pub fn key_template(mut self, template: &str) -> Result<Self, OptionsError> {
+        self.keys = KeyTemplate::new(template)?;
+        Ok(self)
+    }
+
+    /// What the names of keys begin with, in the place of `sg`.
+    pub fn key_prefix(mut self, prefix: &str) -> Result<Self, OptionsError> {
+        self.keys = KeyTemplate::with_prefix(prefix)?;
+        Ok(self)
+    }
+
+    /// How `sliding-log` keeps its entries.
+    #[must_use]
+    pub fn log_layout(mut self, layout: LogLayout) -> Self {
+        self.log_layout = layout;
+        self
+    }
+
+    /// Who may sign the server's certificate, in PEM, in the place of those that the system trusts. For `rediss://`.
+    pub fn root_certificates(mut self, pem: &[u8]) -> Result<Self, OptionsError> {
+        self.roots = Roots::given(pem)?;
+        Ok(self)
+    }
+
+    /// Our own certificate with its key, both in PEM, for a server that asks for one. For `rediss://`.
+    pub fn client_certificate(mut self, certificates: &[u8], key: &[u8]) -> Result<Self, OptionsError> {
+        self.identity = Some(Identity::new(certificates, key)?);
+        Ok(self)
+    }
+}
+
+fn checked(name: &'static str, wait: Duration) -> Result<Duration, OptionsError> {
+    if wait < Duration::from_millis(1) || wait > WAIT_MAX {
+        return Err(OptionsError::Wait { name, wait });
+    }
+    Ok(wait)
+}
+
+/// Why a store cannot be used as asked. No password is ever repeated.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum OptionsError {
+    /// A URL that cannot be read.
+    #[error("store: the URL is not understood: {why}; its form is {}", form())]
+    Url {
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Something else than a Redis.
+    #[error(
+        "store: `{scheme}://` is no scheme of a Redis; use redis://, rediss:// (TLS) or unix://, for example {}",
+        form()
+    )]
+    Scheme {
+        /// What stands before `://`.
+        scheme: String,
+    },
+    /// A Redis of a kind that this version cannot use.
+    #[error("store: `{scheme}://` is not supported yet; give a standalone Redis: redis:// or rediss://")]
+    NotYet {
+        /// What stands before `://`.
+        scheme: String,
+    },
+    /// A parameter in the URL that nobody would read.
+    #[error(
+        "store: the URL has the parameter `{name}`, which is unknown; remove it, timeouts are options of their own"
+    )]
+    Parameter {
+        /// Its name.
+        name: String,
+    },
+    /// A template that keys cannot be named by.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// No connection, or very many.
+    #[error("connections: {connections} is out of range; give 1 to {CONNECTIONS_MAX}, 2 are enough for most")]
+    Connections {
+        /// What was asked for.
+        connections: usize,
+    },
+    /// A deadline or a timeout that is no time, or hours.
+    #[error("{name}: {wait:?} is out of range; give 1ms to {WAIT_MAX:?}")]
+    Wait {
+        /// Which of them.
+        name: &'static str,
+        /// What was asked for.
+        wait: Duration,
+    },
+    /// A certificate or a key that cannot be read.
+    #[error("{name}: {why}; give it in PEM, as openssl writes it")]
+    Certificate {
+        /// Which of them.
+        name: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options() -> RedisOptions {
+        RedisOptions::new("redis://bob:hunter2@localhost").unwrap()
+    }
+
+    #[test]
+    fn defaults_are_as_documented() {
+        let options = options();
+        assert_eq!(options.connections, 2);
+        assert_eq!(
+            (options.deadline, options.connect_timeout),
+            (Duration::from_millis(50), Duration::from_secs(1))
+        );
+        assert_eq!(options.keys, KeyTemplate::new("sg:{{key}}:{rule}").unwrap());
+        assert_eq!(options.log_layout, LogLayout::Packed);
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_refused() {
+        for connections in [0, 65] {
+            let error = options().connections(connections).unwrap_err();
+            assert_eq!(error, OptionsError::Connections { connections });
+        }
+        for wait in [Duration::ZERO, Duration::from_micros(999), Duration::from_secs(601)] {
+            let error = options().deadline(wait).unwrap_err();
+            assert_eq!(error, OptionsError::Wait { name: "deadline", wait });
+            let error = options().connect_timeout(wait).unwrap_err();
+            assert_eq!(error, OptionsError::Wait { name: "connect_timeout", wait });
+        }
+        assert_eq!(options().connections(64).unwrap().connections, 64);
+    }
+
+    #[test]
+    fn a_template_without_a_key_is_refused() {
+        let error = options().key_template("sg:{rule}").unwrap_err();
+        assert!(matches!(error, OptionsError::Template(TemplateError::NoKey { .. })), "{error}");
+        assert!(options().key_prefix("{").is_err());
+        let renamed = options().key_prefix("eu").unwrap();
+        assert_eq!(renamed.keys.name(b"api", b"alice"), b"eu:{alice}:api");
+    }
+
+    #[test]
+    fn debugging_shows_no_password() {
+        assert!(!format!("{:?} {:#?}", options(), options()).contains("hunter2"));
+    }
+}

@@ -1,0 +1,154 @@
+//! A redis-server of one's own: on a free port, in a folder of its own, gone when it is dropped.
+
+use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader, ErrorKind, Lines};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use redis::aio::MultiplexedConnection;
+use redis::{Client, Connection, ConnectionLike, Value};
+
+const REMEDY: &str =
+    "install it (Debian: `apt-get install redis-server`), or run `cargo xtask test`, which does";
+/// Between our choosing a free port and Redis's binding it another may take it.
+const PORTS_TRIED: usize = 20;
+
+/// A running redis-server. It keeps nothing on disk unless its arguments say otherwise.
+pub struct RedisServer {
+    child: Child,
+    port: u16,
+    folder: PathBuf,
+    args: Vec<String>,
+}
+
+impl RedisServer {
+    /// Starts one that keeps everything in memory.
+    pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts one with more arguments, which win over ours: `&["--appendonly", "yes"]`.
+    pub fn start_with(args: &[&str]) -> Self {
+        let folder = folder();
+        let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
+        for _ in 0..PORTS_TRIED {
+            let port = free_port();
+            if let Ok(child) = launch(port, &folder, &args) {
+                return Self { child, port, folder, args };
+            }
+        }
+        panic!("redis-server found none of {PORTS_TRIED} free ports free");
+    }
+
+    /// Where clients find it.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// A connection beside those of the store, for looking and for mischief.
+    pub fn connection(&self) -> Connection {
+        self.client().get_connection().expect("the server accepts a connection")
+    }
+
+    /// The same for those who await.
+    pub async fn async_connection(&self) -> MultiplexedConnection {
+        self.client().get_multiplexed_async_connection().await.expect("the server accepts a connection")
+    }
+
+    fn client(&self) -> Client {
+        Client::open(self.url()).expect("our own address is valid")
+    }
+
+    /// Sends one command over a new connection. An error reply panics: mischief must succeed.
+    pub fn command(&self, words: &[&str]) -> Value {
+        command(&mut self.connection(), words)
+    }
+
+    /// Ends the process at once, as a crash would.
+    pub fn kill(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        self.child.wait().expect("the process that was started can be waited for");
+    }
+
+    /// Kills it and starts it again on the same port: with what it had written to disk, if anything.
+    pub fn restart(&mut self) {
+        self.kill();
+        for _ in 0..PORTS_TRIED {
+            if let Ok(child) = launch(self.port, &self.folder, &self.args) {
+                self.child = child;
+                return;
+            }
+        }
+        panic!("port {} was taken by another while redis-server restarted", self.port);
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        self.kill();
+        // What stays behind is in the folder for temporary files.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Sends one command. An error reply panics.
+pub fn command(connection: &mut Connection, words: &[&str]) -> Value {
+    let mut command = redis::cmd(words[0]);
+    command.arg(&words[1..]);
+    let reply = connection.req_command(&command);
+    reply.unwrap_or_else(|error| panic!("{}: {error}", words.join(" ")))
+}
+
+/// A new folder among the temporary ones.
+pub fn folder() -> PathBuf {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let folder = env::temp_dir().join(format!("slidegate-redis-{}-{number}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder for redis-server");
+    folder
+}
+
+/// A port that nobody uses at this moment.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("the system has a free port");
+    listener.local_addr().expect("a bound socket has an address").port()
+}
+
+/// Starts the process and waits until it says that it accepts connections; otherwise gives what it said.
+fn launch(port: u16, folder: &Path, args: &[String]) -> Result<Child, String> {
+    let port = port.to_string();
+    let mut started = Command::new("redis-server");
+    started.args(["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir"]);
+    started.arg(folder).args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = match started.spawn() {
+        Ok(child) => child,
+        Err(error) if error.kind() == ErrorKind::NotFound => panic!("redis-server is not there; {REMEDY}"),
+        Err(error) => panic!("redis-server cannot be started: {error}"),
+    };
+    let mut said = BufReader::new(child.stdout.take().expect("its output is piped")).lines();
+    let mut all = String::new();
+    while let Some(Ok(line)) = said.next() {
+        if line.contains("Ready to accept connections") {
+            drain(said);
+            return Ok(child);
+        }
+        all.extend([line.as_str(), "\n"]);
+    }
+    child.wait().expect("the process that was started can be waited for");
+    assert!(all.contains("ddress already in use"), "redis-server {args:?} does not start:\n{all}");
+    Err(all)
+}
+
+/// Reads on, so that the server never waits for a reader.
+fn drain(lines: Lines<BufReader<ChildStdout>>) {
+    thread::spawn(move || lines.for_each(drop));
+}

@@ -1,0 +1,60 @@
+//! The stores under test: both layouts, with more patience than a service has.
+
+use std::time::Duration;
+
+use slidegate::Algorithm;
+use slidegate_redis::{LogLayout, RedisOptions, RedisStore};
+
+use super::every_algorithm;
+
+/// A busy machine is no reason to fail.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The packed layout.
+pub async fn store(url: &str) -> RedisStore {
+    connect(options(url)).await
+}
+
+/// The packed layout, with calls that end within `deadline`.
+pub async fn store_within(url: &str, deadline: Duration) -> RedisStore {
+    connect(options(url).deadline(deadline).unwrap()).await
+}
+
+/// A layout under keys of its own.
+pub async fn prefixed(url: &str, prefix: &str, layout: LogLayout) -> RedisStore {
+    connect(options(url).key_prefix(prefix).unwrap().log_layout(layout)).await
+}
+
+/// A layout in a database of its own, where nothing is. One connection: nobody else calls it.
+pub async fn in_database(url: &str, database: u64, layout: LogLayout) -> RedisStore {
+    let url = format!("{url}/{database}");
+    let mut connection =
+        redis::Client::open(url.as_str()).unwrap().get_multiplexed_async_connection().await.unwrap();
+    redis::cmd("FLUSHDB").exec_async(&mut connection).await.unwrap();
+    connect(options(&url).connections(1).unwrap().log_layout(layout)).await
+}
+
+/// Every layout.
+pub async fn stores(url: &str) -> Vec<(LogLayout, RedisStore)> {
+    let mut stores = Vec::new();
+    for layout in [LogLayout::Packed, LogLayout::SortedSet] {
+        stores.push((layout, connect(options(url).log_layout(layout)).await));
+    }
+    stores
+}
+
+/// What a layout is about: it makes no difference to other algorithms than the log.
+pub fn algorithms_of(layout: LogLayout) -> Vec<Algorithm> {
+    match layout {
+        LogLayout::Packed => every_algorithm(),
+        LogLayout::SortedSet => vec![Algorithm::SlidingLog],
+    }
+}
+
+pub fn options(url: &str) -> RedisOptions {
+    RedisOptions::new(url).unwrap().deadline(PATIENCE).unwrap().connect_timeout(PATIENCE).unwrap()
+}
+
+async fn connect(options: RedisOptions) -> RedisStore {
+    RedisStore::connect(&options).await.unwrap()
+}

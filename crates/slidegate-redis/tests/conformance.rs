@@ -1,0 +1,24 @@
+//! The suite that every store must pass.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+mod common;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::RedisServer;
+use slidegate::testing::conformance;
+use slidegate_redis::LogLayout;
+
+/// Databases are used again: a change of a rule looks at all keys of one, which would be those of every promise.
+const DATABASES: u64 = 64;
+
+#[tokio::test]
+async fn the_shared_store_keeps_every_promise() {
+    let server = RedisServer::start_with(&["--databases", &DATABASES.to_string()]);
+    let stores = AtomicU64::new(0);
+    let fresh = async || {
+        let database = stores.fetch_add(1, Ordering::Relaxed) % DATABASES;
+        common::in_database(&server.url(), database, LogLayout::Packed).await
+    };
+    conformance::all(&fresh).await.unwrap_or_else(|broken| panic!("{broken}"));
+}

@@ -1,0 +1,68 @@
+//! Work that does not grow: neither with the cost nor with the limit. Counted in commands and bytes, not in time.
+
+use crate::common::*;
+use slidegate::store::{Store, When};
+use slidegate::{Algorithm, Rule};
+
+/// Commands that the script of one call has called.
+async fn commands(store: &impl Store, watch: &mut Watch, rule: &Rule, at_us: u64, cost: u64) -> u64 {
+    watch.forget_calls();
+    check(store, When::AtUs(at_us), rule, cost).await;
+    watch.calls().values().sum()
+}
+
+/// One element per unit of cost: a call for 10,000 units takes ten thousand times as long.
+#[test]
+fn row_14_ten_thousand_units_cost_what_one_costs() {
+    let server = RedisServer::start();
+    let mut watch = Watch::new(&server);
+    run(async {
+        let store = store(&server.url()).await;
+        for algorithm in every_algorithm() {
+            watch.command(&["FLUSHALL"]);
+            let rule = rule("api", &["1000000/1h"], algorithm);
+            // The first call also brings the script.
+            check(&store, When::AtUs(BOUNDARY_US), &rule, 1).await;
+            let one = commands(&store, &mut watch, &rule, BOUNDARY_US + 1, 1).await;
+            let size = watch.size();
+            let many = commands(&store, &mut watch, &rule, BOUNDARY_US + 2, 10_000).await;
+            assert!(one > 0 && many <= one, "{algorithm}: {one} commands for one unit, {many} for 10,000");
+            let grown = watch.size() - size;
+            assert!(grown <= 64, "{algorithm}: 10,000 units grew the value by {grown} bytes");
+        }
+    });
+}
+
+/// A script that walks through all that counts: slower with every request until Redis stands still.
+#[test]
+fn row_14_a_full_key_costs_what_an_empty_one_costs() {
+    let server = RedisServer::start();
+    let mut watch = Watch::new(&server);
+    run(async {
+        let store = store(&server.url()).await;
+        for algorithm in every_algorithm() {
+            watch.command(&["FLUSHALL"]);
+            let (small, large) =
+                (saturated(&store, "100/1h", algorithm).await, saturated(&store, "2000/1h", algorithm).await);
+            let [small, large] = [small, large].map(|(rule, at_us)| (rule, at_us));
+            let few = commands(&store, &mut watch, &small.0, small.1, 1).await;
+            let many = commands(&store, &mut watch, &large.0, large.1, 1).await;
+            // A search by halves in 2,000 entries looks at 11 of them.
+            assert!(many <= few + 12, "{algorithm}: {few} commands at 100 entries, {many} at 2,000");
+        }
+    });
+}
+
+/// A key that has used all of its limit in single units, and the instant at which it is asked next.
+async fn saturated(store: &impl Store, rate: &str, algorithm: Algorithm) -> (Rule, u64) {
+    let rule = rule(&format!("api-{}", rate.replace('/', "-")), &[rate], algorithm);
+    let (limit, window_us) = (rule.cost_max(), rule.limits()[0].window_us());
+    let step_us = window_us / limit;
+    let request = admission(&[(&rule, "alice", 1)]);
+    for number in 0..limit {
+        let when = When::AtUs(BOUNDARY_US + number * step_us);
+        store.check(when, &request).await.unwrap();
+    }
+    drop(request);
+    (rule, BOUNDARY_US + window_us)
+}

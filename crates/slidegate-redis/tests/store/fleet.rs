@@ -1,0 +1,92 @@
+//! A fleet: callers in several processes share one limit, and get exactly that.
+
+use std::env;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use crate::common::*;
+use slidegate::Rule;
+use slidegate::store::When;
+
+const MEMBERS: usize = 4;
+const CALLERS: usize = 250;
+const LIMIT: u64 = 50;
+/// Where a member is told its server.
+const URL: &str = "SLIDEGATE_FLEET_URL";
+/// Seconds after which a member that does not come is given up.
+const PATIENCE: &str = "60";
+
+fn rules() -> Vec<Arc<Rule>> {
+    let numbered = every_algorithm().into_iter().enumerate();
+    // Of a window this long nothing expires while the test runs.
+    let rate = format!("{LIMIT}/400d");
+    numbered
+        .map(|(number, algorithm)| Arc::new(rule(&format!("rule-{number}"), &[&rate], algorithm)))
+        .collect()
+}
+
+/// What every process of the fleet does: asks as one of them, and leaves what it got in Redis.
+fn ask_as_member(url: &str) {
+    let client = redis::Client::open(url).unwrap();
+    let mut connection = client.get_connection().unwrap();
+    let mut command = |words: &[&str]| server::command(&mut connection, words);
+    run(async {
+        let store = Arc::new(store(url).await);
+        command(&["RPUSH", "fleet:ready", "1"]);
+        assert_ne!(command(&["BLPOP", "fleet:go", PATIENCE]), redis::Value::Nil, "nobody said go");
+        for rule in rules() {
+            let tally = tally::all_at_once(&store, &rule, CALLERS).await;
+            tally.assert_answered();
+            command(&["INCRBY", &format!("fleet:{}", rule.name()), &tally.admitted.to_string()]);
+        }
+    });
+}
+
+/// Without a fleet it is a fleet of one.
+#[test]
+fn a_member_of_the_fleet() {
+    if let Ok(url) = env::var(URL) {
+        return ask_as_member(&url);
+    }
+    let server = RedisServer::start();
+    server.command(&["RPUSH", "fleet:go", "1"]);
+    ask_as_member(&server.url());
+    assert_admitted(&server);
+}
+
+fn member(url: &str) -> Child {
+    let mut program = Command::new(env::current_exe().unwrap());
+    program.args(["--exact", "fleet::a_member_of_the_fleet"]).env(URL, url).stdin(Stdio::null());
+    program.stdout(Stdio::null()).spawn().unwrap()
+}
+
+#[test]
+fn row_16_a_thousand_callers_of_four_processes_get_exactly_the_limit() {
+    let server = RedisServer::start();
+    let members: Vec<Child> = (0..MEMBERS).map(|_| member(&server.url())).collect();
+    let mut watch = Watch::new(&server);
+    for _ in 0..MEMBERS {
+        assert_ne!(
+            watch.command(&["BLPOP", "fleet:ready", PATIENCE]),
+            redis::Value::Nil,
+            "a member is missing"
+        );
+    }
+    watch.command(&["RPUSH", "fleet:go", "1", "1", "1", "1"]);
+    for mut member in members {
+        assert!(member.wait().unwrap().success(), "a member failed; what it said stands above");
+    }
+    assert_admitted(&server);
+}
+
+fn assert_admitted(server: &RedisServer) {
+    let mut watch = Watch::new(server);
+    run(async {
+        let store = store(&server.url()).await;
+        for rule in rules() {
+            let admitted = watch.text(&["GET", &format!("fleet:{}", rule.name())]);
+            let counted = used(&store, When::Now, &rule).await;
+            assert_eq!((admitted, counted), (LIMIT.to_string(), LIMIT), "{}", rule.algorithm());
+        }
+    });
+}

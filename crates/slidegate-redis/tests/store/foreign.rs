@@ -1,0 +1,150 @@
+//! What must not be touched: values of others, and damaged ones. Each is an error of its own, and nothing is charged on
+//! any key of the admission.
+
+use crate::common::*;
+use redis::Value;
+use slidegate::store::{Store, StoreError, When};
+use slidegate::{Algorithm, Rule};
+
+/// Every verb that would touch alice's state finds it unusable; nothing changes anywhere.
+async fn refuses_everything(store: &impl Store, watch: &mut Watch, rules: [&Rule; 2], tale: &str) {
+    let [own, other] = rules;
+    let before = (watch.changes(), watch.everything());
+    let requests = [
+        admission(&[(own, "alice", 1)]),
+        admission(&[(own, "alice", 1), (other, "alice", 1)]),
+        admission(&[(other, "alice", 1), (own, "alice", 1)]),
+        admission(&[(other, "bob", 1), (own, "alice", 1), (other, "alice", 1)]),
+    ];
+    for request in &requests {
+        assert_refused(store.check(When::Now, request).await.err(), tale);
+        assert_refused(store.peek(When::Now, request).await.err(), tale);
+    }
+    for outcome in store.check_batch(When::Now, &requests).await {
+        assert_refused(outcome.err(), tale);
+    }
+    assert_refused(store.inspect(When::Now, own, key("alice")).await.err(), tale);
+    assert!(store.credit(When::Now, own, key("alice"), 1).await.is_err(), "{tale}");
+    assert_eq!((watch.changes(), watch.everything()), before, "{tale}: something was written");
+}
+
+pub(crate) fn assert_refused(error: Option<StoreError>, tale: &str) {
+    let error = error.unwrap_or_else(|| panic!("{tale}: no error"));
+    assert!(!error.maybe_charged(), "{tale}: nothing can have been charged: {error}");
+    assert!(matches!(error, StoreError::Refused { .. }), "{tale}: {error:?}");
+}
+
+/// A store whose key `sg:{alice}:own` is not as it should be, beside healthy ones.
+async fn beside(spoil: impl Fn(&mut Watch), tale: &str) {
+    let server = RedisServer::start();
+    let mut watch = Watch::new(&server);
+    for (layout, store) in stores(&server.url()).await {
+        for algorithm in algorithms_of(layout) {
+            watch.command(&["FLUSHALL"]);
+            let (own, other) = (rule("own", &["50/400d"], algorithm), rule("other", &["50/400d"], algorithm));
+            check(&store, When::Now, &own, 5).await;
+            check(&store, When::Now, &other, 5).await;
+            for key in watch.keys().iter().filter(|key| key.contains(":own")) {
+                watch.command(&["RENAME", key, "spoilt"]);
+                spoil(&mut watch);
+                watch.command(&["RENAME", "spoilt", key]);
+            }
+            let tale = format!("{tale}, {layout:?}, {algorithm}");
+            refuses_everything(&store, &mut watch, [&own, &other], &tale).await;
+        }
+    }
+}
+
+#[test]
+fn a_value_of_another_is_left_alone() {
+    for value in
+        ["5", "SG", "hello", "a much longer value that could be anything at all, but is nothing of ours"]
+    {
+        let spoil = |watch: &mut Watch| drop(watch.command(&["SET", "spoilt", value]));
+        run(beside(spoil, &format!("value {value:?}")));
+    }
+}
+
+#[test]
+fn a_value_of_another_type_is_left_alone() {
+    let list = |watch: &mut Watch| {
+        watch.command(&["DEL", "spoilt"]);
+        watch.command(&["RPUSH", "spoilt", "1"]);
+    };
+    run(beside(list, "a list"));
+    let hash = |watch: &mut Watch| {
+        watch.command(&["DEL", "spoilt"]);
+        watch.command(&["HSET", "spoilt", "field", "1"]);
+    };
+    run(beside(hash, "a hash"));
+}
+
+/// A value that was cut off anywhere is known to be damaged.
+#[test]
+fn a_damaged_value_is_left_alone() {
+    let server = RedisServer::start();
+    let mut watch = Watch::new(&server);
+    run(async {
+        let store = store(&server.url()).await;
+        for algorithm in every_algorithm() {
+            watch.command(&["FLUSHALL"]);
+            let (own, other) = (rule("own", &["50/400d"], algorithm), rule("other", &["50/400d"], algorithm));
+            for cost in 1..=5 {
+                check(&store, When::Now, &own, cost).await;
+            }
+            let name = watch.keys().remove(0);
+            let Value::BulkString(whole) = watch.command(&["GET", &name]) else { panic!("a string") };
+            for length in 1..whole.len() {
+                watch.set(&name, &whole[..length]);
+                let tale = format!("{algorithm}: {length} of {} bytes", whole.len());
+                refuses_everything(&store, &mut watch, [&own, &other], &tale).await;
+            }
+            watch.set(&name, &whole);
+            assert_eq!(used(&store, When::Now, &own).await, 15, "{algorithm}: the whole value is fine");
+        }
+    });
+}
+
+/// A sorted set is deleted when its state begins anew, but only if it is one.
+#[test]
+fn a_value_of_another_where_a_sorted_set_would_be_is_left_alone() {
+    let server = RedisServer::start();
+    let mut watch = Watch::new(&server);
+    run(async {
+        let (_, store) = stores(&server.url()).await.remove(1);
+        let [own, other] =
+            ["own", "other"].map(|name| rule(name, &["50/10s", "90/20s"], Algorithm::SlidingLog));
+        watch.command(&["SET", "sg:{alice}:own%10000000", "of another"]);
+        check(&store, When::Now, &other, 5).await;
+        let before = watch.everything();
+        let request = admission(&[(&other, "alice", 1), (&other, "bob", 1), (&own, "alice", 1)]);
+        assert_refused(store.check(When::Now, &request).await.err(), "several");
+        assert_refused(ask(&store, When::Now, &own, 1).await.err(), "one");
+        assert_eq!(watch.everything(), before);
+    });
+}
+
+/// It cannot be told from no value without one more command for every new key, and says nothing that could be lost.
+#[test]
+fn an_empty_value_counts_as_none() {
+    let server = RedisServer::start();
+    let mut watch = Watch::new(&server);
+    run(async {
+        for (layout, store) in stores(&server.url()).await {
+            for algorithm in algorithms_of(layout) {
+                watch.command(&["FLUSHALL"]);
+                let (own, other) =
+                    (rule("own", &["50/400d"], algorithm), rule("other", &["50/400d"], algorithm));
+                watch.command(&["SET", "sg:{alice}:own", ""]);
+                watch.command(&["SET", "sg:{bob}:own", ""]);
+                assert_eq!(used(&store, When::Now, &own).await, 0, "{algorithm}");
+                let outcome = check(&store, When::Now, &own, 50).await;
+                assert!(outcome.decision.allowed(), "{algorithm}");
+                let request = admission(&[(&other, "bob", 1), (&own, "bob", 50)]);
+                assert!(store.check(When::Now, &request).await.unwrap().decision.allowed(), "{algorithm}");
+                assert_eq!(used_by(&store, When::Now, &own, "bob").await, 50, "{algorithm}");
+                assert!(!check(&store, When::Now, &own, 1).await.decision.allowed(), "{algorithm}");
+            }
+        }
+    });
+}

@@ -1,0 +1,73 @@
+//! The classical script as an independent judge of `sliding-log`: equal admissions and equal counts on random
+//! traces, whatever the cost.
+
+use crate::common::judge::{Judge, Ruling};
+use crate::common::*;
+use slidegate::Algorithm;
+use slidegate::store::{MemoryStore, Store, When};
+use slidegate::testing::Rng;
+
+const NAMES: [&str; 3] = ["alice", "bob", "carol"];
+const REQUESTS: u64 = 500;
+
+/// A limit, its window and the largest cost that is asked for.
+const LIMITS: [(&str, u64); 6] =
+    [("1/1s", 1), ("5/10s", 5), ("50/10s", 3), ("300/1m", 100), ("1000/1h", 100), ("9500/24h", 100)];
+
+/// Puts the same random requests to a store and to the judge. Time goes on from trace to trace: a store may forget
+/// what has ended, and the judge does not know of clocks that are set back.
+async fn judged(store: &impl Store, judge: &mut Judge, seed: u64, at_us: &mut u64) -> (u64, u64) {
+    let mut rng = Rng::new(seed);
+    let &(rate, cost_max) = rng.pick(&LIMITS);
+    let rule = rule(&format!("judged-{seed}"), &[rate], Algorithm::SlidingLog);
+    let (limit, window_us) = (rule.cost_max(), rule.limits()[0].window_us());
+    let (mut admitted, mut denied) = (0, 0);
+    for request in 0..REQUESTS {
+        *at_us += step_us(&mut rng, window_us, NAMES.len() as u64 * limit.div_ceil(cost_max));
+        let (name, cost) = (*rng.pick(&NAMES), rng.between(1, cost_max));
+        let outcome = store.check(When::AtUs(*at_us), &admission(&[(&rule, name, cost)])).await.unwrap();
+        let found = Ruling { allowed: outcome.decision.allowed(), used: outcome.decision.used() };
+        let right = judge.ask(&format!("{seed}:{name}"), *at_us, window_us, limit, cost);
+        assert_eq!(found, right, "seed {seed}, {rate}, request {request}: {cost} for {name} at {at_us}");
+        (admitted, denied) = (admitted + u64::from(right.allowed), denied + u64::from(!right.allowed));
+    }
+    (admitted, denied)
+}
+
+/// Mostly about as fast as the limit wears out; many at one microsecond; some exactly a window apart, or beside it.
+fn step_us(rng: &mut Rng, window_us: u64, requests: u64) -> u64 {
+    match rng.below(100) {
+        0..=29 => 0,
+        30 => *rng.pick(&[window_us - 1, window_us, window_us + 1]),
+        31 => rng.below(window_us),
+        32..=35 => rng.below(3),
+        _ => rng.below(window_us / requests + 2),
+    }
+}
+
+/// Runs many traces; both answers must occur often.
+async fn agree(store: &impl Store, judge: &mut Judge) {
+    let (mut admitted, mut denied, mut at_us) = (0, 0, BOUNDARY_US);
+    for seed in 0..40 {
+        let counts = judged(store, judge, seed, &mut at_us).await;
+        (admitted, denied) = (admitted + counts.0, denied + counts.1);
+    }
+    assert!(admitted > 5_000 && denied > 5_000, "{admitted} admitted, {denied} denied");
+}
+
+#[test]
+fn every_layout_admits_and_counts_as_the_classical_script_does() {
+    let server = RedisServer::start();
+    run(async {
+        for (_layout, store) in stores(&server.url()).await {
+            server.command(&["FLUSHALL"]);
+            agree(&store, &mut Judge::new(server.connection())).await;
+        }
+    });
+}
+
+#[test]
+fn memory_admits_and_counts_as_the_classical_script_does() {
+    let server = RedisServer::start();
+    run(agree(&MemoryStore::new(), &mut Judge::new(server.connection())));
+}

@@ -1,0 +1,164 @@
+//! Keys of departed clients vanish by themselves, and none vanishes while it counts.
+
+use crate::common::*;
+use slidegate::Rule;
+use slidegate::store::{LimitUsage, Store, When};
+
+const TEN_SECONDS_US: u64 = 10 * SECOND_US;
+const HOUR_MS: u64 = 3_600_000;
+/// Redis counts in milliseconds: a life is rounded up, and added to a time that is rounded down.
+const ROUNDED_US: u64 = 2 * MILLISECOND_US;
+
+/// A verb, as the server's clock saw it begin and end.
+struct Verb {
+    name: String,
+    began_us: u64,
+    ended_us: u64,
+}
+
+/// What a limit's window adds to a life.
+fn margin_us(usage: &LimitUsage) -> u64 {
+    usage.limit.window_us().max(TEN_SECONDS_US)
+}
+
+/// How long after now a limit's state must be kept.
+fn needed_us(usage: &LimitUsage) -> u64 {
+    assert!(usage.used > 0, "{usage:?}: only what is used has an end that does not move");
+    u64::try_from(usage.reset_after.as_micros()).unwrap() + margin_us(usage)
+}
+
+/// Compares the ends of alice's keys with what is used of the rule now. What was used then ends at the same instant
+/// whenever it is looked at; how far it can be off is what the server's own clock says has passed, and no more.
+async fn assert_bounds(store: &impl Store, watch: &mut Watch, rule: &Rule, verb: &Verb) {
+    let tale = format!("{} after {}", rule.algorithm(), verb.name);
+    let from_us = watch.time_us();
+    let usages = store.inspect(When::Now, rule, key("alice")).await.unwrap();
+    let until_us = watch.time_us();
+    let needed_us = usages.iter().map(needed_us).max().unwrap();
+    let least_us = from_us + needed_us - ROUNDED_US;
+    let most_us = until_us + needed_us + (verb.ended_us - verb.began_us) + ROUNDED_US;
+    let windows_us = || usages.iter().map(|usage| usage.limit.window_us());
+    let mut states = 0;
+    for name in watch.keys() {
+        let ends_us = watch.ends_us(&name);
+        if name.contains("%spent:") {
+            // A charge may count until the end of the window after its own.
+            let most_us = until_us + 2 * windows_us().max().unwrap() + TEN_SECONDS_US + ROUNDED_US;
+            let least_us = verb.began_us + TEN_SECONDS_US - ROUNDED_US;
+            assert!((least_us..=most_us).contains(&ends_us), "{tale}: {name} ends at {ends_us}");
+        } else {
+            states += 1;
+            let bounds = least_us..=most_us;
+            assert!(bounds.contains(&ends_us), "{tale}: {name} ends at {ends_us}, not within {bounds:?}");
+        }
+    }
+    assert!(states > 0, "{tale}: no state");
+}
+
+/// Keys without an end, or with one that comes too early.
+#[test]
+fn row_08_every_key_has_an_end_within_its_bounds_after_every_verb() {
+    let server = RedisServer::start();
+    let mut watch = Watch::new(&server);
+    run(async {
+        for (layout, store) in stores(&server.url()).await {
+            for algorithm in algorithms_of(layout) {
+                watch.command(&["FLUSHALL"]);
+                let small = rule("api", &["50/100d", "100/400d"], algorithm);
+                every_verb(&store, &mut watch, &small).await;
+            }
+        }
+    });
+}
+
+/// Does something, looks at the clock before and after, and then at the ends of the keys.
+macro_rules! bounded {
+    ($store:expr, $watch:expr, $rule:expr, $name:expr, $call:expr) => {{
+        let began_us = $watch.time_us();
+        let answer = $call.await.unwrap();
+        let verb = Verb { name: $name.to_string(), began_us, ended_us: $watch.time_us() };
+        assert_bounds($store, $watch, $rule, &verb).await;
+        answer
+    }};
+}
+
+async fn every_verb(store: &impl Store, watch: &mut Watch, rule: &Rule) {
+    let requests = [3, 4, 5, 6].map(|cost| admission(&[(rule, "alice", cost)]));
+    let mut charged = Vec::new();
+    for request in &requests {
+        let outcome = bounded!(store, watch, rule, "a check", store.check(When::Now, request));
+        charged.push(outcome.receipt.unwrap());
+    }
+    let too_much = admission(&[(rule, "alice", 40)]);
+    let denied = bounded!(store, watch, rule, "a denial", store.check(When::Now, &too_much));
+    assert!(!denied.decision.allowed());
+    bounded!(store, watch, rule, "a peek", store.peek(When::Now, &too_much));
+    bounded!(store, watch, rule, "a refund", store.refund(When::Now, &charged[0]));
+    bounded!(store, watch, rule, "a refund that came twice", store.refund(When::Now, &charged[0]));
+    bounded!(store, watch, rule, "a refund of the newest", store.refund(When::Now, &charged[3]));
+    bounded!(store, watch, rule, "a settlement below", store.settle(When::Now, &charged[1], 1));
+    bounded!(store, watch, rule, "a settlement above", store.settle(When::Now, &charged[2], 70));
+    bounded!(store, watch, rule, "a credit", store.credit(When::Now, rule, key("alice"), 30));
+    let larger = crate::common::rule("api", &["70/100d", "100/400d"], rule.algorithm());
+    bounded!(store, watch, &larger, "another limit", store.change(When::Now, &larger));
+    let longer = crate::common::rule("api", &["70/200d", "100/400d"], rule.algorithm());
+    bounded!(store, watch, &longer, "another window", store.change(When::Now, &longer));
+    store.reset(When::Now, &longer, key("alice")).await.unwrap();
+    let left = watch.keys().into_iter().filter(|name| !name.contains("%spent:"));
+    assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new(), "a reset leaves nothing");
+}
+
+/// A key lives ten seconds longer than it counts, however short its window.
+#[test]
+fn row_08_short_windows_live_ten_seconds_longer() {
+    let server = RedisServer::start();
+    let mut watch = Watch::new(&server);
+    run(async {
+        for (layout, store) in stores(&server.url()).await {
+            for algorithm in algorithms_of(layout) {
+                watch.command(&["FLUSHALL"]);
+                let short = rule("api", &["50/1s"], algorithm);
+                let began_us = watch.time_us();
+                let outcome = check(&store, When::Now, &short, 1).await;
+                let ended_us = watch.time_us();
+                let needed_us =
+                    u64::try_from(outcome.decision.reset_after().as_micros()).unwrap() + TEN_SECONDS_US;
+                let bounds = began_us + needed_us - ROUNDED_US..=ended_us + needed_us + ROUNDED_US;
+                for key in watch.keys() {
+                    let ends_us = watch.ends_us(&key);
+                    assert!(
+                        bounds.contains(&ends_us),
+                        "{algorithm}: {key} ends at {ends_us}, not in {bounds:?}"
+                    );
+                }
+            }
+        }
+    });
+}
+
+/// Injected time may stand anywhere, so that it says nothing about how long a key is needed.
+#[test]
+fn row_08_keys_of_injected_time_live_an_hour() {
+    let server = RedisServer::start();
+    let mut watch = Watch::new(&server);
+    run(async {
+        for (layout, store) in stores(&server.url()).await {
+            for algorithm in algorithms_of(layout) {
+                watch.command(&["FLUSHALL"]);
+                let rule = rule("api", &["50/1s", "100/400d"], algorithm);
+                let when = When::AtUs(BOUNDARY_US);
+                let receipt = check(&store, when, &rule, 5).await.receipt.unwrap();
+                check(&store, when, &rule, 5).await;
+                store.refund(when, &receipt).await.unwrap();
+                store.credit(when, &rule, key("alice"), 1).await.unwrap();
+                for key in watch.keys() {
+                    let life_ms = watch.pttl_ms(&key);
+                    assert!(
+                        (HOUR_MS / 2..=HOUR_MS).contains(&life_ms),
+                        "{algorithm}: {key} lives {life_ms} ms"
+                    );
+                }
+            }
+        }
+    });
+}

@@ -1,0 +1,104 @@
+//! The script that other languages call answers as the store does: the same numbers, only spelt as a list.
+
+use crate::common::server::command;
+use crate::common::*;
+use redis::Value;
+use slidegate::store::{Store, When};
+use slidegate::testing::Rng;
+use slidegate::{Algorithm, Rule};
+use slidegate_redis::scripts::{self, Script};
+
+/// The form of a rule as docs/redis.md describes it.
+fn form(rule: &Rule) -> String {
+    let count = rule.limits().len();
+    let name = rule.algorithm().name();
+    match rule.algorithm() {
+        Algorithm::CompactLog(entries) => format!("{name},{},,{count}", entries.get()),
+        Algorithm::SlidingBuckets(buckets, edge) => {
+            format!("{name},{},{},{count}", buckets.get(), edge.name())
+        }
+        _ if count == 1 => name.to_owned(),
+        _ => format!("{name},0,,{count}"),
+    }
+}
+
+fn asked(
+    connection: &mut redis::Connection,
+    script: &Script,
+    at_us: u64,
+    rule: &Rule,
+    cost: u64,
+) -> Vec<Value> {
+    let mut command = redis::cmd("EVALSHA");
+    command.arg(&script.sha).arg(1).arg(format!("other:{{alice}}:{}", rule.name()));
+    command.arg(at_us).arg(4711).arg(cost).arg(form(rule));
+    for limit in rule.limits() {
+        command.arg(limit.units()).arg(limit.window_us());
+    }
+    command.query(connection).unwrap()
+}
+
+/// The longest wait, and what is used of the first limit.
+fn numbers(reply: &[Value]) -> (bool, i64, i64) {
+    let whole = |value: &Value| match value {
+        Value::Int(number) => *number,
+        other => panic!("{other:?} is no number"),
+    };
+    let retry_us = reply[1..].chunks(4).map(|of_limit| whole(&of_limit[1])).max().unwrap();
+    (whole(&reply[0]) == 1, retry_us, whole(&reply[1]))
+}
+
+#[test]
+fn a_list_has_the_numbers_of_the_store() {
+    let server = RedisServer::start();
+    let mut connection = server.connection();
+    for script in [&*scripts::CHECK, &*scripts::PEEK] {
+        command(&mut connection, &["SCRIPT", "LOAD", script.text]);
+    }
+    let shapes: [&[&str]; 2] = [&["9/1s"], &["9/1s", "30/7s"]];
+    run(async {
+        let store = store(&server.url()).await;
+        for (number, algorithm) in every_algorithm().into_iter().enumerate() {
+            for (shape, rates) in shapes.into_iter().enumerate() {
+                let rule = rule(&format!("r{number}-{shape}"), rates, algorithm);
+                let (mut rng, mut at_us, mut denied) = (Rng::new(7), BOUNDARY_US, 0);
+                for step in 0..300 {
+                    at_us += rng.below(120_000);
+                    let cost = rng.between(1, 4);
+                    let tale = format!("{algorithm} {rates:?}, step {step}");
+                    let peeked = asked(&mut connection, &scripts::PEEK, at_us, &rule, cost);
+                    let listed = asked(&mut connection, &scripts::CHECK, at_us, &rule, cost);
+                    let decision = check(&store, When::AtUs(at_us), &rule, cost).await.decision;
+                    let (allowed, retry_us, _) = numbers(&listed);
+                    assert_eq!((allowed, retry_us), (numbers(&peeked).0, numbers(&peeked).1), "{tale}");
+                    assert_eq!(allowed, decision.allowed(), "{tale}");
+                    assert_eq!(
+                        u128::try_from(retry_us).unwrap(),
+                        decision.retry_after().as_micros(),
+                        "{tale}"
+                    );
+                    let usage = &store.inspect(When::AtUs(at_us), &rule, key("alice")).await.unwrap()[0];
+                    assert_eq!(u64::try_from(numbers(&listed).2).unwrap(), usage.used, "{tale}");
+                    denied += u32::from(!allowed);
+                }
+                assert!(denied > 30, "{algorithm} {rates:?}: {denied} were denied");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_form_that_nobody_knows_is_an_error_and_charges_nothing() {
+    let server = RedisServer::start();
+    let mut connection = server.connection();
+    for form in ["", "sliding", "sliding-log,x", "sliding-log,0,,0,1,2", "sliding-buckets"] {
+        let asked: redis::RedisResult<Value> = redis::cmd("EVAL")
+            .arg(scripts::CHECK.text)
+            .arg(&[b"2".as_slice(), b"one", b"two", b"", b"4711"])
+            .arg(&["1", "sliding-log", "5", "1000000", "1", form, "5", "1000000"])
+            .query(&mut connection);
+        let error = asked.expect_err(form).to_string();
+        assert!(error.contains("this form of an ask is not known"), "{form}: {error}");
+        assert_eq!(redis::cmd("DBSIZE").query::<u64>(&mut connection).unwrap(), 0, "{form}");
+    }
+}

@@ -1,0 +1,23 @@
+//! The shared store on a real redis-server: in a fleet, under mischief, beside values of others, and judged.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod clocks;
+mod denials;
+mod faults;
+mod flat;
+mod fleet;
+mod foreign;
+mod full;
+mod judge;
+mod layout;
+mod lifetimes;
+mod listed;
+mod page;
+mod php_example;
+mod reconnects;
+mod sorted_sets;
+mod takeover;
+mod templates;

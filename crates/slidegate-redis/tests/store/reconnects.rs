@@ -1,0 +1,68 @@
+//! Connections killed and servers restarted under load: no error beyond the contract, and nothing charged twice:
+//! admitted <= used <= admitted + ambiguous.
+
+use std::sync::Arc;
+
+use crate::common::*;
+use crate::faults::{PAUSE, PLENTY, algorithms, under_load};
+use slidegate::store::{Store, When};
+use slidegate::{Algorithm, Rule};
+
+/// Asks until an answer comes: a store whose server is there again finds it by itself.
+async fn recovered(store: &impl Store, rule: &Rule) -> Tally {
+    let mut tally = Tally::default();
+    for _ in 0..1_000 {
+        tally.count(ask(store, When::Now, rule, 1).await);
+        if tally.admitted > 0 {
+            return tally;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    panic!("no answer although the server is there: {tally:?}");
+}
+
+#[test]
+fn connections_that_are_killed_charge_nothing_twice() {
+    for algorithm in algorithms() {
+        let server = RedisServer::start();
+        let rule = Arc::new(rule("api", &[PLENTY], algorithm));
+        run(async {
+            let store = Arc::new(store(&server.url()).await);
+            let mut watch = Watch::new(&server);
+            let kill = || drop(watch.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]));
+            let tally = under_load(&store, &rule, 50, kill).await;
+            let tally = tally.join(recovered(&*store, &rule).await);
+            assert!(tally.admitted > 50, "{algorithm}: {tally:?}");
+            tally.assert_charged(used(&*store, When::Now, &rule).await);
+        });
+    }
+}
+
+/// With every write on disk before it is answered, a crash forgets nothing that was admitted.
+#[test]
+fn a_server_that_restarts_charges_nothing_twice() {
+    for algorithm in algorithms() {
+        let mut server = RedisServer::start_with(&["--appendonly", "yes", "--appendfsync", "always"]);
+        let rule = Arc::new(rule("api", &[PLENTY], algorithm));
+        run(async {
+            let store = Arc::new(store(&server.url()).await);
+            let tally = under_load(&store, &rule, 3, || server.restart()).await;
+            let tally = tally.join(recovered(&*store, &rule).await);
+            tally.assert_charged(used(&*store, When::Now, &rule).await);
+        });
+    }
+}
+
+/// A server that keeps nothing forgets everything, which is counted anew and never an error.
+#[test]
+fn a_server_that_forgot_everything_is_served_on() {
+    let mut server = RedisServer::start();
+    let rule = rule("api", &["5/400d"], Algorithm::SlidingLog);
+    run(async {
+        let store = store(&server.url()).await;
+        check(&store, When::Now, &rule, 5).await;
+        server.restart();
+        let tally = recovered(&store, &rule).await;
+        tally.assert_charged(used(&store, When::Now, &rule).await);
+    });
+}

@@ -1,0 +1,28 @@
+//! Where a member per unit ends: charges of more than a million units, and times whose microseconds a score does not
+//! hold. Both are refused, and nothing is charged.
+
+use crate::common::*;
+use crate::foreign::assert_refused;
+use slidegate::Algorithm;
+use slidegate::store::When;
+
+#[test]
+fn what_a_sorted_set_cannot_keep_is_refused() {
+    let server = RedisServer::start();
+    let mut watch = Watch::new(&server);
+    run(async {
+        let (_, store) = stores(&server.url()).await.remove(1);
+        let large = rule("large", &["2000000/1h"], Algorithm::SlidingLog);
+        check(&store, When::Now, &large, 2_000).await;
+        let before = watch.everything();
+        let error = ask(&store, When::Now, &large, 1_000_001).await.unwrap_err();
+        assert!(error.to_string().contains("use the packed layout"), "{error}");
+        assert_refused(Some(error), "units");
+        // The year 2252, and 2^53 microseconds.
+        for at_us in [8_900_000_000_000_000, 1 << 53] {
+            assert_refused(ask(&store, When::AtUs(at_us), &large, 1).await.err(), "time");
+        }
+        assert_eq!(watch.everything(), before);
+        assert_eq!(used(&store, When::Now, &large).await, 2_000);
+    });
+}
