@@ -8,6 +8,8 @@ use slidegate::store::MemoryStore;
 use slidegate::{Admission, Algorithm, Charge, Key, Rule};
 
 use super::colour::Colours;
+use super::live;
+use crate::service::{Opened, StoreUrl};
 
 /// Show how each algorithm treats two bursts around a window boundary
 ///
@@ -16,10 +18,19 @@ use super::colour::Colours;
 /// picture, so the answer is there at once and always the same.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    /// In real time, against a real store: takes up to twelve seconds
+    #[arg(long)]
+    live: bool,
 
-const EXAMPLE: &str = "Example:
-  slidegate demo | grep OVER    the algorithms that let more than 50 through";
+    /// The store to ask [default: memory]
+    #[arg(long, value_name = "URL", requires = "live")]
+    store: Option<StoreUrl>,
+}
+
+const EXAMPLE: &str = "Examples:
+  slidegate demo | grep OVER    the algorithms that let more than 50 through
+  slidegate demo --live --store redis://localhost:6379";
 
 const LIMIT: u64 = 50;
 const RATE: &str = "50/10s";
@@ -42,19 +53,26 @@ Next, ask about traffic of your own, request by request: slidegate replay --help
 ";
 
 /// Writes the picture and a line per algorithm.
-pub(super) fn run(_: &Args, out: &mut impl Write) -> Result<ExitCode> {
-    let report = report(Colours::of_stdout())?;
+pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Result<ExitCode> {
+    let algorithms: Vec<Algorithm> = in_order().collect();
+    let accepted = if args.live {
+        let opened = Opened::open(&args.store.clone().unwrap_or_default())?;
+        live::accepted(&opened, RATE.parse()?, LIMIT, &algorithms, err)?
+    } else {
+        algorithms.iter().map(|&algorithm| accepted(algorithm)).collect::<Result<Vec<_>>>()?
+    };
+    let report = report(Colours::of_stdout(), &algorithms, &accepted)?;
     match out.write_all(report.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to stdout"),
         _ => Ok(ExitCode::SUCCESS),
     }
 }
 
-fn report(colours: Colours) -> Result<String> {
+fn report(colours: Colours, algorithms: &[Algorithm], accepted: &[u64]) -> Result<String> {
     let mut report = Vec::new();
     writeln!(report, "{PICTURE}")?;
-    for algorithm in in_order() {
-        write_line(&mut report, colours, algorithm, accepted(algorithm)?)?;
+    for (&algorithm, &accepted) in algorithms.iter().zip(accepted) {
+        write_line(&mut report, colours, algorithm, accepted)?;
     }
     write!(report, "\n{MEANING}")?;
     Ok(String::from_utf8(report)?)

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 
 use crate::config::Config;
-use crate::replay::{self, ReplayError, Session, Summary};
-use crate::service::{Rules, StoreUrl, escaped};
+use crate::replay::{self, ReplayError, Summary};
+use crate::service::{Opened, Rules, StoreUrl, escaped};
 
 /// Execute a trace, each line at exactly its time, and print every answer
 ///
@@ -28,7 +28,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Where states live [default: what the configuration says, else memory] [supported: memory]
+    /// Where states live [default: what the configuration says, else memory] [supported: memory, redis://...]
     #[arg(long, value_name = "URL")]
     store: Option<StoreUrl>,
 }
@@ -69,14 +69,15 @@ A line that cannot be executed changes nothing and is answered
 /// Replays the trace and says whether every line was executed.
 pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Result<ExitCode> {
     let config = args.config.as_deref().map(Config::load).transpose()?;
-    let StoreUrl::Memory = match (args.store, &config) {
-        (Some(store), _) => store,
+    let store = match (&args.store, &config) {
+        (Some(store), _) => store.clone(),
         (None, Some(config)) => config.store()?,
         (None, None) => StoreUrl::default(),
     };
+    let opened = Opened::open(&store)?;
     let rules = config.map_or_else(Rules::default, Config::into_rules);
     let trace = open(&args.trace, err)?;
-    let replayed = replay::run(&mut Session::new(rules), trace, &mut BufWriter::new(out));
+    let replayed = replay::run(&opened, rules, trace, &mut BufWriter::new(out));
     let Summary { lines, failed } = match replayed {
         // Whoever took the answers has seen enough, as `head` does.
         Err(ReplayError::Write { source, summary }) if source.kind() == ErrorKind::BrokenPipe => summary,

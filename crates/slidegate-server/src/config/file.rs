@@ -63,7 +63,7 @@ impl Config {
             return Ok(StoreUrl::default());
         };
         store.value.parse().map_err(|error| {
-            let text = format!("{error}; write `store: memory`, or override it with --store memory");
+            let text = format!("{error}; or override it with --store memory");
             ConfigError::new(&self.file, vec![Mistake::at(store.referenced, &text)])
         })
     }

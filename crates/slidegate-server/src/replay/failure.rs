@@ -1,6 +1,6 @@
 //! What can be wrong with a line of a trace.
 
-use slidegate::store::StoreError;
+use slidegate::store::{CheckError, ReturnError, StoreError};
 use slidegate::{ChargeError, ReceiptError};
 use thiserror::Error;
 
@@ -51,6 +51,26 @@ pub(super) enum Failure {
     Store(#[from] StoreError),
 }
 
+impl From<CheckError> for Failure {
+    fn from(error: CheckError) -> Self {
+        match error {
+            CheckError::Charge(error) => error.into(),
+            CheckError::Store(error) => error.into(),
+            other => Self::Malformed(other.to_string()),
+        }
+    }
+}
+
+impl From<ReturnError> for Failure {
+    fn from(error: ReturnError) -> Self {
+        match error {
+            ReturnError::Receipt(error) => error.into(),
+            ReturnError::Store(error) => error.into(),
+            other => Self::Malformed(other.to_string()),
+        }
+    }
+}
+
 impl Failure {
     /// The word by which programs tell failures apart.
     pub(super) fn kind(&self) -> &'static str {
@@ -68,6 +88,9 @@ impl Failure {
             Self::Receipt(ReceiptError::UnequalCosts { .. } | ReceiptError::Excess { .. }) => "actual",
             Self::Receipt(ReceiptError::RecordsFull { .. }) | Self::Store(StoreError::Full { .. }) => "full",
             Self::NoReceipt(_) | Self::Receipt(_) => "receipt",
+            Self::Store(StoreError::Unavailable { .. }) => "unavailable",
+            Self::Store(StoreError::Ambiguous { .. }) => "ambiguous",
+            Self::Store(StoreError::Refused { .. }) => "refused",
             Self::Store(_) => "store",
         }
     }
@@ -82,5 +105,23 @@ impl Failure {
 impl From<String> for Failure {
     fn from(text: String) -> Self {
         Self::Malformed(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_of_a_store_are_told_apart() {
+        let why = || Box::from("because");
+        for (error, kind) in [
+            (StoreError::Full { budget_bytes: 1 }, "full"),
+            (StoreError::Unavailable { why: why() }, "unavailable"),
+            (StoreError::Ambiguous { why: why() }, "ambiguous"),
+            (StoreError::Refused { why: why() }, "refused"),
+        ] {
+            assert_eq!(Failure::from(error).kind(), kind);
+        }
     }
 }

@@ -17,4 +17,4 @@ mod run;
 mod session;
 
 pub(crate) use run::{ReplayError, Summary, run};
-pub(crate) use session::Session;
+use session::Session;

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::Session;
 use super::lines::Lines;
+use crate::service::{Opened, Rules};
 
 /// How a replay went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,11 +22,13 @@ pub(crate) struct Summary {
 /// When no whole line is at hand, the answers so far are flushed: whoever writes a line and waits for
 /// its answer gets it, whether or not the next line has begun.
 pub(crate) fn run(
-    session: &mut Session,
+    opened: &Opened,
+    rules: Rules,
     trace: impl Read,
     out: &mut impl Write,
 ) -> Result<Summary, ReplayError> {
     let mut lines = Lines::new(BufReader::with_capacity(1 << 16, trace));
+    let mut session = Session::new(rules, &opened.store);
     let mut summary = Summary::default();
     loop {
         if lines.would_wait() {
@@ -37,7 +40,7 @@ pub(crate) fn run(
             break;
         };
         summary.lines += 1;
-        let Some(answer) = session.execute(line) else {
+        let Some(answer) = opened.wait(session.execute(line)) else {
             continue;
         };
         summary.failed += u64::from(answer.is_failure());

@@ -1,6 +1,6 @@
 //! Executes lines, one after the other, each at its own time.
 
-use slidegate::store::{MemoryStore, Outcome};
+use slidegate::store::{Outcome, Store, When};
 use slidegate::time::TIME_MAX_US;
 use slidegate::{Applied, Charge, Rate, Receipt};
 
@@ -10,13 +10,13 @@ use super::failure::Failure;
 use super::lines::{LINE_BYTES_MAX, Line};
 use super::receipts::{Fate, Receipts};
 use super::request::{Asked, Operation, Request, Returned};
-use crate::service::Rules;
+use crate::service::{AnyStore, Rules};
 
 /// The rules and the store of a replay, and how far it has come.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct Session<'s> {
     rules: Rules,
-    store: MemoryStore,
+    store: &'s AnyStore,
     receipts: Receipts,
     line: u64,
     now_us: u64,
@@ -36,22 +36,24 @@ impl Done {
     }
 }
 
-impl Session {
-    /// A session on an empty store.
-    pub(crate) fn new(rules: Rules) -> Self {
-        let (store, receipts) = (MemoryStore::new(), Receipts::default());
-        Self { rules, store, receipts, line: 0, now_us: 0 }
+impl<'s> Session<'s> {
+    /// A session on a store.
+    pub(crate) fn new(rules: Rules, store: &'s AnyStore) -> Self {
+        Self { rules, store, receipts: Receipts::default(), line: 0, now_us: 0 }
     }
 
     /// Executes the next line. A blank one is counted but has no answer. A line that fails changes
     /// nothing, not even the time.
-    pub(crate) fn execute(&mut self, line: Line<'_>) -> Option<Answer> {
+    pub(crate) async fn execute(&mut self, line: Line<'_>) -> Option<Answer> {
         self.line += 1;
         if matches!(line, Line::Whole(text) if text.trim_ascii().is_empty()) {
             self.receipts.record(Fate::Blank);
             return None;
         }
-        let done = self.parse(line).and_then(|request| self.run(&request));
+        let done = match self.parse(line) {
+            Ok(request) => self.run(&request).await,
+            Err(failure) => Err(failure),
+        };
         let Done { body, fate, earned } = done.unwrap_or_else(|failure| {
             let fate = if failure.is_answer() { Fate::Never } else { Fate::Failed };
             Done { body: failure.into(), fate, earned: None }
@@ -83,17 +85,17 @@ impl Session {
         Ok(request)
     }
 
-    fn run(&mut self, request: &Request) -> Result<Done, Failure> {
+    async fn run(&mut self, request: &Request) -> Result<Done, Failure> {
         let at_us = request.at_us;
         let done = match &request.operation {
-            Operation::Check(charges) => self.check(at_us, charges),
-            Operation::Peek(charges) => self.peek(at_us, charges),
-            Operation::Refund(returned) => self.refund(at_us, returned),
-            Operation::Settle(returned, actual) => self.settle(at_us, returned, *actual),
-            Operation::Credit(asked) => self.credit(at_us, asked),
-            Operation::Reset(asked) => self.reset(at_us, asked),
-            Operation::Inspect(asked) => self.inspect(at_us, asked),
-            Operation::Limit(rule, limits) => self.change(at_us, rule, limits),
+            Operation::Check(charges) => self.check(at_us, charges).await,
+            Operation::Peek(charges) => self.peek(at_us, charges).await,
+            Operation::Refund(returned) => self.refund(at_us, returned).await,
+            Operation::Settle(returned, actual) => self.settle(at_us, returned, *actual).await,
+            Operation::Credit(asked) => self.credit(at_us, asked).await,
+            Operation::Reset(asked) => self.reset(at_us, asked).await,
+            Operation::Inspect(asked) => self.inspect(at_us, asked).await,
+            Operation::Limit(rule, limits) => self.change(at_us, rule, limits).await,
         };
         let answered = match &done {
             Ok(_) => true,
@@ -105,9 +107,9 @@ impl Session {
         done
     }
 
-    fn check(&mut self, at_us: u64, charges: &[Asked]) -> Result<Done, Failure> {
+    async fn check(&mut self, at_us: u64, charges: &[Asked]) -> Result<Done, Failure> {
         let admission = admission(&self.rules, charges)?;
-        let Outcome { decision, receipt } = self.store.check(at_us, &admission)?;
+        let Outcome { decision, receipt } = self.store.check(When::AtUs(at_us), &admission).await?;
         // Nothing is used when the last charge has expired.
         let expires_after_us =
             decision.verdicts().iter().map(|verdict| whole_us(verdict.reset_after())).max();
@@ -119,52 +121,53 @@ impl Session {
         })
     }
 
-    fn peek(&self, at_us: u64, charges: &[Asked]) -> Result<Done, Failure> {
-        let decision = self.store.peek(at_us, &admission(&self.rules, charges)?);
+    async fn peek(&self, at_us: u64, charges: &[Asked]) -> Result<Done, Failure> {
+        let admission = admission(&self.rules, charges)?;
+        let decision = self.store.peek(When::AtUs(at_us), &admission).await?;
         Ok(Done::no_check(Body::decided(&decision, charges.iter().map(Asked::key_text))))
     }
 
-    fn refund(&mut self, at_us: u64, returned: &Returned) -> Result<Done, Failure> {
+    async fn refund(&mut self, at_us: u64, returned: &Returned) -> Result<Done, Failure> {
         let applied = match self.receipts.presented(at_us, returned)? {
-            Some(receipt) => self.store.refund(at_us, receipt)?,
+            Some(receipt) => self.store.refund(When::AtUs(at_us), receipt).await?,
             None => Applied::default(),
         };
         Ok(Done::no_check(applied))
     }
 
-    fn settle(&mut self, at_us: u64, returned: &Returned, actual: u64) -> Result<Done, Failure> {
+    async fn settle(&mut self, at_us: u64, returned: &Returned, actual: u64) -> Result<Done, Failure> {
         let applied = match self.receipts.presented(at_us, returned)? {
-            Some(receipt) => self.store.settle(at_us, receipt, actual)?,
+            Some(receipt) => self.store.settle(When::AtUs(at_us), receipt, actual).await?,
             None => Applied::default(),
         };
         Ok(Done::no_check(applied))
     }
 
-    fn credit(&mut self, at_us: u64, asked: &Asked) -> Result<Done, Failure> {
+    async fn credit(&mut self, at_us: u64, asked: &Asked) -> Result<Done, Failure> {
         if asked.units == 0 {
             return Err(Failure::Units);
         }
         let Charge { rule, key, cost: units } = charge(&self.rules, asked)?;
-        Ok(Done::no_check(self.store.credit(at_us, rule, key, units)?))
+        Ok(Done::no_check(self.store.credit(When::AtUs(at_us), rule, key, units).await?))
     }
 
-    fn reset(&mut self, at_us: u64, asked: &Asked) -> Result<Done, Failure> {
+    async fn reset(&mut self, at_us: u64, asked: &Asked) -> Result<Done, Failure> {
         let Charge { rule, key, .. } = charge(&self.rules, asked)?;
-        Ok(Done::no_check(self.store.reset(at_us, rule, key)))
+        Ok(Done::no_check(self.store.reset(When::AtUs(at_us), rule, key).await?))
     }
 
-    fn inspect(&self, at_us: u64, asked: &Asked) -> Result<Done, Failure> {
+    async fn inspect(&self, at_us: u64, asked: &Asked) -> Result<Done, Failure> {
         let Charge { rule, key, .. } = charge(&self.rules, asked)?;
-        let usages = self.store.inspect(at_us, rule, key);
+        let usages = self.store.inspect(When::AtUs(at_us), rule, key).await?;
         Ok(Done::no_check(Body::inspected(rule, key.as_str(), &usages)))
     }
 
-    fn change(&mut self, at_us: u64, rule: &str, limits: &[(String, String)]) -> Result<Done, Failure> {
+    async fn change(&mut self, at_us: u64, rule: &str, limits: &[(String, String)]) -> Result<Done, Failure> {
         let unknown = |error| Failure::UnknownRule(String::new(), error);
         let rule = self.rules.get(rule).map_err(unknown)?;
         let rates = limits.iter().map(|(field, text)| rate(field, text)).collect::<Result<Vec<_>, _>>()?;
         let changed = rule.with_rates(&rates).map_err(|error| Failure::Limit(error.to_string()))?;
-        self.store.change(at_us, &changed);
+        self.store.change(When::AtUs(at_us), &changed).await?;
         let body = Body::changed(&changed);
         self.rules.replace(changed);
         Ok(Done::no_check(body))
@@ -181,19 +184,22 @@ fn rate(field: &str, text: &str) -> Result<Rate, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::{Opened, StoreUrl};
 
     /// A day of traffic in which every visitor comes once used to hold every visitor in memory.
     #[test]
     fn keys_that_have_gone_are_forgotten() {
-        let mut session = Session::new(Rules::default());
+        let opened = Opened::open(&StoreUrl::Memory).unwrap();
+        let mut session = Session::new(Rules::default(), &opened.store);
         let lines = 100_000;
         for (number, at_us) in (0..lines).zip((0..).step_by(1_000)) {
             let charge = format!(r#"{{"rule":{{"limit":1,"window":"1s"}},"key":"visitor-{number}"}}"#);
             let line = format!(r#"{{"at_us":{at_us},"op":"check","charges":[{charge}]}}"#);
-            let answer = session.execute(Line::Whole(line.as_bytes())).unwrap();
+            let answer = opened.wait(session.execute(Line::Whole(line.as_bytes()))).unwrap();
             assert!(!answer.is_failure());
         }
-        let still_held = session.store.stats().keys;
+        let AnyStore::Memory(store) = &opened.store else { panic!("it was opened as memory") };
+        let still_held = store.stats().keys;
         assert!(still_held <= 4_000, "{still_held} of {lines} keys, 1,000 in use");
     }
 }

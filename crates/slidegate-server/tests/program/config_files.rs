@@ -83,9 +83,9 @@ fn every_mistake_has_its_place_and_remedy() {
         ("rules:\n  a: { limit: 5/1m }\n  a: { limit: 6/1m }\n", "3:3", "a: is given twice"),
         ("rules: { a: { limit: 5/1m } }\nstore: [memory]\n", "2:8", "store: expected a text, found a list"),
         (
-            "rules: { a: { limit: 5/1m } }\nstore: redis://x\n",
+            "rules: { a: { limit: 5/1m } }\nstore: mysql://root:hunter2@x\n",
             "2:8",
-            "`redis://x` is not available; this version supports `memory` only",
+            "store: `mysql:...` is not available; write `memory` or `redis://HOST:PORT`",
         ),
         ("rules: { ~: { limit: 5/1m } }\n", "1:10", "a name is missing"),
     ] {

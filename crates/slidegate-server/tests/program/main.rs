@@ -11,4 +11,8 @@ mod live_change;
 mod malformed_lines;
 mod program;
 mod readme;
+#[path = "../../../slidegate-redis/tests/common/server.rs"]
+#[expect(dead_code, unreachable_pub, reason = "shared with other tests, which use the rest")]
+mod server;
+mod shared_store;
 mod worked_examples;

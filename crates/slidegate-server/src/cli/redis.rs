@@ -1,0 +1,48 @@
+//! `slidegate redis`: what others need who share a Redis with us.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use slidegate_redis::scripts;
+
+use crate::service::did_you_mean;
+
+/// What programs in other languages need to share limits in a Redis
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Script(Script),
+}
+
+/// Print a script, with its KEYS, ARGV and reply
+///
+/// Whoever loads it decides as slidegate does, on the same states.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+struct Script {
+    /// Which: check, peek, refund, settle, credit, reset, inspect or change
+    name: String,
+}
+
+const HELP: &str = "Example: ask for 1 of 5 per minute for alice, from redis-cli:
+
+  sha=$(slidegate redis script check | redis-cli -x script load)
+  redis-cli evalsha $sha 1 'sg:{alice}:api' '' $RANDOM 1 sliding-log 5 60000000";
+
+/// Prints what was asked for.
+pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode> {
+    let Command::Script(Script { name }) = &args.command;
+    let scripts = scripts::all();
+    let Some(script) = scripts.iter().find(|script| script.name == *name) else {
+        let names: Vec<&str> = scripts.iter().map(|script| script.name).collect();
+        bail!("script: `{name}` is unknown; {}", did_you_mean(name, &names));
+    };
+    out.write_all(script.text.as_bytes()).and_then(|()| out.flush()).context("cannot write the script")?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,107 @@
+//! A store that is open, and what drives its calls.
+
+use std::io;
+
+use slidegate::store::{CheckError, LimitUsage, MemoryStore, Outcome, ReturnError, Store, StoreError, When};
+use slidegate::{Admission, Applied, Decision, Key, Receipt, Rule};
+use slidegate_redis::{ConnectError, RedisStore};
+use thiserror::Error;
+use tokio::runtime::{Builder, Runtime};
+
+use super::StoreUrl;
+
+/// Whichever store was asked for.
+#[derive(Debug)]
+pub(crate) enum AnyStore {
+    Memory(Box<MemoryStore>),
+    Redis(Box<RedisStore>),
+}
+
+/// A store, and the runtime that its calls run on.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    runtime: Runtime,
+    pub(crate) store: AnyStore,
+}
+
+impl Opened {
+    /// Opens a store for a program that does one thing at a time.
+    pub(crate) fn open(url: &StoreUrl) -> Result<Self, OpenError> {
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(OpenError::Runtime)?;
+        let store = match url {
+            StoreUrl::Memory => AnyStore::Memory(Box::default()),
+            StoreUrl::Redis(options) => {
+                AnyStore::Redis(Box::new(runtime.block_on(RedisStore::connect(options))?))
+            }
+        };
+        Ok(Self { runtime, store })
+    }
+
+    /// Waits for the answer of a call.
+    pub(crate) fn wait<T>(&self, call: impl Future<Output = T>) -> T {
+        self.runtime.block_on(call)
+    }
+}
+
+/// Why a store could not be opened.
+#[derive(Debug, Error)]
+pub(crate) enum OpenError {
+    /// The system refuses what a runtime needs.
+    #[error("cannot start: the system refuses what waiting needs (such as an epoll)")]
+    Runtime(#[source] io::Error),
+    /// The Redis is not there, or not as it should be.
+    #[error(transparent)]
+    Redis(#[from] ConnectError),
+}
+
+/// Asks whichever store it is the same.
+macro_rules! each {
+    ($any:expr, $store:ident => $call:expr) => {
+        match $any {
+            AnyStore::Memory($store) => $call,
+            AnyStore::Redis($store) => $call,
+        }
+    };
+}
+
+impl Store for AnyStore {
+    async fn check<'a>(&self, when: When, admission: &Admission<'a>) -> Result<Outcome<'a>, StoreError> {
+        each!(self, store => Store::check(&**store, when, admission).await)
+    }
+
+    async fn check_batch<'a>(
+        &self,
+        when: When,
+        admissions: &[Admission<'a>],
+    ) -> Vec<Result<Outcome<'a>, StoreError>> {
+        each!(self, store => Store::check_batch(&**store, when, admissions).await)
+    }
+
+    async fn peek<'a>(&self, when: When, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
+        each!(self, store => Store::peek(&**store, when, admission).await)
+    }
+
+    async fn refund(&self, when: When, receipt: &Receipt<'_>) -> Result<Applied, ReturnError> {
+        each!(self, store => Store::refund(&**store, when, receipt).await)
+    }
+
+    async fn settle(&self, when: When, receipt: &Receipt<'_>, actual: u64) -> Result<Applied, ReturnError> {
+        each!(self, store => Store::settle(&**store, when, receipt, actual).await)
+    }
+
+    async fn credit(&self, when: When, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, CheckError> {
+        each!(self, store => Store::credit(&**store, when, rule, key, units).await)
+    }
+
+    async fn reset(&self, when: When, rule: &Rule, key: Key<'_>) -> Result<Applied, StoreError> {
+        each!(self, store => Store::reset(&**store, when, rule, key).await)
+    }
+
+    async fn inspect(&self, when: When, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
+        each!(self, store => Store::inspect(&**store, when, rule, key).await)
+    }
+
+    async fn change(&self, when: When, rule: &Rule) -> Result<(), StoreError> {
+        each!(self, store => Store::change(&**store, when, rule).await)
+    }
+}

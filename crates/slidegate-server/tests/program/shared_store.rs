@@ -1,0 +1,139 @@
+//! The commands on a Redis that they share with others.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use redis::Value;
+use serde_json::Value as Json;
+
+use crate::program::{Run, file_of, run};
+use crate::server::RedisServer;
+
+const CONFIG: &str = "rules: { api: { limit: 5/1m }, open: { limit: 5/1m, on_store_error: allow } }";
+/// A port that nobody listens on: connecting is refused at once.
+const NOBODY: &str = "redis://127.0.0.1:1";
+
+fn check(args: &[&str]) -> Run {
+    run(&[&["check"], args].concat(), "")
+}
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/examples")
+}
+
+#[test]
+fn every_worked_example_gets_the_same_answers_from_redis() {
+    let server = RedisServer::start();
+    let files =
+        fs::read_dir(examples()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let traces: BTreeSet<String> =
+        files.filter_map(|name| name.strip_suffix(".jsonl").map(ToOwned::to_owned)).collect();
+    assert_eq!(traces.len(), 11, "{traces:?}");
+    for name in traces {
+        server.command(&["FLUSHALL"]);
+        let path = |ending: &str| examples().join(format!("{name}{ending}")).display().to_string();
+        let (config, trace, url) = (path(".yaml"), path(".jsonl"), server.url());
+        let mut args = vec!["replay", trace.as_str(), "--store", url.as_str()];
+        if Path::new(&config).exists() {
+            args.extend(["--config", config.as_str()]);
+        }
+        let Run { code, out, err } = run(&args, "");
+        assert_eq!((code, err.as_str()), (0, ""), "{name}");
+        assert_eq!(out, fs::read_to_string(path(".out")).unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn the_exit_status_is_the_answer() {
+    let server = RedisServer::start();
+    let url = server.url();
+    let args = ["yt:quota", "--limit", "5/1m", "--cost", "2", "--store", &url];
+    for left in ["3", "1"] {
+        let Run { code, out, err } = check(&args);
+        assert_eq!((code, err.as_str()), (0, ""), "{out}");
+        assert_eq!(out, format!("allowed: {left} of 5 units left (rule sliding-log/60s)\n"));
+    }
+    let Run { code, out, err } = check(&args);
+    assert_eq!((code, err.as_str()), (1, ""));
+    assert!(out.starts_with("denied: 1 of 5 units left, retry in "), "{out}");
+    assert!(out.ends_with("s (rule sliding-log/60s)\n"), "{out}");
+    let last = check(&["yt:quota", "--limit", "5/1m", "--store", &url, "--json"]);
+    let answer: Json = serde_json::from_str(&last.out).unwrap();
+    assert_eq!((last.code, answer["allowed"].as_bool(), answer["used"].as_u64()), (0, Some(true), Some(5)));
+    assert_eq!((answer["remaining"].as_u64(), answer["degraded"].as_bool()), (Some(0), Some(false)));
+}
+
+#[test]
+fn a_printed_script_counts_with_the_command() {
+    let server = RedisServer::start();
+    let printed = run(&["redis", "script", "check"], "");
+    assert_eq!((printed.code, printed.err.as_str()), (0, ""));
+    let mut connection = server.connection();
+    let mut eval = redis::cmd("EVAL");
+    eval.arg(&printed.out).arg(1).arg("sg:{alice}:api").arg(&["", "7"]);
+    let reply: Vec<Value> = eval.arg(&["2", "sliding-log", "5", "60000000"]).query(&mut connection).unwrap();
+    assert_eq!(reply[0], Value::Int(1), "allowed");
+    assert_eq!(reply[1], Value::Int(2), "units in use");
+    let config = file_of("rules.yaml", CONFIG);
+    let asked = check(&["alice", "--rule", "api", "--config", &config, "--store", &server.url()]);
+    assert_eq!((asked.code, asked.out.as_str()), (0, "allowed: 2 of 5 units left (rule api)\n"));
+}
+
+#[test]
+fn a_script_that_is_not_there_is_named() {
+    let Run { code, out, err } = run(&["redis", "script", "chekc"], "");
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert_eq!(err, "error: script: `chekc` is unknown; did you mean `check`?\n");
+}
+
+#[test]
+fn a_store_that_does_not_answer_is_answered_by_the_policy() {
+    let config = file_of("rules.yaml", CONFIG);
+    let ask = |more: &[&str]| check(&[&["alice", "--store", NOBODY], more].concat());
+    let refused = ask(&["--limit", "5/1m"]);
+    assert_eq!((refused.code, refused.out.as_str()), (2, ""));
+    assert!(refused.err.starts_with("error: "), "{}", refused.err);
+    for more in
+        [&["--limit", "5/1m", "--on-store-error", "allow"][..], &["--rule", "open", "--config", &config]]
+    {
+        let passed = ask(more);
+        assert_eq!(passed.code, 0, "{}", passed.err);
+        assert!(passed.out.starts_with("allowed: degraded"), "{}", passed.out);
+        assert!(passed.err.starts_with("degraded: "), "{}", passed.err);
+    }
+    let strict = ask(&["--rule", "open", "--config", &config, "--on-store-error", "deny"]);
+    assert_eq!((strict.code, strict.out.as_str()), (2, ""));
+}
+
+#[test]
+fn mistakes_are_named_and_charge_nothing() {
+    let server = RedisServer::start_with(&["--requirepass", "hunter2"]);
+    let url = server.url();
+    for (args, said) in [
+        (&["a", "--limit", "5/1m", "--store", url.as_str()][..], "password"),
+        (&["a", "--limit", "5/1m"], "memory forgets everything"),
+        (&["a", "--limit", "5/1m", "--store", "disk"], "`disk` is not available"),
+        (&["a", "--limit", "5/1m", "--cost", "6", "--store", NOBODY], "never"),
+        (&["a", "--limit", "5/1m", "--cost", "0", "--store", NOBODY], "cost"),
+        (&["a", "--limit", "banana", "--store", NOBODY], "banana"),
+        (&["", "--limit", "5/1m", "--store", NOBODY], "key"),
+    ] {
+        let Run { code, out, err } = check(args);
+        assert_eq!((code, out.as_str()), (2, ""), "{args:?}");
+        assert!(err.to_lowercase().contains(said), "{args:?}: {err}");
+        assert!(!err.contains("hunter2"), "{err}");
+    }
+}
+
+/// In real time, so only what no clock can change is asserted.
+#[test]
+fn the_demonstration_holds_on_a_real_store() {
+    let server = RedisServer::start();
+    let Run { code, out, err } = run(&["demo", "--live", "--store", &server.url()], "");
+    assert_eq!(code, 0, "{err}");
+    for name in ["sliding-log", "compact-log", "sliding-buckets"] {
+        assert!(out.contains(&format!("{name}  accepted 50 of 100")), "{out}");
+    }
+    assert!(out.contains("fixed-window  accepted "), "{out}");
+}
