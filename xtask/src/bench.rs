@@ -14,16 +14,27 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
             core().args(rest),
             "what was measured is in target/bench/core.json; `cargo xtask bench core --help` lists the options",
         ),
+        ["redis", rest @ ..] => step::run(
+            "bench redis",
+            redis().args(rest),
+            "what was measured is in target/bench/redis.json; `cargo xtask bench redis --help` lists the options",
+        ),
         ["table"] => table(core().arg("--table")),
         ["table", samples] if !samples.starts_with('-') => table(core().args(["--table", samples])),
         _ => {
-            bail!("`cargo xtask bench` needs to know which: `cargo xtask bench core` or `bench table [FILE]`")
+            bail!(
+                "`cargo xtask bench` needs to know which: `cargo xtask bench core`, `bench redis` or `bench table [FILE]`"
+            )
         }
     }
 }
 
 fn core() -> Command {
     cargo("run --release --package slidegate-bench --bin core --")
+}
+
+fn redis() -> Command {
+    cargo("run --release --package slidegate-bench --bin redis --")
 }
 
 fn table(command: &mut Command) -> Result<()> {

@@ -6,6 +6,7 @@ mod bench;
 mod files;
 mod lint;
 mod mutants;
+mod packages;
 mod step;
 mod test;
 mod tidy;
@@ -21,7 +22,7 @@ cargo xtask COMMAND: the one door for development
 
   test       what CI runs, and all that must pass before a commit: tidy, formatting, every test and
              documentation example, and the accuracy tables. Minutes the first time, mostly compiling;
-             then one or two.
+             then one or two. As root it installs redis-server, php-cli and php-redis if they are missing.
   lint       formatting, clippy and rustdoc without warnings, dependencies and licences (deny.toml),
              tidy. About a minute. Installs cargo-deny the first time, which takes some more.
              --advisories also asks the RustSec database, over the network.
@@ -38,6 +39,10 @@ cargo xtask COMMAND: the one door for development
              before; --help says more.
   bench table writes the README's table from bench/results/core.json. After `bench core --large`,
              `bench table target/bench/core.json` puts those samples there first; commit both files.
+  bench redis measures decisions on a shared Redis beside the sorted set that everybody writes first, and the
+             memory of a key. Some minutes on a machine that should have nothing else to do; --quick is a trial.
+             `bench redis --table target/bench/redis.json` then keeps those samples in bench/results/redis.json and
+             writes docs/redis.md and the README's table from them; commit all three. --help says more.
   help       this page
 
 Exit status: 0 all well, 1 a check failed, 2 the command line was not understood.

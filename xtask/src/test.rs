@@ -3,12 +3,13 @@
 use anyhow::Result;
 
 use crate::step::{self, cargo};
-use crate::{accuracy, lint, tidy};
+use crate::{accuracy, lint, packages, tidy};
 
 /// Cheap steps come first: what fails early costs little.
 pub(crate) fn run() -> Result<()> {
     tidy::run()?;
     lint::format()?;
+    packages::install()?;
     step::run(
         "tests",
         &mut cargo("test --workspace --all-targets"),

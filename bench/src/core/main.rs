@@ -8,8 +8,6 @@
 mod child;
 mod flood;
 mod growth;
-mod machine;
-mod markdown;
 mod options;
 mod parent;
 mod published;
@@ -20,13 +18,13 @@ mod results;
 mod sample;
 mod saturated;
 mod scenario;
-mod statistics;
 mod subject;
 mod summary;
 mod threads;
 mod zipf;
 
 use clap::Parser;
+use slidegate_bench::{block, machine, markdown, statistics};
 
 use options::Options;
 

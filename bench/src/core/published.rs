@@ -3,18 +3,20 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
+use crate::block::Block;
 use crate::options::COMMITTED;
 use crate::results::Measured;
 use crate::summary;
 
 const README_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
-const BEGIN: &str = "<!-- bench core: begin -->\n";
-const END: &str = "<!-- bench core: end -->\n";
-/// Where the block goes when there is none yet: to a section of its own before this one.
-const BEFORE: &str = "## State of the project\n";
-const SECTION: &str = "## Speed and memory\n";
+const README: Block = Block {
+    page: "README.md",
+    name: "bench core",
+    before: "## State of the project\n",
+    section: "## Speed and memory\n",
+};
 
 /// Commits to the samples of a file, and to the README that shows them.
 pub(crate) fn publish(samples: &Path) -> Result<()> {
@@ -22,7 +24,7 @@ pub(crate) fn publish(samples: &Path) -> Result<()> {
         .context("there is nothing to show; `cargo xtask bench core --large` measures")?;
     ensure!(!measured.quick, "figures of --quick are not for readers; measure without it");
     let page = fs::read_to_string(README_PATH).context("cannot read README.md")?;
-    let page = with_block(&page, &summary::markdown(&measured))?;
+    let page = README.placed(&page, &summary::markdown(&measured))?;
     measured.write(Path::new(COMMITTED))?;
     fs::write(README_PATH, page).context("cannot write README.md")?;
     for missing in summary::missing(&measured.samples) {
@@ -30,33 +32,6 @@ pub(crate) fn publish(samples: &Path) -> Result<()> {
     }
     eprintln!("README.md shows bench/results/core.json; commit both");
     Ok(())
-}
-
-/// What stands between the marks; nothing if there are none.
-fn block(readme: &str) -> Result<Option<&str>> {
-    match (readme.split_once(BEGIN), readme.contains(END)) {
-        (None, false) => Ok(None),
-        (Some((_, after)), true) => {
-            let (block, _) = after.split_once(END).context("README.md: the block ends before it begins")?;
-            Ok(Some(block))
-        }
-        (Some(_), false) => bail!("README.md: `{}` is missing", END.trim_end()),
-        (None, true) => bail!("README.md: `{}` is missing", BEGIN.trim_end()),
-    }
-}
-
-fn with_block(readme: &str, text: &str) -> Result<String> {
-    let fresh = format!("{BEGIN}{}{END}", spaced(text));
-    if let Some(block) = block(readme)? {
-        return Ok(readme.replacen(&format!("{BEGIN}{block}{END}"), &fresh, 1));
-    }
-    ensure!(readme.contains(BEFORE), "README.md has neither the marks nor a place for them");
-    Ok(readme.replacen(BEFORE, &format!("{SECTION}\n{fresh}\n{BEFORE}"), 1))
-}
-
-/// Markdown wants a table apart from the marks.
-fn spaced(text: &str) -> String {
-    format!("\n{text}\n")
 }
 
 #[cfg(test)]
@@ -67,8 +42,6 @@ mod tests {
     use crate::sample::Sample;
     use crate::scenario::{Effort, Scenario};
     use crate::subject::Subject;
-
-    const README: &str = "# slidegate\n\n## State of the project\n\nHere now.\n";
 
     fn measured(ps: u64) -> Measured {
         let sample = |subject, scenario| Sample::of(Run { subject, scenario, effort: Effort::Full });
@@ -91,46 +64,14 @@ mod tests {
         Measured { quick: false, machine: Machine { cpu: "a processor".into(), cores: 2 }, samples }
     }
 
-    /// Why the page and the committed samples do not belong together.
-    fn disagreement(readme: &str, measured: Option<&Measured>) -> Option<String> {
-        match (block(readme), measured) {
-            (Err(error), _) => Some(error.to_string()),
-            (Ok(None), None) => None,
-            (Ok(Some(_)), None) => Some("README.md has a table without bench/results/core.json".into()),
-            (Ok(None), Some(_)) => Some("README.md does not show bench/results/core.json".into()),
-            (Ok(Some(shown)), Some(measured)) => {
-                let right = spaced(&summary::markdown(measured));
-                (shown != right).then(|| format!("README.md shows\n{shown}\nbut measured was\n{right}"))
-            }
-        }
-    }
-
     #[test]
     fn the_readme_shows_what_was_measured() {
         let readme = fs::read_to_string(README_PATH).unwrap();
         let committed = Path::new(COMMITTED);
         let measured = committed.exists().then(|| Measured::read(committed).unwrap());
-        let wrong = disagreement(&readme, measured.as_ref());
+        let right = measured.map(|measured| summary::markdown(&measured));
+        let wrong = README.disagreement(&readme, right.as_deref());
         assert_eq!(wrong, None, "`cargo xtask bench table` writes it");
-    }
-
-    #[test]
-    fn one_without_the_other_is_noticed_and_so_is_a_stale_table() {
-        let shown = with_block(README, &summary::markdown(&measured(200_000))).unwrap();
-        assert!(disagreement(README, None).is_none());
-        assert!(disagreement(&shown, Some(&measured(200_000))).is_none());
-        assert!(disagreement(&shown, None).is_some());
-        assert!(disagreement(README, Some(&measured(200_000))).is_some());
-        assert!(disagreement(&shown, Some(&measured(300_000))).is_some());
-        assert!(disagreement(&shown.replace(END, ""), Some(&measured(200_000))).is_some());
-    }
-
-    #[test]
-    fn the_block_is_replaced_where_it_stands_and_nothing_else_changes() {
-        let first = with_block(README, "old\n").unwrap();
-        assert_eq!(first, format!("# slidegate\n\n{SECTION}\n{BEGIN}\nold\n\n{END}\n{BEFORE}\nHere now.\n"));
-        assert_eq!(with_block(&first, "new\n").unwrap(), first.replace("old", "new"));
-        assert!(with_block("# another\n", "new\n").is_err());
     }
 
     #[test]

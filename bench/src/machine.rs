@@ -5,22 +5,22 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-use crate::threads::Cores;
-
+/// Its processor and its cores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Machine {
+pub struct Machine {
     /// The processor, in its maker's words.
-    pub(crate) cpu: String,
+    pub cpu: String,
     /// Cores that the benchmark could use.
-    pub(crate) cores: usize,
+    pub cores: usize,
 }
 
 impl Machine {
-    /// The one that we run on.
-    pub(crate) fn here() -> Self {
+    /// The one that we run on. Asked before any thread is pinned: a pinned thread knows of its own core only.
+    #[must_use]
+    pub fn here() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let cpu = model(&cpuinfo).unwrap_or("an unnamed processor").to_owned();
-        Self { cpu, cores: Cores::of_process().len() }
+        Self { cpu, cores: core_affinity::get_core_ids().unwrap_or_default().len() }
     }
 }
 

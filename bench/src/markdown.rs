@@ -3,23 +3,27 @@
 use std::fmt;
 
 /// The first column holds names, all others figures.
-pub(crate) struct Table {
+pub struct Table {
     /// The head is the first of them.
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(crate) fn new(head: Vec<String>) -> Self {
+    /// A table with nothing but its head.
+    #[must_use]
+    pub fn new(head: Vec<String>) -> Self {
         Self { rows: vec![head] }
     }
 
-    pub(crate) fn push(&mut self, row: Vec<String>) {
+    /// Adds a row with as many cells as the head.
+    pub fn push(&mut self, row: Vec<String>) {
         assert_eq!(row.len(), self.rows[0].len(), "a row has as many cells as the head");
         self.rows.push(row);
     }
 
     /// Whether there is nothing but the head.
-    pub(crate) fn is_empty(&self) -> bool {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.rows.len() == 1
     }
 

@@ -2,15 +2,19 @@
 
 /// The middle of several figures, and the ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Spread {
-    pub(crate) median: u64,
-    pub(crate) min: u64,
-    pub(crate) max: u64,
+pub struct Spread {
+    /// The middle one, or between the two in the middle.
+    pub median: u64,
+    /// The least.
+    pub min: u64,
+    /// The most.
+    pub max: u64,
 }
 
 impl Spread {
     /// Nothing if there are no figures.
-    pub(crate) fn of(mut figures: Vec<u64>) -> Option<Self> {
+    #[must_use]
+    pub fn of(mut figures: Vec<u64>) -> Option<Self> {
         figures.sort_unstable();
         let (min, max) = (*figures.first()?, *figures.last()?);
         let upper = figures[figures.len() / 2];
@@ -20,7 +24,8 @@ impl Spread {
 }
 
 /// `part / whole` with two decimals; a dash where either is missing.
-pub(crate) fn ratio(part: Option<Spread>, whole: Option<Spread>) -> String {
+#[must_use]
+pub fn ratio(part: Option<Spread>, whole: Option<Spread>) -> String {
     match (part, whole) {
         (Some(part), Some(whole)) if whole.median > 0 => {
             let hundredths = (part.median * 100 + whole.median / 2) / whole.median;
@@ -31,7 +36,8 @@ pub(crate) fn ratio(part: Option<Spread>, whole: Option<Spread>) -> String {
 }
 
 /// Picoseconds as nanoseconds, nanoseconds as microseconds: with a decimal where it matters.
-pub(crate) fn thousands(figure: u64) -> String {
+#[must_use]
+pub fn thousands(figure: u64) -> String {
     if figure >= 100_000 {
         return ((figure + 500) / 1_000).to_string();
     }
@@ -40,12 +46,14 @@ pub(crate) fn thousands(figure: u64) -> String {
 }
 
 /// Nanoseconds in the unit that suits them.
-pub(crate) fn short_time(ns: u64) -> String {
+#[must_use]
+pub fn short_time(ns: u64) -> String {
     if ns < 1_000_000 { format!("{} us", thousands(ns)) } else { format!("{} ms", thousands(ns / 1_000)) }
 }
 
 /// Bytes as millions of them.
-pub(crate) fn megabytes(bytes: u64) -> String {
+#[must_use]
+pub fn megabytes(bytes: u64) -> String {
     ((bytes + 500_000) / 1_000_000).to_string()
 }
 

@@ -1,0 +1,103 @@
+//! Many callers at once, each waiting for its answer before it asks again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::Result;
+use slidegate::time::{Clock, SystemClock};
+use tokio::task::JoinSet;
+
+use crate::scenario::Load;
+use crate::subject::{Decides, Request};
+
+/// An instant that is a boundary of every window.
+const BEGIN_US: u64 = 20_000 * 86_400_000_000;
+
+/// The requests to one subject, one after the other, whoever sends them.
+pub(crate) struct Requests {
+    load: Load,
+    next: AtomicU64,
+}
+
+impl Requests {
+    pub(crate) fn new(load: Load) -> Self {
+        Self { load, next: AtomicU64::new(0) }
+    }
+
+    /// The next call's.
+    fn take(&self) -> Vec<Request> {
+        let Load { keys, step_us, batch, .. } = self.load;
+        let first = self.next.fetch_add(batch, Ordering::Relaxed);
+        let request =
+            |number| Request { number, key: number % keys, at_us: BEGIN_US + number / keys * step_us };
+        (first..first + batch).map(request).collect()
+    }
+
+    /// Whether every key is filled.
+    fn preloaded(&self) -> bool {
+        self.next.load(Ordering::Relaxed) >= self.load.rounds * self.load.keys
+    }
+}
+
+/// What came of a slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Driven {
+    pub(crate) decisions: u64,
+    pub(crate) admitted: u64,
+    pub(crate) elapsed_us: u64,
+}
+
+/// Asks until every key is filled.
+pub(crate) async fn preload<D: Decides>(
+    subject: &Arc<D>,
+    requests: &Arc<Requests>,
+    callers: u16,
+) -> Result<Driven> {
+    drive(subject, requests, callers, Requests::preloaded).await
+}
+
+/// Asks for so long.
+pub(crate) async fn slice<D: Decides>(
+    subject: &Arc<D>,
+    requests: &Arc<Requests>,
+    callers: u16,
+    length: Duration,
+) -> Result<Driven> {
+    let clock = SystemClock::new();
+    let ends_us = clock.now_us() + u64::try_from(length.as_micros())?;
+    drive(subject, requests, callers, move |_| clock.now_us() >= ends_us).await
+}
+
+async fn drive<D: Decides>(
+    subject: &Arc<D>,
+    requests: &Arc<Requests>,
+    callers: u16,
+    done: impl Fn(&Requests) -> bool + Send + Sync + 'static,
+) -> Result<Driven> {
+    let (clock, done) = (SystemClock::new(), Arc::new(done));
+    let started_us = clock.now_us();
+    let mut tasks = JoinSet::new();
+    for _ in 0..callers {
+        let (subject, requests, done) = (Arc::clone(subject), Arc::clone(requests), Arc::clone(&done));
+        tasks.spawn(async move {
+            let mut driven = Driven::default();
+            while !done(&requests) {
+                let taken = requests.take();
+                driven.decisions += taken.len() as u64;
+                driven.admitted += match taken[..] {
+                    [one] => u64::from(subject.decide(one).await?),
+                    _ => subject.decide_many(&taken).await?,
+                };
+            }
+            anyhow::Ok(driven)
+        });
+    }
+    let mut all = Driven::default();
+    while let Some(driven) = tasks.join_next().await {
+        let driven = driven??;
+        all.decisions += driven.decisions;
+        all.admitted += driven.admitted;
+    }
+    Ok(Driven { elapsed_us: clock.now_us() - started_us, ..all })
+}

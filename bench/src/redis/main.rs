@@ -1,0 +1,34 @@
+//! What one decision costs on a shared Redis, in time and memory, beside the sorted set that everybody writes first.
+//!
+//! One redis-server, started for the run. Subjects take turns in slices of the same length, with the same number
+//! of callers over the same number of connections, so that a noisy second of the machine falls on all of them.
+//! Time is injected: it moves on from call to call so that every key holds as much as the scenario says.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
+
+mod drive;
+mod info;
+mod memory;
+mod options;
+mod published;
+mod report;
+mod results;
+mod runner;
+mod sample;
+mod scenario;
+#[path = "../../../crates/slidegate-redis/tests/common/server.rs"]
+#[expect(dead_code, unreachable_pub, reason = "shared with tests, which also restart it")]
+mod server;
+mod subject;
+mod summary;
+
+use clap::Parser;
+
+use options::Options;
+
+fn main() -> anyhow::Result<()> {
+    let options = Options::parse();
+    if let Some(samples) = &options.table {
+        return published::publish(samples);
+    }
+    runner::run(&options)
+}

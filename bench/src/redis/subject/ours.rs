@@ -1,0 +1,74 @@
+//! slidegate through its public store.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use slidegate::rule::{Buckets, Edge, Entries};
+use slidegate::store::{Store, When};
+use slidegate::{Admission, Algorithm, Charge, Key, Rule};
+use slidegate_redis::{LogLayout, RedisOptions, RedisStore};
+
+use super::{Decides, Request, Subject};
+use crate::scenario::Load;
+
+/// Nothing is to be given up while a machine is busy measuring.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+pub(crate) struct Ours {
+    store: RedisStore,
+    rule: Rule,
+    keys: Vec<String>,
+    cost: u64,
+}
+
+impl Ours {
+    pub(crate) async fn connect(
+        subject: Subject,
+        url: &str,
+        connections: u16,
+        name: &str,
+        load: Load,
+    ) -> Result<Self> {
+        let layout = if subject == Subject::SortedSet { LogLayout::SortedSet } else { LogLayout::Packed };
+        let options = RedisOptions::new(url)?.connections(connections.into())?.deadline(DEADLINE)?;
+        let store = RedisStore::connect(&options.log_layout(layout)).await?;
+        let rate = format!("{}/{}s", load.limit, load.window_us / 1_000_000).parse()?;
+        let rule = Rule::builder(name).limit(rate).algorithm(algorithm(subject)?).build()?;
+        let keys = (0..load.keys).map(|key| format!("user:{key}")).collect();
+        Ok(Self { store, rule, keys, cost: load.cost })
+    }
+
+    fn admission(&self, request: Request) -> Result<Admission<'_>> {
+        let key = Key::new(&self.keys[usize::try_from(request.key)?])?;
+        Ok(Admission::new(&[Charge { rule: &self.rule, key, cost: self.cost }])?)
+    }
+}
+
+fn algorithm(subject: Subject) -> Result<Algorithm> {
+    Ok(match subject {
+        Subject::SlidingLog | Subject::SortedSet => Algorithm::SlidingLog,
+        Subject::CompactLog => Algorithm::CompactLog(Entries::DEFAULT),
+        Subject::SlidingBuckets => Algorithm::SlidingBuckets(Buckets::new(60)?, Edge::Full),
+        Subject::SlidingCounter => Algorithm::SlidingCounter,
+        Subject::FixedWindow => Algorithm::FixedWindow,
+        Subject::Gcra => Algorithm::Gcra,
+        Subject::Classical => bail!("the rival is not ours"),
+    })
+}
+
+impl Decides for Ours {
+    async fn decide(&self, request: Request) -> Result<bool> {
+        let outcome = self.store.check(When::AtUs(request.at_us), &self.admission(request)?).await?;
+        Ok(outcome.decision.allowed())
+    }
+
+    async fn decide_many(&self, requests: &[Request]) -> Result<u64> {
+        let admissions: Vec<_> =
+            requests.iter().map(|&request| self.admission(request)).collect::<Result<_>>()?;
+        let mut admitted = 0;
+        for outcome in self.store.check_batch(When::AtUs(requests[0].at_us), &admissions).await {
+            admitted += u64::from(outcome?.decision.allowed());
+        }
+        Ok(admitted)
+    }
+}

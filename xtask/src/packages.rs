@@ -1,0 +1,80 @@
+//! Programs of others that the tests start: found, or installed.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Result, bail};
+
+use crate::step;
+
+/// What a test starts: how to find out that it is there, and what brings it.
+struct Needed {
+    probe: &'static [&'static str],
+    packages: &'static [&'static str],
+}
+
+const NEEDED: &[Needed] = &[
+    Needed { probe: &["redis-server", "--version"], packages: &["redis-server"] },
+    Needed {
+        probe: &["php", "-r", "exit(extension_loaded('redis') ? 0 : 1);"],
+        packages: &["php-cli", "php-redis"],
+    },
+];
+
+/// Sees to it that everything is there. Where this user may install packages it does so, and says so; elsewhere
+/// it fails with what to install: a test that is skipped proves nothing.
+pub(crate) fn install() -> Result<()> {
+    let missing = missing(NEEDED);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names = missing.join(" ");
+    if !runs(&["apt-get", "--version"]) || !is_root() {
+        bail!("the tests need programs that are not there; as root: `apt-get install {names}`");
+    }
+    println!("the tests need {names}: installing with apt-get");
+    let remedy = format!("install by hand and try again: {names}");
+    step::run("package lists", apt_get().arg("update"), &remedy)?;
+    step::run(
+        "packages",
+        apt_get().args(["install", "--yes", "--no-install-recommends"]).args(&missing),
+        &remedy,
+    )
+}
+
+fn missing(needed: &[Needed]) -> Vec<&'static str> {
+    needed.iter().filter(|needed| !runs(needed.probe)).flat_map(|needed| needed.packages).copied().collect()
+}
+
+/// Whether a command can be started and succeeds.
+fn runs(words: &[&str]) -> bool {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+fn apt_get() -> Command {
+    let mut command = Command::new("apt-get");
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_started_or_fails_is_missing() {
+        let needed =
+            |probe: &'static [&'static str], packages: &'static [&'static str]| Needed { probe, packages };
+        let all = [
+            needed(&["true"], &["there"]),
+            needed(&["no-such-program"], &["one", "two"]),
+            needed(&["false"], &["three"]),
+        ];
+        assert_eq!(missing(&all), ["one", "two", "three"]);
+    }
+}
