@@ -1,6 +1,6 @@
 -- What `refund` and `settle` share: a receipt works once, and not after the last of its charges has expired.
 --
--- `given_back(first, units_of)` lowers what the charges from ARGV[first] on left behind; `spend()` records the receipt.
+-- `accepted` says whether it does, `spend()` records it, `lowered()` takes back what one of its charges left behind.
 local nonce = tonumber(ARGV[2])
 local record = KEYS[#KEYS]
 local expires_s, expires_us = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -19,8 +19,7 @@ local function spend()
   call('SET', record, 'SR', 'PX', ttl(left + 1e7))
 end
 
--- Lowers every state at the place of its own geometry, unless it began anew since; the most that any limit gave
--- back, or nil and why a value cannot be read.
+-- Lowers every state at the place of its own geometry, unless it began anew since; the most that any limit gave back.
 local function lowered(states, limits, units)
   local most = 0
   for index = 1, states.count do

@@ -10,8 +10,8 @@
 -- by the packed layout what the sets hold.
 -- Place, 8 bytes: 5 + 3 the stamp.
 -- TTL    that of the value
--- Commands to decide: GETRANGE, ZCOUNT (ZCARD where there is no value), and for a wait ZCARD and ZRANGE. To charge: SET,
--- ZADD (one per 1,000 units), ZREMRANGEBYSCORE, PEXPIRE.
+-- Commands to decide: GETRANGE, ZCOUNT, and for a wait ZCARD and ZRANGE; where there is no value TYPE, GETRANGE and ZCARD.
+-- To charge: SET, ZADD (one per 1,000 units), ZREMRANGEBYSCORE, PEXPIRE. Where limits change, also DEL, EXISTS and RENAME.
 --
 -- A set is only written after the value: a Redis that is full lets a script remove what it likes, and then write what it
 -- likes, but refuses one that begins with SET. Until then a state says what is to be done: `adds` (stamp, units, ...),
