@@ -5,13 +5,12 @@
 -- Reply  1 if anything was used, else 0; seconds, microseconds, units that were used
 -- TTL    nothing is left
 -- Commands per call: TIME unless the time is given, GETRANGE, and DEL if there is a state; of sorted sets a DEL each.
-local limits = limits_from(4)
-local states, why = read(KEYS[1], limits)
+local states, why = read(KEYS[1], limits_from(4))
 if why then return redis.error_reply(why) end
 if not states then return { 0, seconds, micros, 0 } end
 local used = used_max(states, now)
 call('DEL', KEYS[1])
-if limits[1].code == 7 then
+if states[1].code == 7 then
   call('DEL', module(7).value_name(KEYS[1]))
   for index = 1, states.count do
     if states[index].set then call('DEL', states[index].set) end

@@ -76,6 +76,24 @@ fn layouts_take_over_from_one_another() {
     }
 }
 
+/// Whoever resets it, in whichever layout it is kept.
+#[test]
+fn a_reset_leaves_nothing_of_another_layout() {
+    let server = RedisServer::start();
+    let mut watch = Watch::new(&server);
+    let rule = rule("api", &["5/60s", "50/1h"], Algorithm::SlidingLog);
+    run(async {
+        let now = When::AtUs(BOUNDARY_US);
+        let packed = prefixed(&server.url(), "sg", LogLayout::Packed).await;
+        let sets = prefixed(&server.url(), "sg", LogLayout::SortedSet).await;
+        for (charging, resetting) in [(&packed, &sets), (&sets, &packed)] {
+            check(charging, now, &rule, 3).await;
+            assert_eq!(resetting.reset(now, &rule, key("alice")).await.unwrap().units, 3);
+            assert_eq!(watch.keys(), Vec::<String>::new());
+        }
+    });
+}
+
 /// Also where the name is the same and the algorithm is not.
 #[test]
 fn another_algorithm_goes_on_with_what_the_sets_hold() {
