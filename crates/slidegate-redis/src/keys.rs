@@ -20,6 +20,9 @@ use escape::{escape, escape_glob, unescape};
 /// Stands between the name of a state and the id of a receipt that was charged there.
 const SPENT: &[u8] = b"%spent:";
 
+/// Ends the name of the secret that receipts are signed with.
+const SECRET: &[u8] = b"%secret";
+
 /// How the names of keys are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyTemplate {
@@ -96,6 +99,11 @@ impl KeyTemplate {
              it apart from {{key}}, for example `sg:{{{{key}}}}:{{rule}}`, or charge one rule at a time"
         );
         Err(StoreError::Refused { why: why.into() })
+    }
+
+    /// The name of the secret that receipts are signed with. No state has it: a `%` in a key or a rule is escaped.
+    pub(crate) fn secret(&self) -> Vec<u8> {
+        [&self.name(b"", b"")[..], SECRET].concat()
     }
 
     /// A number that is the same for all who name their keys alike, whichever process they are in: receipts go

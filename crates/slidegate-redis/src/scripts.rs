@@ -117,3 +117,7 @@ return (value or beside) and (value or '') .. (beside or '')";
 
 /// The bytes of a state, whatever it is kept in; for those who compare.
 pub(crate) static LOOK: LazyLock<Script> = LazyLock::new(|| Script::new("look", LOOKED));
+
+/// The secret of all who share the keys: what is there, or else what whoever asks first brings along.
+pub(crate) static SECRET: LazyLock<Script> =
+    LazyLock::new(|| Script::new("secret", include_str!("../scripts/secret.lua")));

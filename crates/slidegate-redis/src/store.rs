@@ -14,6 +14,7 @@ use slidegate::{Admission, Applied, ChargeError, Decision, Key, Receipt, Receipt
 
 use crate::decode::{self, Reply};
 use crate::encode::Args;
+use crate::failure::Failure;
 use crate::keys::{KeyTemplate, spent_name};
 use crate::link::{Call, ConnectError, Link};
 use crate::options::{LogLayout, RedisOptions};
@@ -21,6 +22,8 @@ use crate::scripts::{self, Script};
 
 /// How the name of the value beside sorted sets ends.
 const BESIDE_SETS: &[u8] = b"%state";
+/// Bytes of the secret that receipts are signed with.
+const SECRET_BYTES: usize = 32;
 /// Numbers drawn for calls are below this: scripts count exactly below 2^53, and six bytes hold it.
 const NONCE_BITS: u32 = 48;
 
@@ -62,6 +65,26 @@ impl RedisStore {
         let number = keys.store_number();
         let (drawn, latest_us) = (AtomicU64::new(0), AtomicU64::new(0));
         Ok(Self { link, keys, layout, number, random: RandomState::new(), drawn, latest_us })
+    }
+
+    /// A secret that all have who share these keys, and nobody else: receipts that leave a process are signed with
+    /// it. Whoever asks first draws it; Redis keeps it.
+    pub async fn secret(&self) -> Result<[u8; SECRET_BYTES], StoreError> {
+        let mut drawn = [0; SECRET_BYTES];
+        let random = rustls::crypto::ring::default_provider().secure_random;
+        random.fill(&mut drawn).map_err(|_| StoreError::Unavailable {
+            why: "the system gives no random numbers to sign receipts with; see getrandom(2)".into(),
+        })?;
+        let call =
+            Call { script: &scripts::SECRET, keys: vec![self.keys.secret()], args: vec![drawn.to_vec()] };
+        match self.link.call(call).await? {
+            redis::Value::BulkString(secret) => secret.try_into().map_err(|found: Vec<u8>| {
+                let name = String::from_utf8_lossy(&self.keys.secret()).into_owned();
+                let why = format!("`{name}` has {} bytes and is no secret of ours; delete it", found.len());
+                StoreError::Refused { why: why.into() }
+            }),
+            _ => Err(Failure::not_understood("a script").into()),
+        }
     }
 
     /// A number that nobody can guess and that is not drawn twice.

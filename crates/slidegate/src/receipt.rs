@@ -183,6 +183,21 @@ impl<'a> ReceiptCharge<'a> {
         Self::new(rule, key, cost, standings.collect())
     }
 
+    /// A charge that is read back from where its receipt was written down: the limits as they were, and for each
+    /// of them (order, position).
+    #[must_use]
+    pub fn read_back(
+        rule: &str,
+        key: &str,
+        cost: u64,
+        places: impl IntoIterator<Item = (Limit, u64, Position)>,
+    ) -> ReceiptCharge<'static> {
+        let places = places.into_iter().map(|(limit, order, position)| (limit, Standing { order, position }));
+        let (limits, standings): (Vec<_>, _) = places.unzip();
+        let whose = Whose::Owned { rule: rule.into(), limits: limits.into(), key: key.into() };
+        ReceiptCharge { charged: Charged::Boxed(Box::new(Boxed { whose, standings })), cost }
+    }
+
     /// Name of the rule that was charged.
     #[must_use]
     pub fn rule(&self) -> &str {

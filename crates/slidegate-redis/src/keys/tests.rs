@@ -87,6 +87,18 @@ fn a_spent_record_is_beside_its_state_and_is_none() {
     assert_eq!(default.key_of(&name, b"api"), None);
 }
 
+#[test]
+fn the_secret_has_a_name_that_no_state_has() {
+    assert_eq!(KeyTemplate::default().secret(), b"sg:{}:%secret");
+    for text in ["sg:{{key}}:{rule}", "rlaas:{key}", "{key}{rule}", "{rule}/{key}"] {
+        let template = template(text);
+        let secret = template.secret();
+        for rule in RULES.iter().copied().chain([&b"%secret"[..], b"secret"]) {
+            assert_eq!(template.key_of(&secret, rule), None, "{text}");
+        }
+    }
+}
+
 /// As Redis matches: `*` anything, a backslash takes the next byte literally.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     match (pattern, name) {

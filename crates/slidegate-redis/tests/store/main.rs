@@ -18,6 +18,7 @@ mod listed;
 mod page;
 mod php_example;
 mod reconnects;
+mod secret;
 mod sorted_sets;
 mod takeover;
 mod templates;

@@ -1,0 +1,36 @@
+//! The secret that receipts are signed with: one for all who share keys, drawn once.
+
+use slidegate::store::StoreError;
+use slidegate_redis::LogLayout;
+
+use crate::common::*;
+
+#[tokio::test]
+async fn all_who_share_keys_share_one_secret() {
+    let server = RedisServer::start();
+    let (first, second) = (store(&server.url()).await, store(&server.url()).await);
+    // Both ask at once, and one of them draws.
+    let (one, other) = tokio::join!(first.secret(), second.secret());
+    let secret = one.unwrap();
+    assert_eq!(secret, other.unwrap());
+    assert_eq!(secret, store(&server.url()).await.secret().await.unwrap(), "later too");
+    assert!(secret.iter().any(|&byte| byte != secret[0]), "drawn at random: {secret:?}");
+    let elsewhere = prefixed(&server.url(), "eu", LogLayout::Packed).await;
+    assert_ne!(secret, elsewhere.secret().await.unwrap(), "other keys are another store");
+}
+
+#[tokio::test]
+async fn what_is_no_secret_is_left_alone() {
+    let server = RedisServer::start();
+    let mut watch = Watch::new(&server);
+    let store = store(&server.url()).await;
+    for mischief in [&["SET", "sg:{}:%secret", "short"][..], &["RPUSH", "sg:{}:%secret", "a", "b"]] {
+        server.command(&["DEL", "sg:{}:%secret"]);
+        server.command(mischief);
+        let before = watch.everything();
+        let error = store.secret().await.unwrap_err();
+        assert!(matches!(error, StoreError::Refused { .. }), "{error}");
+        assert!(error.to_string().contains("delete"), "{error}");
+        assert_eq!(watch.everything(), before);
+    }
+}
