@@ -7,6 +7,8 @@ mod files;
 mod lint;
 mod mutants;
 mod packages;
+mod python;
+mod rivals;
 mod step;
 mod test;
 mod tidy;
@@ -22,7 +24,8 @@ cargo xtask COMMAND: the one door for development
 
   test       what CI runs, and all that must pass before a commit: tidy, formatting, every test and
              documentation example, and the accuracy tables. Minutes the first time, mostly compiling;
-             then one or two. As root it installs redis-server, php-cli and php-redis if they are missing.
+             then one or two. As root it installs redis-server, php-cli, php-redis and python3-venv if they are missing;
+             schemathesis and prometheus_client come from PyPI into target/python.
   lint       formatting, clippy and rustdoc without warnings, dependencies and licences (deny.toml),
              tidy. About a minute. Installs cargo-deny the first time, which takes some more.
              --advisories also asks the RustSec database, over the network.
@@ -39,6 +42,11 @@ cargo xtask COMMAND: the one door for development
              before; --help says more.
   bench table writes the README's table from bench/results/core.json. After `bench core --large`,
              `bench table target/bench/core.json` puts those samples there first; commit both files.
+  bench http measures decisions over HTTP beside throttlecrab-server, with wrk and at fixed rates. Some minutes on a
+             machine that should have nothing else to do; --quick --reps 3 is a trial. As root it installs wrk and
+             protobuf-compiler if they are missing, and it compiles the other server the first time.
+             `bench http --table target/bench/http.json` then keeps those samples in bench/results/http.json and
+             writes docs/performance.md and the README's table from them; commit all three. --help says more.
   bench redis measures decisions on a shared Redis beside the sorted set that everybody writes first, and the
              memory of a key. Some minutes on a machine that should have nothing else to do; --quick is a trial.
              `bench redis --table target/bench/redis.json` then keeps those samples in bench/results/redis.json and

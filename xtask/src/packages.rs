@@ -1,4 +1,4 @@
-//! Programs of others that the tests start: found, or installed.
+//! Programs of others that tests and benchmarks start: found, or installed.
 
 use std::process::{Command, Stdio};
 
@@ -6,32 +6,41 @@ use anyhow::{Result, bail};
 
 use crate::step;
 
-/// What a test starts: how to find out that it is there, and what brings it.
-struct Needed {
+/// What is started: how to find out that it is there, and what brings it.
+pub(crate) struct Needed {
     probe: &'static [&'static str],
     packages: &'static [&'static str],
 }
 
-const NEEDED: &[Needed] = &[
+/// What the tests start.
+pub(crate) const TESTS: &[Needed] = &[
     Needed { probe: &["redis-server", "--version"], packages: &["redis-server"] },
     Needed {
         probe: &["php", "-r", "exit(extension_loaded('redis') ? 0 : 1);"],
         packages: &["php-cli", "php-redis"],
     },
+    Needed { probe: &["python3", "-c", "import ensurepip, venv"], packages: &["python3", "python3-venv"] },
+];
+
+/// What `bench http` starts, and what compiles the server that it compares with.
+pub(crate) const BENCH_HTTP: &[Needed] = &[
+    // It has no option that only asks for its version: that ends with a failure.
+    Needed { probe: &["sh", "-c", "command -v wrk"], packages: &["wrk"] },
+    Needed { probe: &["protoc", "--version"], packages: &["protobuf-compiler"] },
 ];
 
 /// Sees to it that everything is there. Where this user may install packages it does so, and says so; elsewhere
 /// it fails with what to install: a test that is skipped proves nothing.
-pub(crate) fn install() -> Result<()> {
-    let missing = missing(NEEDED);
+pub(crate) fn install(who: &str, needed: &[Needed]) -> Result<()> {
+    let missing = missing(needed);
     if missing.is_empty() {
         return Ok(());
     }
     let names = missing.join(" ");
     if !runs(&["apt-get", "--version"]) || !is_root() {
-        bail!("the tests need programs that are not there; as root: `apt-get install {names}`");
+        bail!("{who}: programs are not there; as root: `apt-get install {names}`");
     }
-    println!("the tests need {names}: installing with apt-get");
+    println!("{who}: installing {names} with apt-get");
     let remedy = format!("install by hand and try again: {names}");
     step::run("package lists", apt_get().arg("update"), &remedy)?;
     step::run(

@@ -3,13 +3,14 @@
 use anyhow::Result;
 
 use crate::step::{self, cargo};
-use crate::{accuracy, lint, packages, tidy};
+use crate::{accuracy, lint, packages, python, tidy};
 
 /// Cheap steps come first: what fails early costs little.
 pub(crate) fn run() -> Result<()> {
     tidy::run()?;
     lint::format()?;
-    packages::install()?;
+    packages::install("the tests", packages::TESTS)?;
+    python::install()?;
     step::run(
         "tests",
         &mut cargo("test --workspace --all-targets"),

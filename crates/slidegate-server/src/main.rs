@@ -1,11 +1,12 @@
 //! The program `slidegate`: rate limiting that holds, from the command line.
 //!
-//! `cli` reads what was typed and runs a command; `replay` executes traces, `config` reads rule files,
-//! `service` is what the ways in share.
+//! `cli` reads what was typed and runs a command; `http` serves, `replay` executes traces, `config` reads rule
+//! files, `service` is what the ways in share.
 #![forbid(unsafe_code)]
 
 mod cli;
 mod config;
+mod http;
 mod replay;
 mod service;
 
@@ -15,5 +16,6 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    cli::run(&cli::Cli::parse(), &mut io::stdout().lock(), &mut io::stderr().lock())
+    // Not locked: other threads log to it, and whoever panics says so there.
+    cli::run(&cli::Cli::parse(), &mut io::stdout().lock(), &mut io::stderr())
 }

@@ -13,7 +13,7 @@ use slidegate::{Admission, Algorithm, Charge, Decision, Key, Rate, Rule};
 
 use super::duration::rounded_up;
 use crate::config::Config;
-use crate::service::{Opened, StoreUrl};
+use crate::service::{Opened, Resolved, StoreUrl};
 
 /// Ask for units; exit status 0 if they were granted, 1 if not
 ///
@@ -92,7 +92,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
     let config = args.config.as_deref().map(Config::load).transpose()?;
     let store = match (&args.store, &config) {
         (Some(store), _) => store.clone(),
-        (None, Some(config)) => config.store()?,
+        (None, Some(config)) => config.store(),
         (None, None) => StoreUrl::Memory,
     };
     if matches!(store, StoreUrl::Memory) {
@@ -100,7 +100,11 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
     }
     let rule = match (args.limit, &args.rule, config) {
         (Some(limit), ..) => Rule::inline(limit, args.algorithm.unwrap_or_default()),
-        (None, Some(name), Some(config)) => config.into_rules().get(name)?.clone(),
+        (None, Some(name), Some(config)) => match config.rules().resolve(name, &args.key)? {
+            Resolved::Limited(rule) => rule.clone(),
+            Resolved::Unlimited(rule) => return overridden(args, rule, true, out),
+            Resolved::Blocked(rule) => return overridden(args, rule, false, out),
+        },
         _ => bail!("limit: is missing; give --limit 60/1m, or --rule NAME with --config FILE"),
     };
     let admission = Admission::new(&[Charge { rule: &rule, key: Key::new(&args.key)?, cost: args.cost }])?;
@@ -145,6 +149,18 @@ fn write(args: &Args, decision: &Decision<'_>, out: &mut impl Write) -> Result<(
         format!("denied: {remaining} of {limit} units left, retry in {wait} (rule {rule})")
     };
     writeln!(out, "{text}").context("cannot write the answer")
+}
+
+/// An override has the answer, and nothing is counted.
+fn overridden(args: &Args, rule: &Rule, allowed: bool, out: &mut impl Write) -> Result<ExitCode> {
+    let (name, word) = (rule.name(), if allowed { "unlimited" } else { "blocked" });
+    let text = match (args.json, allowed) {
+        (true, _) => serde_json::json!({ "allowed": allowed, "rule": name, "override": word }).to_string(),
+        (false, true) => format!("allowed: the key is unlimited (rule {name})"),
+        (false, false) => format!("denied: the key is blocked, waiting does not help (rule {name})"),
+    };
+    writeln!(out, "{text}").context("cannot write the answer")?;
+    Ok(if allowed { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// The store did not answer, and the policy lets the request pass: nothing is known of what is used.

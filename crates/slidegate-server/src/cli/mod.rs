@@ -5,11 +5,16 @@
 
 mod check;
 mod colour;
+mod config;
 mod demo;
 mod duration;
+mod files;
 mod live;
 mod redis;
 mod replay;
+mod schema;
+mod serve;
+mod validate;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -25,6 +30,7 @@ pub(crate) struct Cli {
 }
 
 const START: &str = "Start here:
+  slidegate serve            answer over HTTP, in memory, on 127.0.0.1:8080
   slidegate demo             watch a fixed window let twice its limit through
   slidegate replay --help    ask any algorithm about traffic of your own
   slidegate check --help     ask for units from a script";
@@ -35,6 +41,10 @@ enum Command {
     Demo(demo::Args),
     Redis(redis::Args),
     Replay(replay::Args),
+    Serve(serve::Args),
+    Validate(validate::Args),
+    Schema(schema::Args),
+    Config(config::Args),
 }
 
 /// Runs the command and says how the program ends.
@@ -44,6 +54,10 @@ pub(crate) fn run(cli: &Cli, out: &mut impl Write, err: &mut impl Write) -> Exit
         Command::Demo(args) => demo::run(args, out, err),
         Command::Redis(args) => redis::run(args, out),
         Command::Replay(args) => replay::run(args, out, err),
+        Command::Serve(args) => serve::run(args, err),
+        Command::Validate(args) => validate::run(args, out, err),
+        Command::Schema(_) => schema::run(out),
+        Command::Config(args) => config::run(args, out),
     };
     ended.unwrap_or_else(|error| {
         // With stderr closed there is nobody left to tell.

@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
     let config = args.config.as_deref().map(Config::load).transpose()?;
     let store = match (&args.store, &config) {
         (Some(store), _) => store.clone(),
-        (None, Some(config)) => config.store()?,
+        (None, Some(config)) => config.store(),
         (None, None) => StoreUrl::default(),
     };
     let opened = Opened::open(&store)?;

@@ -1,8 +1,8 @@
-//! Rule files: YAML, in two stages.
+//! Configuration: a YAML file, variables of the environment and flags.
 //!
-//! `yaml` reads the text into `node`s: what was written, with the place of every value. `file` and `rule`
-//! say what it means.
-//! All mistakes of a file are found at once, each with its place and the remedy.
+//! A file is read in two stages. `yaml` reads the text into `node`s: what was written, with the place of every value.
+//! `file`, `rule` and `settings` say what it means. All mistakes are found at once, each with its place and the
+//! remedy. `layer` puts the sources over each other; `warning` names what is legal but unwise.
 //!
 //! ```yaml
 //! rules:
@@ -11,12 +11,34 @@
 //! store: memory
 //! ```
 
+mod amount;
+mod environment;
 mod file;
+mod layer;
 mod mistake;
 mod node;
+mod overrides;
 mod policy;
+mod reload;
 mod rule;
 mod scalar;
+mod schema;
+mod setting;
+mod settings;
+mod small;
+mod startup;
+mod token;
+mod warning;
+mod watch;
 mod yaml;
 
 pub(crate) use file::Config;
+pub(crate) use layer::Layer;
+pub(crate) use mistake::{ConfigError, Found, Source};
+pub(crate) use reload::{FileReloader, Reloaded, Trigger};
+pub(crate) use schema::schema;
+pub(crate) use startup::{Startup, StartupFile};
+pub(crate) use watch::{Watch, on_hangup, watch};
+
+/// A file that uses every field, with comments.
+pub(crate) const EXAMPLE: &str = include_str!("example.yaml");

@@ -6,12 +6,12 @@ use slidegate::{Algorithm, Rate, Rule};
 
 use super::mistake::Mistake;
 use super::node::{Node, Value};
-use super::policy;
 use super::scalar::{boolean, whole, word};
-use crate::service::{AlgorithmText, did_you_mean, shown};
+use super::{overrides, policy};
+use crate::service::{AlgorithmText, Overrides, did_you_mean, shown};
 
 /// What the fields of a rule are called.
-const FIELDS: [&str; 10] = [
+pub(super) const FIELDS: [&str; 11] = [
     "limit",
     "limits",
     "algorithm",
@@ -22,12 +22,24 @@ const FIELDS: [&str; 10] = [
     "shadow",
     "on_store_error",
     "at_budget",
+    "overrides",
 ];
 /// Fields that are promised, but that this version cannot keep.
-const FIELDS_LATER: [&str; 2] = ["overrides", "match"];
+const FIELDS_LATER: [&str; 1] = ["match"];
+
+/// A rule as a file gives it.
+#[derive(Debug, Clone)]
+pub(super) struct FileRule {
+    pub(super) rule: Rule,
+    pub(super) overrides: Overrides,
+    /// Where its name stands.
+    pub(super) at: Location,
+    /// Whether it says what answers when the store does not.
+    pub(super) has_policy: bool,
+}
 
 /// Reads a rule, or says everything that is wrong with it.
-pub(super) fn read(name: &Spanned<String>, node: &Node, mistakes: &mut Vec<Mistake>) -> Option<Rule> {
+pub(super) fn read(name: &Spanned<String>, node: &Node, mistakes: &mut Vec<Mistake>) -> Option<FileRule> {
     let Value::Map(fields) = &node.value else {
         let found = node.value.kind();
         let name = shown(&name.value);
@@ -46,7 +58,12 @@ pub(super) fn read(name: &Spanned<String>, node: &Node, mistakes: &mut Vec<Mista
     if reader.found.is_empty() {
         let parts = Parts { rates, algorithm, headroom, shadow, on_store_error, at_budget };
         match parts.build(&name.value) {
-            Ok(rule) => return Some(rule),
+            Ok(rule) => {
+                let overrides = reader.node("overrides").map(|node| overrides::read(&rule, node, mistakes));
+                let overrides = overrides.unwrap_or_default();
+                let has_policy = on_store_error.is_some();
+                return Some(FileRule { rule, overrides, at: name.referenced, has_policy });
+            }
             Err(text) => reader.found.push(Mistake::at(name.referenced, &text)),
         }
     }
@@ -166,7 +183,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn rate(node: &Node) -> Result<Rate, String> {
+/// Reads `LIMIT/WINDOW`; the text of a mistake does not name the field.
+pub(super) fn rate(node: &Node) -> Result<Rate, String> {
     let Value::Text(text) = &node.value else {
         return Err(format!("expected LIMIT/WINDOW, found {}; write for example 60/1m", node.value.kind()));
     };

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::receipts::NoReceipt;
 use crate::service::UnknownRule;
+use crate::service::inline::InlineError;
 
 /// Why a line was not executed. The text names the field and the remedy.
 #[derive(Debug, Error)]
@@ -101,7 +102,16 @@ impl Failure {
     }
 }
 
-/// What [`super::fields`] reports is a line that is no operation.
+impl From<InlineError> for Failure {
+    fn from(error: InlineError) -> Self {
+        match error {
+            InlineError::Malformed(text) => Self::Malformed(text),
+            InlineError::Rule(text) => Self::InlineRule(text),
+        }
+    }
+}
+
+/// What [`crate::service::fields`] reports is a line that is no operation.
 impl From<String> for Failure {
     fn from(text: String) -> Self {
         Self::Malformed(text)

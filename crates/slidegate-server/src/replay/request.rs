@@ -4,10 +4,10 @@ use slidegate::time::TIME_MAX_US;
 use slidegate::{Key, Rule};
 
 use super::failure::Failure;
-use super::fields::{Fields, Malformed};
-use super::inline;
-use super::json::Json;
 use super::receipts::LineReference;
+use crate::service::fields::{Fields, Malformed};
+use crate::service::inline;
+use crate::service::json::Json;
 use crate::service::{Rules, did_you_mean, shown};
 
 const OPERATIONS: [&str; 8] = ["check", "peek", "refund", "settle", "credit", "reset", "inspect", "limit"];
@@ -99,7 +99,7 @@ impl Asked {
 impl Request {
     /// Reads a line.
     pub(super) fn parse(text: &[u8]) -> Result<Self, Failure> {
-        let fields = match Json::parse(text)? {
+        let fields = match Json::parse_line(text)? {
             Json::Object(fields) => fields,
             other => {
                 let found = other.kind();

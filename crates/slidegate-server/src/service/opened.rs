@@ -1,20 +1,42 @@
 //! A store that is open, and what drives its calls.
 
 use std::io;
+use std::sync::Arc;
 
-use slidegate::store::{CheckError, LimitUsage, MemoryStore, Outcome, ReturnError, Store, StoreError, When};
+use ring::rand::{SecureRandom, SystemRandom};
+use slidegate::store::{
+    BudgetError, CheckError, LimitUsage, MemoryStore, Outcome, ReturnError, Stats, Store, StoreError, When,
+};
 use slidegate::{Admission, Applied, Decision, Key, Receipt, Rule};
-use slidegate_redis::{ConnectError, RedisStore};
+use slidegate_redis::{ConnectError, OptionsError, RedisStore};
 use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
 
-use super::StoreUrl;
+use super::{Live, Rules, Service, Settings, StoreUrl};
 
 /// Whichever store was asked for.
 #[derive(Debug)]
 pub(crate) enum AnyStore {
     Memory(Box<MemoryStore>),
     Redis(Box<RedisStore>),
+}
+
+impl AnyStore {
+    /// What metrics call it.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Memory(_) => "memory",
+            Self::Redis(_) => "redis",
+        }
+    }
+
+    /// What it holds, if it is in this process.
+    pub(crate) fn stats(&self) -> Option<Stats> {
+        match self {
+            Self::Memory(store) => Some(store.stats()),
+            Self::Redis(_) => None,
+        }
+    }
 }
 
 /// A store, and the runtime that its calls run on.
@@ -37,6 +59,28 @@ impl Opened {
         Ok(Self { runtime, store })
     }
 
+    /// Opens the store of a server, on the runtime that this is called on, and makes a service of it. The runtime must
+    /// run for as long as the service is used.
+    pub(crate) async fn service(settings: &Settings, rules: Rules) -> Result<Service, OpenError> {
+        let (store, secret) = match &settings.store {
+            StoreUrl::Memory => {
+                let store = settings
+                    .memory_budget
+                    .map_or_else(|| Ok(MemoryStore::new()), MemoryStore::with_budget)?;
+                let mut secret = [0; 32];
+                SystemRandom::new().fill(&mut secret).map_err(|_| OpenError::Random)?;
+                (AnyStore::Memory(Box::new(store)), secret)
+            }
+            StoreUrl::Redis(options) => {
+                let options = options.as_ref().clone().deadline(settings.deadline)?;
+                let store = RedisStore::connect(&options).await?;
+                let secret = store.secret().await?;
+                (AnyStore::Redis(Box::new(store)), secret)
+            }
+        };
+        Ok(Service::new(Arc::new(Live::new(rules)), Arc::new(store), &secret))
+    }
+
     /// Waits for the answer of a call.
     pub(crate) fn wait<T>(&self, call: impl Future<Output = T>) -> T {
         self.runtime.block_on(call)
@@ -52,6 +96,18 @@ pub(crate) enum OpenError {
     /// The Redis is not there, or not as it should be.
     #[error(transparent)]
     Redis(#[from] ConnectError),
+    /// It is there, and cannot be used as asked.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// It is there, and does not give the secret that receipts are signed with.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A memory budget that is none.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    /// There is nothing to sign receipts with.
+    #[error("cannot start: the system gives no random numbers; see getrandom(2)")]
+    Random,
 }
 
 /// Asks whichever store it is the same.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use slidegate::Rule;
 use thiserror::Error;
 
-use super::{nearest, shown};
+use super::{Override, Overrides, nearest, shown};
 
 /// Most names that an error lists.
 const LISTED_MAX: usize = 5;
@@ -16,20 +16,65 @@ const SEARCHED_MAX: usize = 1_000;
 /// The rules in force. A live change replaces one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rules {
-    by_name: BTreeMap<String, Rule>,
+    by_name: BTreeMap<String, Entry>,
     /// The configuration file that forbids inline rules, if one does.
     inline_forbidden_by: Option<String>,
+}
+
+/// A rule, and what it means for keys of their own.
+#[derive(Debug, Clone)]
+struct Entry {
+    rule: Rule,
+    overrides: Overrides,
 }
 
 impl Rules {
     /// The rule of that name.
     pub(crate) fn get(&self, name: &str) -> Result<&Rule, UnknownRule> {
+        self.entry(name).map(|entry| &entry.rule)
+    }
+
+    /// What a rule means for a key.
+    pub(crate) fn resolve(&self, name: &str, key: &str) -> Result<Resolved<'_>, UnknownRule> {
+        let Entry { rule, overrides } = self.entry(name)?;
+        Ok(match overrides.of(key) {
+            None => Resolved::Limited(rule),
+            Some(Override::Limited(rule)) => Resolved::Limited(rule),
+            Some(Override::Unlimited) => Resolved::Unlimited(rule),
+            Some(Override::Blocked) => Resolved::Blocked(rule),
+        })
+    }
+
+    /// The key or the pattern of the override that a rule has for a key, if it has one.
+    pub(crate) fn overridden_by(&self, name: &str, key: &str) -> Option<&str> {
+        self.by_name.get(name)?.overrides.find(key).map(|(written, _)| written)
+    }
+
+    fn entry(&self, name: &str) -> Result<&Entry, UnknownRule> {
         self.by_name.get(name).ok_or_else(|| UnknownRule { name: shown(name), remedy: self.remedy(name) })
     }
 
-    /// Puts a rule in force, in place of one of the same name.
+    /// All of them, in the order of their names.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Rule> {
+        self.by_name.values().map(|entry| &entry.rule)
+    }
+
+    /// All of them with their overrides, in the order of their names.
+    pub(crate) fn with_overrides(&self) -> impl Iterator<Item = (&Rule, &Overrides)> {
+        self.by_name.values().map(|entry| (&entry.rule, &entry.overrides))
+    }
+
+    /// Puts a rule in force, in place of one of the same name, whose overrides stay.
     pub(crate) fn replace(&mut self, rule: Rule) {
-        self.by_name.insert(rule.name().to_owned(), rule);
+        match self.by_name.get_mut(rule.name()) {
+            Some(entry) => entry.rule = rule,
+            None => self.add(rule, Overrides::default()),
+        }
+    }
+
+    /// Puts a rule in force, with its overrides.
+    pub(crate) fn add(&mut self, rule: Rule, overrides: Overrides) {
+        self.by_name.insert(rule.name().to_owned(), Entry { rule, overrides });
     }
 
     /// The same rules, as the only ones: `file` does not allow inline rules.
@@ -63,10 +108,22 @@ impl Rules {
     }
 }
 
+/// What a rule means for one key: its own limits, unless an override says otherwise.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Resolved<'a> {
+    /// The rule, or what an override makes of it; both have its name.
+    Limited(&'a Rule),
+    /// Always passes, and is charged nowhere.
+    Unlimited(&'a Rule),
+    /// Never passes, however long one waits.
+    Blocked(&'a Rule),
+}
+
 impl FromIterator<Rule> for Rules {
     fn from_iter<I: IntoIterator<Item = Rule>>(rules: I) -> Self {
-        let by_name = rules.into_iter().map(|rule| (rule.name().to_owned(), rule)).collect();
-        Self { by_name, inline_forbidden_by: None }
+        let mut collected = Self::default();
+        rules.into_iter().for_each(|rule| collected.add(rule, Overrides::default()));
+        collected
     }
 }
 
@@ -103,6 +160,27 @@ mod tests {
         rules.replace(rule("api", "7/1m"));
         assert_eq!(rules.get("api").unwrap().cost_max(), 7);
         assert_eq!(rules.get("dear").unwrap().cost_max(), 1);
+    }
+
+    #[test]
+    fn a_rule_means_for_a_key_what_its_override_says() {
+        let mut overrides = Overrides::default();
+        overrides.add("alice", Override::Limited(rule("api", "600/1m"))).unwrap();
+        overrides.add("ci-*", Override::Unlimited).unwrap();
+        overrides.add("mallory", Override::Blocked).unwrap();
+        let mut rules = Rules::default();
+        rules.add(rule("api", "60/1m"), overrides);
+        let resolved = |key: &str| rules.resolve("api", key).unwrap();
+        assert!(matches!(resolved("alice"), Resolved::Limited(rule) if rule.cost_max() == 600));
+        assert!(matches!(resolved("bob"), Resolved::Limited(rule) if rule.cost_max() == 60));
+        assert!(matches!(resolved("ci-7"), Resolved::Unlimited(rule) if rule.name() == "api"));
+        assert!(matches!(resolved("mallory"), Resolved::Blocked(rule) if rule.name() == "api"));
+        assert!(rules.resolve("apy", "alice").is_err());
+
+        rules.replace(rule("api", "70/1m"));
+        let resolved = |key: &str| rules.resolve("api", key).unwrap();
+        assert!(matches!(resolved("bob"), Resolved::Limited(rule) if rule.cost_max() == 70));
+        assert!(matches!(resolved("mallory"), Resolved::Blocked(_)), "overrides stay");
     }
 
     #[test]

@@ -34,6 +34,16 @@ impl FromStr for StoreUrl {
     }
 }
 
+impl StoreUrl {
+    /// What it is, without where and with which password.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Redis(_) => "redis",
+        }
+    }
+}
+
 /// Why a store cannot be opened as written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum StoreUrlError {

@@ -53,6 +53,7 @@ rules:
   merged: { <<: *local, headroom: 0 }
   many: { limits: [5/1s, 60/30s, 100/5m], shadow: false, algorithm: gcra }
   lossy: { limit: 5/1m, at_budget: evict-oldest }
+  kept: { limit: 5/1m, overrides: { alice: 600/1m, bob: [5/1s, 60/1h], "ci-*": unlimited, "*": blocked } }
   "on": { limit: 1000000000000/400d, algorithm: fixed-window }
 "#;
     let file = file_of("all.yaml", config);
@@ -111,7 +112,36 @@ fn every_mistake_of_a_rule_names_rule_and_field() {
         ("{ limit: 5/1m, limt: 5/1m }", 23, "limt: is not a field of a rule; did you mean `limit`?"),
         ("{ limit: 5/1m, on-store-error: deny }", 23, "did you mean `on_store_error`?"),
         ("{ limit: 5/1m, colour: red }", 23, "colour: is not a field of a rule; choose from: limit, limits,"),
-        ("{ limit: 5/1m, overrides: { a: blocked } }", 23, "overrides: is not supported by this version"),
+        (
+            "{ limit: 5/1m, overrides: [a] }",
+            34,
+            "overrides: expected keys, found a list; write { alice: 600/1m }",
+        ),
+        (
+            "{ limit: 5/1m, overrides: { a: block } }",
+            39,
+            "overrides: `a`: `block` is unknown; did you mean `blocked`?",
+        ),
+        (
+            "{ limit: 5/1m, overrides: { a: unlimted } }",
+            39,
+            "`unlimted` is unknown; did you mean `unlimited`?",
+        ),
+        ("{ limit: 5/1m, overrides: { a: x } }", 39, "`a`: `x` is not a rate; write LIMIT/WINDOW"),
+        (
+            "{ limit: 5/1m, overrides: { a: 600 } }",
+            39,
+            "`a`: found `600`; write a rate such as 600/1m, a list of",
+        ),
+        ("{ limit: 5/1m, overrides: { a: [6/1m, y] } }", 46, "`a`: `y` is not a rate"),
+        ("{ limit: 5/1m, overrides: { a: [] } }", 39, "`a`: limits: 0 given"),
+        (
+            "{ limit: 5/1m, overrides: { '*': blocked, 'b*': blocked } }",
+            50,
+            "`b*`: comes after a pattern that every",
+        ),
+        ("{ limit: 5/1m, overrides: { '': blocked } }", 36, "``: key: "),
+        ("{ limit: 5/1m, overrides: { a: 6/1m, a: 7/1m } }", 45, "a: is given twice"),
         ("{ limit: 5/1m, match: {} }", 23, "match: is not supported by this version"),
         (
             "{ limit: 5/1m, at_budget: evict_oldest }",
@@ -163,7 +193,7 @@ fn every_mistake_of_a_rule_names_rule_and_field() {
     ] {
         let place = format!("2:{column}");
         let found = assert_mistake(&format!("rules:\n  api: {rule}\n"), &place, words);
-        assert!(found.contains("rule `api`: "), "{rule}: {found}");
+        assert!(found.contains("rule `api`: ") || words.contains("given twice"), "{rule}: {found}");
     }
     assert_mistake("rules:\n  a b: { limit: 5/1m }\n", "2:3", "rule `a b`: the name has ' '");
 }
@@ -232,4 +262,96 @@ fn a_store_given_on_the_command_line_wins_over_the_file() {
     let file = file_of("redis.yaml", "rules: { api: { limit: 5/1m } }\nstore: redis://localhost\n");
     assert_eq!(run(&["replay", "--config", &file], NOTHING).code, 2);
     assert_eq!(run(&["replay", "--config", &file, "--store", "memory"], NOTHING).code, 0);
+}
+
+#[test]
+fn every_mistake_of_a_setting_has_its_place_and_remedy() {
+    for (setting, column, words) in [
+        ("http: 8080", 7, "http: `8080` is not an address and a port; write for example 127.0.0.1:8080"),
+        ("http: localhost:8080", 7, "http: `localhost:8080` is not an address"),
+        ("http: [a]", 7, "http: expected a text, found a list; write `http: 127.0.0.1:8080`"),
+        ("deadline: 50", 11, "deadline: `50` is not a duration; write a number and ms, s, m, h or d"),
+        ("deadline: 0s", 11, "deadline: `0s` is outside 1ms to 600s"),
+        ("memory_budget: 5GB", 16, "memory_budget: `5GB` is not a number of bytes"),
+        ("memory_budget: 5", 16, "memory_budget: `5` is outside 1MiB to"),
+        ("memory_budget:", 14, "memory_budget: expected a text, found nothing"),
+        ("token: hunter2hunter2hunter2", 1, "token: does not belong here"),
+        ("token_file: no-such-file", 13, "token_file: `no-such-file` cannot be read"),
+        ("hosts: [a, 'b/c']", 12, "hosts: `b/c` is not the name of a host"),
+        ("hosts: [{}]", 9, "hosts: expected a text, found a mapping"),
+        ("headers: [draft-11, githbu]", 21, "headers: `githbu` is unknown; did you mean `github`?"),
+        ("headers: draft-7", 10, "headers: `draft-7` is unknown; did you mean `draft-11`?"),
+        ("bounds: 5", 9, "bounds: expected fields, found `5`"),
+        (
+            "bounds: { bodybytes: 5 }",
+            11,
+            "bounds: bodybytes: is not a field here; did you mean `body_bytes`?",
+        ),
+        ("bounds: { connections: 0 }", 24, "bounds.connections: 0 is outside 1 to 1000000"),
+        ("bounds: { idle_time: 2d }", 22, "bounds.idle_time: `2d` is outside 1ms to 3600s"),
+        ("htpp: 127.0.0.1:80", 1, "htpp: is not a field; did you mean `http`?"),
+        ("grpc: 127.0.0.1:81", 1, "grpc: is not supported by this version; remove it"),
+        ("rate-limiter: 5", 15, "rate-limiter: expected fields, found `5`"),
+        ("rate-limiter: { window-size: 60 }", 1, "rate-limiter: max-requests: is missing"),
+        (
+            "rate-limiter: { window-size: 60, max-requests: 0 }",
+            48,
+            "rate-limiter: max-requests: 0 is outside 1 to",
+        ),
+        (
+            "rate-limiter: { window-size: 0, max-requests: 5 }",
+            30,
+            "rate-limiter: window-size: 0 is outside 1 to",
+        ),
+        (
+            "rate-limiter: { window-size: 1m, max-requests: 5 }",
+            30,
+            "window-size: expected a whole number, found `1m`",
+        ),
+        (
+            "rate-limiter: { use-algo: slidng-log, window-size: 60, max-requests: 5 }",
+            27,
+            "use-algo: `slidng-log` is unknown; did you mean `sliding-log`?",
+        ),
+        (
+            "rate-limiter: { max-request: 5, window-size: 60, max-requests: 5 }",
+            17,
+            "max-request: is not a field here; did you mean `max-requests`?",
+        ),
+    ] {
+        let found = assert_mistake(
+            &format!("rules: {{ a: {{ limit: 5/1m }} }}\n{setting}\n"),
+            &format!("2:{column}"),
+            words,
+        );
+        assert!(!found.contains("hunter2"), "{found}");
+    }
+    let twice = "rules: { default: { limit: 5/1m } }\nrate-limiter: { window-size: 60, max-requests: 5 }\n";
+    assert_mistake(twice, "2:1", "rate-limiter: means rule `default`, which `rules` has as well");
+}
+
+#[test]
+fn the_small_service_form_means_rule_default() {
+    let config = "rate-limiter: { use-algo: sliding-window-algo, window-size: 60, max-requests: 5 }\n";
+    let file = file_of("small.yaml", config);
+    let line = r#"{"at_us":1,"op":"inspect","rule":"default","key":"alice"}"#;
+    let replayed = run(&["replay", "--config", &file], line);
+    assert_eq!((replayed.code, replayed.err.as_str()), (0, ""));
+    let limit = &replayed.answers()[0]["limits"][0];
+    assert_eq!((&limit["limit"], &limit["window_us"]), (&5.into(), &(60 * SECOND_US).into()));
+}
+
+/// One line of YAML can name a billion values; the parser must say so and not try.
+#[test]
+fn bombs_of_anchors_are_refused() {
+    let level = |level: usize| {
+        let below = if level == 0 { "x".to_owned() } else { format!("*a{}", level - 1) };
+        format!("a{level}: &a{level} [{}]\n", vec![below; 10].join(", "))
+    };
+    let bomb: String = (0..9).map(level).collect();
+    let file = file_of("bomb.yaml", bomb);
+    let replayed = run(&["replay", "--config", &file], NOTHING);
+    assert_eq!(replayed.code, 2);
+    assert!(replayed.err.contains("values; split the file or remove rules"), "{}", replayed.err);
+    assert!(replayed.err.len() < 1_000, "{}", replayed.err);
 }

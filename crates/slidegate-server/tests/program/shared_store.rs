@@ -137,3 +137,17 @@ fn the_demonstration_holds_on_a_real_store() {
     }
     assert!(out.contains("fixed-window  accepted "), "{out}");
 }
+
+#[test]
+fn overrides_hold_for_the_command_too() {
+    let redis = RedisServer::start();
+    let rule = "{ limit: 1/1h, overrides: { alice: 2/1h, 'ci-*': unlimited, mallory: blocked } }";
+    let file = file_of("overrides.yaml", format!("rules: {{ api: {rule} }}\nstore: {}\n", redis.url()));
+    let check = |key: &str| run(&["check", key, "--rule", "api", "--config", &file], "");
+    assert_eq!(["alice", "alice", "alice"].map(|key| check(key).code), [0, 0, 1]);
+    assert_eq!(["bob", "bob"].map(|key| check(key).code), [0, 1]);
+    assert_eq!(check("ci-7").out, "allowed: the key is unlimited (rule api)\n");
+    let blocked = check("mallory");
+    assert_eq!(blocked.code, 1);
+    assert_eq!(blocked.out, "denied: the key is blocked, waiting does not help (rule api)\n");
+}

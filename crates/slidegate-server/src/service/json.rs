@@ -1,4 +1,4 @@
-//! JSON as traces write it: whole numbers, and no field twice.
+//! JSON as traces and requests write it: whole numbers, and no field twice.
 //!
 //! serde's derived readers would do for good input; for bad input they cannot name the field whose type
 //! is wrong, and a general JSON value lets the last of two equal fields win.
@@ -8,11 +8,11 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use crate::service::shown;
+use super::shown;
 
 /// A JSON value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Json {
+pub(crate) enum Json {
     Null,
     Bool(bool),
     /// A whole number that is not negative.
@@ -26,8 +26,23 @@ pub(super) enum Json {
 }
 
 impl Json {
-    /// Reads one value; the error says what is wrong and in which column.
-    pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
+    /// Reads one value that stands on a line; the error says what is wrong and in which column.
+    pub(crate) fn parse_line(text: &[u8]) -> Result<Self, String> {
+        Self::parse(text, |column| {
+            format!("column {column}; write one object per line, numbers in digits only")
+        })
+    }
+
+    /// Reads one value that is the body of a request; the error says what is wrong and where.
+    pub(crate) fn parse_body(text: &[u8]) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("body: is empty; send a JSON object".to_owned());
+        }
+        Self::parse(text, |column| format!("byte {column}; send one JSON object, numbers in digits only"))
+            .map_err(|error| if error.starts_with("is not ") { format!("body: {error}") } else { error })
+    }
+
+    fn parse(text: &[u8], place_and_remedy: impl Fn(usize) -> String) -> Result<Self, String> {
         let text = std::str::from_utf8(text)
             .map_err(|error| format!("is not UTF-8 at byte {}; write UTF-8", error.valid_up_to()))?;
         serde_json::from_str(text).map_err(|error| {
@@ -39,15 +54,12 @@ impl Json {
                 // It is JSON, and the fault was found by [`JsonVisitor`].
                 return message.to_owned();
             }
-            let column = error.column();
-            format!(
-                "is not JSON: {message} at column {column}; write one object per line, numbers in digits only"
-            )
+            format!("is not JSON: {message} at {}", place_and_remedy(error.column()))
         })
     }
 
     /// How an error speaks of it.
-    pub(super) fn kind(&self) -> String {
+    pub(crate) fn kind(&self) -> String {
         match self {
             Self::Null => "null".to_owned(),
             Self::Bool(value) => value.to_string(),
@@ -126,7 +138,7 @@ mod tests {
 
     #[test]
     fn numbers_are_whole_or_shown() {
-        let parse = |text: &str| Json::parse(text.as_bytes()).unwrap();
+        let parse = |text: &str| Json::parse_line(text.as_bytes()).unwrap();
         assert_eq!(parse("18446744073709551615"), Json::Whole(u64::MAX));
         for (text, shown) in [
             ("-1", "-1"),
@@ -141,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_is_not_json_is_placed() {
-        let error = |text: &[u8]| Json::parse(text).unwrap_err();
+        let error = |text: &[u8]| Json::parse_line(text).unwrap_err();
         for text in ["{", "{\"a\":NaN}", "{\"a\":1e400}", "{\"a\":1} x", "", "{\"a\":1,}", "'a'"] {
             let error = error(text.as_bytes());
             assert!(error.starts_with("is not JSON: ") && error.contains(" at column "), "{text}: {error}");

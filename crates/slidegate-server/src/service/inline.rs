@@ -4,19 +4,37 @@ use slidegate::rate::{LIMIT_MAX, parse_window};
 use slidegate::rule::{BUCKETS_MAX, ENTRIES_MAX, ENTRIES_MIN};
 use slidegate::{Rate, Rule};
 
-use super::failure::Failure;
-use super::fields::Fields;
-use crate::service::{AlgorithmText, shown};
+use thiserror::Error;
+
+use super::fields::{Fields, Malformed};
+use super::{AlgorithmText, shown};
+
+/// Why a rule that came with a charge is none.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(crate) enum InlineError {
+    /// A wrong type, an unknown or a missing field.
+    #[error("{0}")]
+    Malformed(Malformed),
+    /// Its fields are there, and do not make a rule.
+    #[error("{0}")]
+    Rule(String),
+}
+
+impl From<Malformed> for InlineError {
+    fn from(text: Malformed) -> Self {
+        Self::Malformed(text)
+    }
+}
 
 /// Fields that only rules of a configuration file have.
 const CONFIGURED_ONLY: [&str; 4] = ["headroom", "limits", "on_store_error", "shadow"];
 
 /// Reads `{"limit":5,"window":"60s","algorithm":"sliding-log"}`.
-pub(super) fn read(mut fields: Fields) -> Result<Rule, Failure> {
+pub(crate) fn read(mut fields: Fields) -> Result<Rule, InlineError> {
     for name in CONFIGURED_ONLY {
         if fields.take(name).is_some() {
             let path = fields.path(name);
-            return Err(Failure::InlineRule(format!(
+            return Err(InlineError::Rule(format!(
                 "{path}: is not for inline rules; put the rule into a configuration file"
             )));
         }
@@ -32,7 +50,7 @@ pub(super) fn read(mut fields: Fields) -> Result<Rule, Failure> {
     };
     let prefix = fields.path("");
     fields.finish()?;
-    let bad = |text: String| Failure::InlineRule(format!("{prefix}{text}"));
+    let bad = |text: String| InlineError::Rule(format!("{prefix}{text}"));
     let window = parse_window(&window_text).ok_or_else(|| {
         let shown = shown(&window_text);
         bad(format!(

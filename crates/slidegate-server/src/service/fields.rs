@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use super::json::Json;
-use crate::service::{did_you_mean, nearest, shown};
+use super::{did_you_mean, nearest, shown};
 
 /// What is wrong with a field; begins with its name.
-pub(super) type Malformed = String;
+pub(crate) type Malformed = String;
 
 /// An object whose fields are being read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fields {
+pub(crate) struct Fields {
     /// What stands before a field's name in errors, for example `charges[0].`.
     prefix: String,
     left: BTreeMap<String, Json>,
@@ -19,24 +19,24 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    pub(super) fn new(prefix: String, fields: BTreeMap<String, Json>) -> Self {
+    pub(crate) fn new(prefix: String, fields: BTreeMap<String, Json>) -> Self {
         Self { prefix, left: fields, asked: Vec::new() }
     }
 
     /// How errors name a field.
-    pub(super) fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
 
     /// Any value, if it is there.
-    pub(super) fn take(&mut self, name: &'static str) -> Option<Json> {
+    pub(crate) fn take(&mut self, name: &'static str) -> Option<Json> {
         self.asked.push(name);
         self.left.remove(name)
     }
 
     /// A whole number, if it is there. `range` is what to say where there is none; whether a number lies
     /// in it is for those to judge who know what it means.
-    pub(super) fn whole(
+    pub(crate) fn whole(
         &mut self,
         name: &'static str,
         range: RangeInclusive<u64>,
@@ -53,7 +53,7 @@ impl Fields {
     }
 
     /// A text, if it is there.
-    pub(super) fn text(&mut self, name: &'static str) -> Result<Option<String>, Malformed> {
+    pub(crate) fn text(&mut self, name: &'static str) -> Result<Option<String>, Malformed> {
         match self.take(name) {
             None => Ok(None),
             Some(Json::Text(text)) => Ok(Some(text)),
@@ -62,7 +62,7 @@ impl Fields {
     }
 
     /// A list, if it is there.
-    pub(super) fn list(&mut self, name: &'static str) -> Result<Option<Vec<Json>>, Malformed> {
+    pub(crate) fn list(&mut self, name: &'static str) -> Result<Option<Vec<Json>>, Malformed> {
         match self.take(name) {
             None => Ok(None),
             Some(Json::List(items)) => Ok(Some(items)),
@@ -71,7 +71,7 @@ impl Fields {
     }
 
     /// A whole number that must be there.
-    pub(super) fn required_whole(
+    pub(crate) fn required_whole(
         &mut self,
         name: &'static str,
         range: RangeInclusive<u64>,
@@ -81,13 +81,13 @@ impl Fields {
     }
 
     /// A text that must be there.
-    pub(super) fn required_text(&mut self, name: &'static str) -> Result<String, Malformed> {
+    pub(crate) fn required_text(&mut self, name: &'static str) -> Result<String, Malformed> {
         let found = self.text(name)?;
         self.required(name, found)
     }
 
     /// What was found, or that it is missing.
-    pub(super) fn required<T>(&self, name: &str, found: Option<T>) -> Result<T, Malformed> {
+    pub(crate) fn required<T>(&self, name: &str, found: Option<T>) -> Result<T, Malformed> {
         found.ok_or_else(|| {
             let misspelt = self.left.keys().find(|left| nearest(left, [name].into_iter()).is_some());
             match misspelt {
@@ -98,7 +98,7 @@ impl Fields {
     }
 
     /// Checks that every field was asked for.
-    pub(super) fn finish(self) -> Result<(), Malformed> {
+    pub(crate) fn finish(self) -> Result<(), Malformed> {
         match self.left.keys().next() {
             None => Ok(()),
             Some(unknown) => Err(self.unknown(unknown, &self.asked)),
@@ -110,7 +110,7 @@ impl Fields {
     }
 
     /// That a field is of another type than expected.
-    pub(super) fn wrong(&self, name: &str, expected: &str, found: &Json) -> Malformed {
+    pub(crate) fn wrong(&self, name: &str, expected: &str, found: &Json) -> Malformed {
         format!("{}: expected {expected}, found {}", self.path(name), found.kind())
     }
 }
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     fn fields(text: &str) -> Fields {
-        let Ok(Json::Object(fields)) = Json::parse(text.as_bytes()) else { panic!("an object") };
+        let Ok(Json::Object(fields)) = Json::parse_line(text.as_bytes()) else { panic!("an object") };
         Fields::new("charges[1].".into(), fields)
     }
 

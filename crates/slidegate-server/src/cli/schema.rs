@@ -1,0 +1,18 @@
+//! `slidegate schema`: the JSON schema of configuration files, for editors.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+use crate::config;
+
+/// Print the JSON schema of configuration files, for editors that complete and check them
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {}
+
+/// Prints it.
+pub(super) fn run(out: &mut impl Write) -> Result<ExitCode> {
+    writeln!(out, "{:#}", config::schema()).context("cannot write to stdout")?;
+    Ok(ExitCode::SUCCESS)
+}

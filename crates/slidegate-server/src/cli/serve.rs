@@ -1,0 +1,175 @@
+//! `slidegate serve`: the server.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::files;
+use crate::config::{FileReloader, Startup, StartupFile, Watch, on_hangup, watch};
+use crate::http::Server;
+use crate::service::{LogFormat, LogLevel, LogOptions, Opened, Rules, Service, Settings, install_log};
+
+/// Serve decisions over HTTP
+///
+/// Without arguments: in memory, on 127.0.0.1:8080, with inline rules and one rule `default` of 5 per minute.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(super) struct Args {
+    /// Rules by name, and settings (YAML)
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Where states live [default: what the configuration says, else memory] [supported: memory, redis://...]
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+
+    /// Where HTTP is served [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR")]
+    http: Option<String>,
+
+    /// Where Envoy's protocol is served; this version has `off` only
+    #[arg(long, value_name = "ADDR|off")]
+    grpc: Option<Wire>,
+
+    /// Where the Redis protocol is served; this version has `off` only
+    #[arg(long, value_name = "ADDR|off")]
+    resp: Option<Wire>,
+
+    /// The least important lines that are logged: error, warn, info or debug
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    log_level: LogLevel,
+
+    /// How they are written: json or text [default: text on a terminal, else json]
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<LogFormat>,
+}
+
+const HELP: &str = r#"Example:
+
+  slidegate serve &
+  curl -d '{"rule":"default","key":"alice"}' \
+      -H 'content-type: application/json' http://127.0.0.1:8080/v1/check
+
+A changed file comes into force by itself; SIGHUP and POST /v1/admin/reload read it
+again too. SIGTERM and SIGINT end it once all requests that have begun are answered."#;
+
+/// A wire that is not there yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wire {
+    Off,
+    At(SocketAddr),
+}
+
+impl FromStr for Wire {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(Self::Off),
+            text => text.parse().map(Self::At).map_err(|_| "expected ADDRESS:PORT or `off`".to_owned()),
+        }
+    }
+}
+
+/// Serves until it is told to end.
+pub(super) fn run(args: &Args, err: &mut impl Write) -> Result<ExitCode> {
+    for (flag, wire) in [("--grpc", args.grpc), ("--resp", args.resp)] {
+        if let Some(Wire::At(address)) = wire {
+            bail!(
+                "{flag}: {address} cannot be served, this version speaks HTTP only; write `{flag} off` or leave it out"
+            );
+        }
+    }
+    let flags = [("store", args.store.as_deref()), ("http", args.http.as_deref())];
+    let Startup { mut settings, rules, warnings, file } =
+        Startup::read(args.config.as_deref(), &flags, std::env::vars_os())?;
+    let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    warnings.extend(files::raise_limit(&mut settings.bounds));
+    let format = install_log(LogOptions { level: args.log_level, format: args.log_format })?;
+    let greet = |greeting: &str| match format {
+        // For people, to copy from.
+        LogFormat::Text => drop(writeln!(err, "{greeting}")),
+        LogFormat::Json => tracing::info!("{greeting}"),
+    };
+    serve(&settings, rules, file, &warnings, greet)
+}
+
+fn serve(
+    settings: &Settings,
+    rules: Rules,
+    file: Option<StartupFile>,
+    warnings: &[String],
+    greet: impl FnOnce(&str),
+) -> Result<ExitCode> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime =
+        runtime.context("cannot start: the system refuses what waiting needs (such as an epoll)")?;
+    runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+        let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+        let example = example(&rules);
+        let service = Opened::service(settings, rules).await?;
+        let reloader = file.map(|file| Arc::new(reloader(file, &service)));
+        // It ends with the server.
+        let _watch = reloader.as_ref().map(watched).transpose()?;
+        let server = Server::bind(settings, service, reloader)?;
+        let address = server.address();
+        greet(&format!(
+            "slidegate listens on http://{address}; try: curl -d '{example}' -H 'content-type: application/json' http://{address}/v1/check"
+        ));
+        for warning in warnings {
+            tracing::warn!("{warning}");
+        }
+        let stop = async {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            tracing::info!("asked to end; what has begun is answered first");
+        };
+        let drained = server.run(stop).await?;
+        if drained.cut > 0 {
+            tracing::warn!(connections = drained.cut, "connections were cut, their requests did not end in time");
+        }
+        tracing::info!("ended");
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Reads the file again when asked, and tells the log and the metrics what came of it.
+fn reloader(file: StartupFile, service: &Service) -> FileReloader {
+    let metrics = service.shared_metrics();
+    metrics.configured(&file.config.hash());
+    FileReloader::new(file, service.live(), service.store(), move |report| {
+        metrics.reloaded(report.is_good());
+        if let Some(hash) = &report.hash {
+            metrics.configured(hash);
+        }
+        if report.is_good() {
+            tracing::info!("{report}");
+        } else {
+            tracing::error!("{report}");
+        }
+    })
+}
+
+fn watched(reloader: &Arc<FileReloader>) -> Result<Watch> {
+    on_hangup(reloader).context("cannot listen for SIGHUP")?;
+    watch(reloader).context("cannot watch the directory of the configuration file")
+}
+
+/// A body that this server answers.
+fn example(rules: &Rules) -> String {
+    let name = match rules.iter().next() {
+        Some(first) if rules.get("default").is_err() => first.name(),
+        _ => "default",
+    };
+    format!("{{\"rule\":\"{name}\",\"key\":\"alice\"}}")
+}

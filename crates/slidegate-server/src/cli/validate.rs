@@ -1,0 +1,156 @@
+//! `slidegate validate`: what a configuration file means, or everything that is wrong with it.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use slidegate::Rule;
+use slidegate::rule::{Decimal, Limit, OnStoreError};
+
+use crate::config::{Config, ConfigError, Found, Layer, Source};
+use crate::service::{Override, Rules, Settings, bytes_per_key};
+
+/// Say what a configuration file means, or everything that is wrong with it
+///
+/// Nothing is opened but the file and its token file; no server is asked and none is started.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(super) struct Args {
+    /// The configuration (YAML)
+    file: PathBuf,
+
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const HELP: &str = "Example:
+
+  slidegate config example > slidegate.yaml
+  slidegate validate slidegate.yaml
+
+Exit status: 0 if a server starts with it, 2 if not. A mistake reads
+FILE:LINE:COLUMN: FIELD: what is wrong; what to do. Warnings do not change the status.";
+
+/// Prints what the file means.
+pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Result<ExitCode> {
+    let config = match Config::load(&args.file) {
+        Ok(config) => config,
+        Err(error) if args.json => {
+            writeln!(out, "{}", refused(&error)).context("cannot write to stdout")?;
+            return Ok(ExitCode::from(2));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let settings = Settings::layered(Layer::default(), Layer::default(), config.layer());
+    let (rules, warnings) = (config.rules(), config.warnings(&config.layer(), &settings));
+    if args.json {
+        let meant = json!({
+            "valid": true,
+            "rules": rules.with_overrides().map(|(rule, _)| rule_json(&rules, rule)).collect::<Vec<_>>(),
+            "warnings": warnings.iter().map(found_json).collect::<Vec<_>>(),
+        });
+        writeln!(out, "{meant}").context("cannot write to stdout")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for warning in &warnings {
+        writeln!(err, "warning: {warning}").ok();
+    }
+    let text = described(&rules, &settings, warnings.len());
+    out.write_all(text.as_bytes()).context("cannot write to stdout")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn refused(error: &ConfigError) -> Value {
+    json!({ "valid": false, "mistakes": error.mistakes().iter().map(found_json).collect::<Vec<_>>() })
+}
+
+fn found_json(found: &Found) -> Value {
+    let (file, at) = match &found.source {
+        Source::File(file, at) => (Some(file), *at),
+        Source::Flag(_) | Source::Variable(_) => (None, None),
+    };
+    let (line, column) = at.unzip();
+    json!({ "file": file, "line": line, "column": column, "text": found.text })
+}
+
+fn rule_json(rules: &Rules, rule: &Rule) -> Value {
+    let overrides = rules.with_overrides().find(|(other, _)| other.name() == rule.name());
+    let overrides = overrides.into_iter().flat_map(|(_, overrides)| overrides.iter());
+    let overrides: serde_json::Map<String, Value> = overrides
+        .map(|(key, meant)| {
+            let meant = match meant {
+                Override::Limited(rule) => json!(rule.limits().iter().map(limit_json).collect::<Vec<_>>()),
+                Override::Unlimited => json!("unlimited"),
+                Override::Blocked => json!("blocked"),
+            };
+            (key.to_owned(), meant)
+        })
+        .collect();
+    json!({
+        "name": rule.name(),
+        "algorithm": rule.algorithm().to_string(),
+        "limits": rule.limits().iter().map(limit_json).collect::<Vec<_>>(),
+        "shadow": rule.shadow(),
+        "on_store_error": policy(rule.on_store_error()),
+        "bytes_per_key_max": bytes_of(rule),
+        "overrides": overrides,
+    })
+}
+
+fn limit_json(limit: &Limit) -> Value {
+    json!({ "rate": limit.rate().to_string(), "enforced": limit.units(), "window_ms": limit.window_us() / 1_000 })
+}
+
+fn policy(policy: OnStoreError) -> String {
+    match policy {
+        OnStoreError::Deny => "deny".to_owned(),
+        OnStoreError::Allow => "allow".to_owned(),
+        OnStoreError::Local(share) => format!("local {share}"),
+    }
+}
+
+fn bytes_of(rule: &Rule) -> u64 {
+    rule.limits().iter().map(bytes_per_key).fold(0, u64::saturating_add)
+}
+
+fn described(rules: &Rules, settings: &Settings, warnings: usize) -> String {
+    let mut lines = Vec::new();
+    for (rule, overrides) in rules.with_overrides() {
+        let shadow = if rule.shadow() { ", shadow" } else { "" };
+        lines.push(format!("rule {}: {}{shadow}", rule.name(), rates(rule)));
+        let policy = policy(rule.on_store_error());
+        let bytes = bytes_of(rule);
+        lines.push(format!(
+            "  {}, up to {bytes} bytes per key, without the store: {policy}",
+            rule.algorithm()
+        ));
+        for (key, meant) in overrides.iter() {
+            let meant = match meant {
+                Override::Limited(rule) => rates(rule),
+                Override::Unlimited => "unlimited".to_owned(),
+                Override::Blocked => "blocked".to_owned(),
+            };
+            lines.push(format!("  {key}: {meant}"));
+        }
+    }
+    let inline = if rules.check_inline().is_ok() { "allowed" } else { "not allowed" };
+    lines.push(format!("http {}, store {}, inline rules {inline}", settings.http, settings.store.kind()));
+    let unwise = if warnings == 1 { "1 warning".to_owned() } else { format!("{warnings} warnings") };
+    lines.push(format!("valid, {unwise}"));
+    lines.iter().map(|line| crate::service::escaped(line) + "\n").collect()
+}
+
+/// The rates, and what is left of them after headroom.
+fn rates(rule: &Rule) -> String {
+    let rate = |limit: &Limit| {
+        let rate = limit.rate();
+        if rule.headroom() == Decimal::ZERO {
+            return rate.to_string();
+        }
+        format!("{rate} of which {} after headroom {}", limit.units(), rule.headroom())
+    };
+    rule.limits().iter().map(rate).collect::<Vec<_>>().join(" and ")
+}

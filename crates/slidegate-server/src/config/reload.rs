@@ -1,0 +1,320 @@
+//! Live reload: a changed file comes into force as a whole, or not at all.
+//!
+//! What happens to states, and why in this order, stands at [`Reloader::put_in_force`].
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use slidegate::Rule;
+use slidegate::store::{Store, StoreError, When};
+use slidegate::time::{Clock, SystemClock};
+
+use super::file::Config;
+use super::mistake::{ConfigError, Found};
+use super::startup::StartupFile;
+use crate::service::{AnyStore, Live, Rules};
+
+/// How long requests in flight may keep the old rules before states are changed regardless.
+const IN_FLIGHT_MAX: Duration = Duration::from_secs(5);
+/// How often it is looked whether they have ended.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
+/// Who asked for a reload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trigger {
+    /// The server has just started.
+    Start,
+    /// The file, or what lies around it, has changed.
+    File,
+    /// SIGHUP.
+    Signal,
+    /// A caller who may.
+    Request,
+}
+
+/// How a reload ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reloaded {
+    /// The file says what it said before.
+    Unchanged,
+    /// The new rules are in force. By name: those that are new, mean something else, or are gone.
+    Applied { added: Vec<String>, changed: Vec<String>, removed: Vec<String> },
+    /// The file is not good, or the store did not follow: the old rules stay in force.
+    Refused(Vec<String>),
+}
+
+/// What a reload did: for the log, a metric and `/readyz?verbose`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReloadReport {
+    pub(crate) trigger: Trigger,
+    /// When it ended, in microseconds since 1970.
+    pub(crate) at_us: u64,
+    pub(crate) result: Reloaded,
+    /// That of the file in force, if it is this one.
+    pub(crate) hash: Option<String>,
+    /// Settings of the file that differ from those the server started with and wait for a restart.
+    pub(crate) needs_restart: Vec<&'static str>,
+    /// What is legal but unwise.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl ReloadReport {
+    /// Whether the file is good and in force.
+    pub(crate) fn is_good(&self) -> bool {
+        !matches!(self.result, Reloaded::Refused(_))
+    }
+}
+
+/// One line for the log.
+impl fmt::Display for ReloadReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.result {
+            Reloaded::Unchanged => f.write_str("configuration unchanged")?,
+            Reloaded::Applied { added, changed, removed } => {
+                f.write_str("configuration reloaded")?;
+                for (what, names) in [("added", added), ("changed", changed), ("removed", removed)] {
+                    if !names.is_empty() {
+                        write!(f, ", {what} {}", names.join(" "))?;
+                    }
+                }
+            }
+            Reloaded::Refused(mistakes) => {
+                write!(f, "configuration refused, the old rules stay in force: {}", mistakes.join("; "))?;
+            }
+        }
+        if !self.needs_restart.is_empty() {
+            write!(f, "; needs a restart: {}", self.needs_restart.join(" "))?;
+        }
+        Ok(())
+    }
+}
+
+/// That of a server, whichever store it has.
+pub(crate) type FileReloader = Reloader<AnyStore>;
+
+/// Reads the configuration again and puts it in force.
+pub(crate) struct Reloader<S> {
+    /// What the file said at the start: settings are compared with these, as these are in force.
+    started: StartupFile,
+    live: Arc<Live>,
+    store: Arc<S>,
+    clock: SystemClock,
+    /// One reload at a time; holds what the file said at the last one.
+    last_text: tokio::sync::Mutex<Option<String>>,
+    last: Mutex<Arc<ReloadReport>>,
+    told: Box<dyn Fn(&ReloadReport) + Send + Sync>,
+}
+
+impl<S> fmt::Debug for Reloader<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reloader").field("path", &self.started.path).finish_non_exhaustive()
+    }
+}
+
+impl<S: Store> Reloader<S> {
+    /// A reloader of the file that a server started with, whose rules are in force in `live`. `told` hears of every
+    /// reload.
+    pub(crate) fn new(
+        started: StartupFile,
+        live: Arc<Live>,
+        store: Arc<S>,
+        told: impl Fn(&ReloadReport) + Send + Sync + 'static,
+    ) -> Self {
+        let clock = SystemClock::new();
+        let start = ReloadReport {
+            trigger: Trigger::Start,
+            at_us: clock.now_us(),
+            result: Reloaded::Applied {
+                added: names(&started.config.rules()),
+                changed: Vec::new(),
+                removed: Vec::new(),
+            },
+            hash: Some(started.config.hash()),
+            needs_restart: Vec::new(),
+            warnings: texts(
+                &started
+                    .config
+                    .warnings(&started.over.clone().over(started.config.layer()), &started.settings),
+            ),
+        };
+        let last_text = tokio::sync::Mutex::new(Some(started.config.text().to_owned()));
+        Self {
+            started,
+            live,
+            store,
+            clock,
+            last_text,
+            last: Mutex::new(Arc::new(start)),
+            told: Box::new(told),
+        }
+    }
+
+    /// The file that it reads.
+    pub(crate) fn path(&self) -> &Path {
+        &self.started.path
+    }
+
+    /// What the last reload did.
+    pub(crate) fn last(&self) -> Arc<ReloadReport> {
+        Arc::clone(&self.last.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads the file and puts it in force if it is good, whether or not it has changed.
+    pub(crate) async fn reload_now(&self, trigger: Trigger) -> Arc<ReloadReport> {
+        let mut last_text = self.last_text.lock().await;
+        let text = Config::read(self.path());
+        *last_text = text.clone().ok();
+        self.reload(trigger, text).await
+    }
+
+    /// The same, if the file says something else than at the last reload: a directory has other files too.
+    pub(crate) async fn reload_if_changed(&self) -> Option<Arc<ReloadReport>> {
+        let mut last_text = self.last_text.lock().await;
+        let text = Config::read(self.path());
+        let known = text.as_ref().ok() == last_text.as_ref();
+        // A file that is gone is told of once.
+        if known && (text.is_ok() || !self.last().is_good()) {
+            return None;
+        }
+        *last_text = text.clone().ok();
+        Some(self.reload(Trigger::File, text).await)
+    }
+
+    async fn reload(&self, trigger: Trigger, text: Result<String, ConfigError>) -> Arc<ReloadReport> {
+        let mut needs_restart = Vec::new();
+        let mut warnings = Vec::new();
+        let mut hash = None;
+        let file = self.path().display().to_string();
+        let result = match text.and_then(|text| Config::parse(&file, &text)) {
+            Err(error) => Reloaded::Refused(mistakes(&error)),
+            Ok(config) => {
+                let StartupFile { config: started, over, settings, .. } = &self.started;
+                let layer = over.clone().over(config.layer());
+                needs_restart = config.changed_settings(started);
+                warnings = texts(&config.warnings(&layer, settings));
+                match self.put_in_force(config.rules_under(&layer)).await {
+                    Ok(done) => {
+                        hash = Some(config.hash());
+                        done
+                    }
+                    Err(text) => Reloaded::Refused(vec![text]),
+                }
+            }
+        };
+        let at_us = self.clock.now_us();
+        let report = Arc::new(ReloadReport { trigger, at_us, result, hash, needs_restart, warnings });
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&report);
+        (self.told)(&report);
+        report
+    }
+
+    /// Carries states over and swaps the rules.
+    ///
+    /// 1. `store.change` for every rule whose limits or algorithm differ. If the store fails here, the old rules stay.
+    /// 2. The rules are swapped. Requests that begin from now on go by the new ones.
+    /// 3. Requests in flight still hold the old ones; they are waited for.
+    /// 4. `store.change` again, for what they charged under the old rules since 1.
+    ///
+    /// Without 4, a key that was charged between 1 and 2 would be back in the old geometry, and could be forgotten when
+    /// the old window ends although the new one is longer: over. Without 1, a store that does not answer would be found
+    /// out after the swap. Whoever meets a state of the other geometry in between goes on with all that was used.
+    async fn put_in_force(&self, rules: Rules) -> Result<Reloaded, String> {
+        let before = Arc::clone(&self.live.load());
+        let difference = Difference::between(&before, &rules);
+        if difference.is_empty() && before.check_inline() == rules.check_inline() {
+            return Ok(Reloaded::Unchanged);
+        }
+        for (done, rule) in difference.to_carry_over.iter().enumerate() {
+            if let Err(error) = self.store.change(When::Now, rule).await {
+                self.take_back(&before, &difference.to_carry_over[..=done]).await;
+                return Err(format!("rule `{}`: its states could not be carried over: {error}", rule.name()));
+            }
+        }
+        drop(before);
+        let old = self.live.replace(rules);
+        if !difference.to_carry_over.is_empty() {
+            released(&old).await;
+            for rule in &difference.to_carry_over {
+                // The new rules are in force, and states go on under them as they are met.
+                self.store.change(When::Now, rule).await.ok();
+            }
+        }
+        let Difference { added, changed, removed, .. } = difference;
+        Ok(Reloaded::Applied { added, changed, removed })
+    }
+
+    /// States that were carried over go on under the old rules; a store that does not answer does not follow.
+    async fn take_back(&self, before: &Rules, rules: &[Rule]) {
+        for rule in rules {
+            if let Ok(old) = before.get(rule.name()) {
+                let _: Result<(), StoreError> = self.store.change(When::Now, old).await;
+            }
+        }
+    }
+}
+
+/// Waits until no request goes by `rules` any more, but not for ever.
+async fn released(rules: &Arc<Rules>) {
+    let all_ended = async {
+        while Arc::strong_count(rules) > 1 {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    };
+    tokio::time::timeout(IN_FLIGHT_MAX, all_ended).await.ok();
+}
+
+/// What differs between two sets of rules.
+#[derive(Debug, Default)]
+struct Difference {
+    added: Vec<String>,
+    changed: Vec<String>,
+    removed: Vec<String>,
+    /// Rules as they will be, whose states are to be carried over: their limits or algorithm differ.
+    to_carry_over: Vec<Rule>,
+}
+
+impl Difference {
+    fn between(before: &Rules, after: &Rules) -> Self {
+        let mut found = Self::default();
+        let old: std::collections::BTreeMap<_, _> =
+            before.with_overrides().map(|(rule, overrides)| (rule.name(), (rule, overrides))).collect();
+        for (rule, overrides) in after.with_overrides() {
+            let name = rule.name();
+            match old.get(name) {
+                None => found.added.push(name.to_owned()),
+                Some((old, old_overrides)) => {
+                    if *old != rule || *old_overrides != overrides {
+                        found.changed.push(name.to_owned());
+                    }
+                    if old.limits() != rule.limits() {
+                        found.to_carry_over.push(rule.clone());
+                    }
+                }
+            }
+        }
+        let gone = old.keys().filter(|name| after.get(name).is_err());
+        found.removed.extend(gone.map(ToString::to_string));
+        found
+    }
+
+    fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
+    }
+}
+
+fn names(rules: &Rules) -> Vec<String> {
+    rules.iter().map(|rule| rule.name().to_owned()).collect()
+}
+
+fn texts(found: &[Found]) -> Vec<String> {
+    found.iter().map(ToString::to_string).collect()
+}
+
+fn mistakes(error: &ConfigError) -> Vec<String> {
+    texts(error.mistakes())
+}
+
+#[cfg(test)]
+mod tests;

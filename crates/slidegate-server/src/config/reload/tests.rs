@@ -1,0 +1,374 @@
+//! Edits while the server runs: every field, under load; bad files; every way in which a file is replaced.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver};
+
+use slidegate::store::MemoryStore;
+use slidegate::testing::block_on;
+use slidegate::time::ManualClock;
+use slidegate::{Admission, Charge, Key};
+
+use super::super::startup::Startup;
+use super::super::watch::{on_hangup, watch};
+use super::*;
+use crate::service::Resolved;
+
+const NOW_US: u64 = 1_745_000_145_000_000;
+const MINUTE_US: u64 = 60_000_000;
+/// No test waits so long unless something is wrong.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+type TestStore = MemoryStore<ManualClock>;
+
+/// A server's rules, store and reloader on a directory of its own.
+struct Server {
+    directory: PathBuf,
+    live: Arc<Live>,
+    store: Arc<TestStore>,
+    reloader: Arc<Reloader<TestStore>>,
+    reports: Mutex<Receiver<ReloadReport>>,
+}
+
+impl Server {
+    fn start(name: &str, config: &str) -> Self {
+        let directory = std::env::temp_dir().join(format!("slidegate-reload-{}-{name}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("rules.yaml");
+        fs::write(&path, config).unwrap();
+        Self::on(directory, &path)
+    }
+
+    /// Of a file that is there.
+    fn on(directory: PathBuf, path: &Path) -> Self {
+        let started = Startup::read(Some(path), &[], []).unwrap();
+        let store = Arc::new(MemoryStore::with_clock(ManualClock::at_us(NOW_US)));
+        let live = Arc::new(Live::new(started.rules));
+        let (report, reports) = mpsc::channel();
+        let told = move |told: &ReloadReport| drop(report.send(told.clone()));
+        let file = started.file.expect("there is a file");
+        let reloader = Reloader::new(file, Arc::clone(&live), Arc::clone(&store), told);
+        Self { directory, live, store, reloader: Arc::new(reloader), reports: Mutex::new(reports) }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.join("rules.yaml")
+    }
+
+    fn write(&self, config: &str) {
+        fs::write(self.path(), config).unwrap();
+    }
+
+    fn edit(&self, config: &str) -> ReloadReport {
+        self.write(config);
+        self.reload()
+    }
+
+    fn reload(&self) -> ReloadReport {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(self.reloader.reload_now(Trigger::Request)).as_ref().clone()
+    }
+
+    fn limit(&self) -> u64 {
+        self.live.load().get("api").unwrap().cost_max()
+    }
+
+    fn used(&self, key: &str) -> u64 {
+        let rules = self.live.load();
+        let usages = self.store.inspect(
+            self.store.clock().now_us(),
+            rules.get("api").unwrap(),
+            Key::new(key).unwrap(),
+        );
+        usages.iter().map(|usage| usage.used).max().unwrap()
+    }
+
+    /// The next report of the watch.
+    fn next_report(&self) -> ReloadReport {
+        self.reports.lock().unwrap().recv_timeout(PATIENCE).expect("the change is seen")
+    }
+}
+
+impl Server {
+    /// The next one of a good file: one that is being written may be seen while it is still empty.
+    fn next_good_report(&self) -> ReloadReport {
+        std::iter::repeat_with(|| self.next_report())
+            .find(ReloadReport::is_good)
+            .expect("it goes on for ever")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.directory).ok();
+    }
+}
+
+/// Asks for one unit of rule `api`; says whether it was admitted by a limit.
+fn ask(rules: &Rules, store: &TestStore, now_us: u64, key: &str) -> bool {
+    let Resolved::Limited(rule) = rules.resolve("api", key).unwrap() else { return false };
+    let charge = Charge { rule, key: Key::new(key).unwrap(), cost: 1 };
+    let outcome = store.check(now_us, &Admission::new(&[charge]).unwrap()).unwrap();
+    outcome.decision.allowed() && !rule.shadow()
+}
+
+fn api(fields: &str) -> String {
+    format!("rules: {{ api: {{ {fields} }} }}\n")
+}
+
+/// Other limiters lost their counters, let everything pass or panicked when a limit was edited under load.
+#[test]
+fn every_field_is_edited_under_load_and_nothing_is_ever_over() {
+    const LIMIT_MAX: u64 = 50;
+    let edits = [
+        "limit: 40/1h",
+        "limit: 50/1h",
+        "limit: 30/1h",
+        "limit: 50/2h",
+        "limits: [50/1h, 45/2h]",
+        "limits: [50/2h, 50/1h, 50/3h]",
+        "limit: 50/1h, algorithm: compact-log",
+        "limit: 50/1h, algorithm: compact-log, entries: 4",
+        "limit: 50/1h, algorithm: sliding-buckets",
+        "limit: 50/1h, algorithm: sliding-buckets, buckets: 30",
+        "limit: 50/1h, algorithm: sliding-buckets, buckets: 30, edge: interpolated",
+        "limit: 50/1h, algorithm: sliding-counter",
+        "limit: 50/1h, algorithm: fixed-window",
+        "limit: 50/1h, algorithm: gcra",
+        "limit: 40/1h, algorithm: gcra",
+        "limit: 50/1h, headroom: 0.5",
+        "limit: 50/1h, shadow: true",
+        "limit: 50/1h, on_store_error: allow",
+        "limit: 50/1h, on_store_error: { local: 0.5 }",
+        "limit: 50/1h, at_budget: evict-oldest",
+        "limit: 50/1h, overrides: { k1: 20/1h, 'k2*': blocked, 'k3*': unlimited, 'k4*': [50/1h, 40/2h] }",
+        "limit: 50/1h, overrides: { 'k*': 25/1h }",
+    ];
+    let server = Server::start("load", &api("limit: 50/1h"));
+    let (asked, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let admitted: Vec<HashMap<u64, u64>> = std::thread::scope(|scope| {
+        let caller = || {
+            let mut admitted = HashMap::new();
+            while !stop.load(Ordering::Relaxed) {
+                // All callers spend on the same keys, and fresh ones follow, so that edits always meet some in use.
+                let number = asked.fetch_add(1, Ordering::Relaxed) / 300;
+                let passed = ask(&server.live.load(), &server.store, NOW_US, &format!("k{number}"));
+                *admitted.entry(number).or_insert(0) += u64::from(passed);
+            }
+            admitted
+        };
+        let callers: Vec<_> = (0..4).map(|_| scope.spawn(caller)).collect();
+        for edit in edits.iter().cycle().take(edits.len() * 3) {
+            let before = asked.load(Ordering::Relaxed);
+            let report = server.edit(&api(edit));
+            assert!(report.is_good(), "{edit}: {report}");
+            while asked.load(Ordering::Relaxed) < before + 500 {
+                std::thread::yield_now();
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        callers.into_iter().map(|caller| caller.join().expect("no caller panics")).collect()
+    });
+    assert!(server.edit(&api("limit: 1000/3h")).is_good());
+    let mut totals: HashMap<u64, u64> = HashMap::new();
+    for (number, count) in admitted.into_iter().flatten() {
+        *totals.entry(number).or_default() += count;
+    }
+    assert!(totals.len() > 50 && totals.values().any(|&total| total == LIMIT_MAX), "{}", totals.len());
+    for (number, total) in totals {
+        assert!(total <= LIMIT_MAX, "k{number}: {total} of {LIMIT_MAX}");
+        let used = server.used(&format!("k{number}"));
+        assert!(used >= total, "k{number}: {total} passed, {used} are remembered");
+    }
+}
+
+#[test]
+fn another_limit_keeps_exactly_what_is_used() {
+    let server = Server::start("limit", &api("limit: 5/1m"));
+    assert!((0..5).all(|_| ask(&server.live.load(), &server.store, NOW_US, "alice")));
+    assert!(!ask(&server.live.load(), &server.store, NOW_US, "alice"));
+    let report = server.edit(&api("limit: 7/1m"));
+    let expected = Reloaded::Applied { added: vec![], changed: vec!["api".into()], removed: vec![] };
+    assert_eq!(report.result, expected);
+    assert_eq!(server.used("alice"), 5);
+    assert_eq!(server.edit(&api("limit: 7/1m")).result, Reloaded::Unchanged);
+    assert!((0..2).all(|_| ask(&server.live.load(), &server.store, NOW_US, "alice")));
+    assert!(!ask(&server.live.load(), &server.store, NOW_US, "alice"));
+}
+
+/// A request that loaded the old rules may charge under them after the states were carried over. When its old window
+/// ended, its charge and all before it used to be forgotten, though the new window went on.
+#[test]
+fn what_a_request_in_flight_charges_is_carried_over_too() {
+    let server = Server::start("in-flight", &api("limit: 5/1m"));
+    assert!((0..3).all(|_| ask(&server.live.load(), &server.store, NOW_US, "alice")));
+    let in_flight = server.live.load();
+    server.write(&api("limit: 5/1h"));
+    std::thread::scope(|scope| {
+        let reload = scope.spawn(|| server.reload());
+        let new = |rules: &Rules| rules.get("api").unwrap().limits()[0].window_us() > MINUTE_US;
+        while !new(&server.live.load()) {
+            std::thread::yield_now();
+        }
+        assert!(ask(&in_flight, &server.store, NOW_US, "alice"), "the fourth, under the old rule");
+        assert!(!reload.is_finished(), "requests in flight are waited for");
+        drop(in_flight);
+        assert!(reload.join().unwrap().is_good());
+    });
+    server.store.clock().advance(Duration::from_micros(2 * MINUTE_US));
+    let now_us = server.store.clock().now_us();
+    server.store.sweep(now_us);
+    assert_eq!(server.used("alice"), 4);
+    assert!(ask(&server.live.load(), &server.store, now_us, "alice"));
+    assert!(!ask(&server.live.load(), &server.store, now_us, "alice"), "the sixth within the hour");
+}
+
+#[test]
+fn a_file_that_is_not_good_keeps_the_old_rules_and_says_so() {
+    let server = Server::start("bad", &api("limit: 5/1m"));
+    for (config, words) in [
+        ("", "is empty"),
+        ("# nothing\n", "is empty"),
+        ("rules: {}\n", "expected rules by name, found none"),
+        (
+            "rules: { api: { limit: 6 } }\n",
+            "rules.yaml:1:24: rule `api`: limit: expected LIMIT/WINDOW, found `6`",
+        ),
+        ("rules: {{{\n", "is not YAML"),
+        ("rules: { api: { limit: 6/1m } }\nstore: mysql://x\n", "store: `mysql:...` is not available"),
+    ] {
+        let report = server.edit(config);
+        let Reloaded::Refused(mistakes) = &report.result else { panic!("{config}: {report}") };
+        assert!(mistakes[0].contains(words), "{config}: {report}");
+        assert!(
+            report.to_string().starts_with("configuration refused, the old rules stay in force: "),
+            "{report}"
+        );
+        assert!(!report.is_good() && *server.reloader.last() == report);
+        assert_eq!(server.limit(), 5, "{config}");
+    }
+    fs::remove_file(server.path()).unwrap();
+    let report = server.reload();
+    assert!(report.to_string().contains("cannot be read"), "{report}");
+    assert_eq!(server.limit(), 5);
+    assert!(server.edit(&api("limit: 6/1m")).is_good());
+    assert_eq!(server.limit(), 6);
+}
+
+#[test]
+fn rules_come_and_go_and_settings_wait_for_a_restart() {
+    let server = Server::start("settings", "rules: { api: { limit: 5/1m }, old: { limit: 5/1m } }\n");
+    let edit = "rules: { api: { limit: 5/1m }, new: { limit: 20000/1m } }\nhttp: 127.0.0.1:1\ninline_rules: true\n\
+                bounds: { idle_time: 1s }\n";
+    let report = server.edit(edit);
+    let expected =
+        Reloaded::Applied { added: vec!["new".into()], changed: vec![], removed: vec!["old".into()] };
+    assert_eq!(report.result, expected);
+    assert_eq!(report.needs_restart, ["http", "bounds.idle_time"]);
+    assert_eq!(report.warnings.len(), 1, "{:?}", report.warnings);
+    let said = "configuration reloaded, added new, removed old; needs a restart: http bounds.idle_time";
+    assert_eq!(report.to_string(), said);
+    assert!(server.live.load().check_inline().is_ok());
+    assert!(server.live.load().get("old").is_err());
+    let report = server.edit("rules: { api: { limit: 5/1m }, new: { limit: 20000/1m } }\n");
+    assert_eq!(report.needs_restart, [""; 0], "what runs is what is written again");
+    assert!(server.live.load().check_inline().is_err());
+}
+
+#[test]
+fn a_file_is_seen_when_it_is_written_renamed_over_or_gone() {
+    let server = Server::start("watch", &api("limit: 5/1m"));
+    let _watch = watch(&server.reloader).unwrap();
+    server.write(&api("limit: 6/1m"));
+    server.next_good_report();
+    assert_eq!(server.limit(), 6);
+
+    let beside = server.directory.join("rules.yaml.new");
+    fs::write(&beside, api("limit: 7/1m")).unwrap();
+    fs::rename(&beside, server.path()).unwrap();
+    server.next_good_report();
+    assert_eq!(server.limit(), 7);
+
+    fs::remove_file(server.path()).unwrap();
+    assert!(!server.next_report().is_good());
+    assert_eq!(server.limit(), 7);
+
+    server.write(&api("limit: 8/1m"));
+    assert_eq!(server.next_good_report().trigger, Trigger::File);
+    assert_eq!(server.limit(), 8);
+}
+
+/// Kubernetes keeps `rules.yaml -> ..data/rules.yaml` and `..data -> ..1`, and renames another `..data` over it.
+#[cfg(unix)]
+#[test]
+fn a_swapped_link_is_seen() {
+    use std::os::unix::fs::symlink;
+
+    let directory = std::env::temp_dir().join(format!("slidegate-reload-{}-links", std::process::id()));
+    fs::remove_dir_all(&directory).ok();
+    for (version, limit) in [("..1", "5/1m"), ("..2", "6/1m"), ("..3", "7/1m")] {
+        fs::create_dir_all(directory.join(version)).unwrap();
+        fs::write(directory.join(version).join("rules.yaml"), api(&format!("limit: {limit}"))).unwrap();
+    }
+    symlink("..1", directory.join("..data")).unwrap();
+    symlink("..data/rules.yaml", directory.join("rules.yaml")).unwrap();
+    let server = Server::on(directory.clone(), &directory.join("rules.yaml"));
+    let _watch = watch(&server.reloader).unwrap();
+    for (version, limit) in [("..2", 6), ("..3", 7)] {
+        symlink(version, directory.join("..data_tmp")).unwrap();
+        fs::rename(directory.join("..data_tmp"), directory.join("..data")).unwrap();
+        server.next_good_report();
+        assert_eq!(server.limit(), limit);
+    }
+}
+
+/// Kubernetes mounts are links inside the directory; a link that leads elsewhere is followed too.
+#[cfg(unix)]
+#[test]
+fn a_file_behind_a_link_is_seen() {
+    let server = Server::start("behind", &api("limit: 5/1m"));
+    let elsewhere = server.directory.join("mount");
+    fs::create_dir_all(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(server.path(), elsewhere.join("linked.yaml")).unwrap();
+    let linked = Server::on(elsewhere.clone(), &elsewhere.join("linked.yaml"));
+    let _watch = watch(&linked.reloader).unwrap();
+    server.write(&api("limit: 9/1m"));
+    linked.next_good_report();
+    assert_eq!(linked.limit(), 9);
+}
+
+/// Nothing is reported, and nothing read twice, for what happens beside the file.
+#[test]
+fn what_happens_beside_the_file_is_not_a_reload() {
+    let server = Server::start("beside", &api("limit: 5/1m"));
+    assert_eq!(block_on(server.reloader.reload_if_changed()), None);
+    server.write(&api("limit: 6/1m"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    assert!(runtime.block_on(server.reloader.reload_if_changed()).is_some());
+    assert_eq!(block_on(server.reloader.reload_if_changed()), None);
+    assert_eq!(server.limit(), 6);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_hangup_is_a_reload() {
+    let server = Server::start("hangup", &api("limit: 5/1m"));
+    on_hangup(&server.reloader).unwrap();
+    server.write(&api("limit: 6/1m"));
+    let own = std::process::id().to_string();
+    assert!(std::process::Command::new("kill").args(["-HUP", &own]).status().unwrap().success());
+    let report = server.next_report();
+    assert!(report.is_good() && report.trigger == Trigger::Signal, "{report}");
+    assert_eq!(server.limit(), 6);
+}
+
+#[test]
+fn what_changed_before_the_watch_began_is_seen() {
+    let server = Server::start("early", &api("limit: 5/1m"));
+    server.write(&api("limit: 6/1m"));
+    let _watch = watch(&server.reloader).unwrap();
+    server.next_good_report();
+    assert_eq!(server.limit(), 6);
+}

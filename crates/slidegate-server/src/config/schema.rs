@@ -1,0 +1,229 @@
+//! The JSON schema of a configuration file, for editors.
+//!
+//! A schema says what has the right shape. What two fields mean together, and what a number means, only
+//! `slidegate validate` says.
+
+use serde_json::{Value, json};
+use slidegate::Algorithm;
+use slidegate::rule::{BUCKETS_MAX, ENTRIES_MAX, ENTRIES_MIN, Edge, LIMITS_MAX, NAME_BYTES_MAX};
+
+use crate::service::PATTERNS_MAX;
+
+/// What can be seen of ASCII, without `/ " \ { }`.
+const NAME: &str = r"^[!#-.0-\[\]-z|~]+$";
+const RATE: &str = "^[0-9]{1,13}/[0-9]{0,12}(ms|s|m|h|d)$";
+const DURATION: &str = "^[0-9]+(ms|s|m|h|d)$";
+const BYTES: &str = "^[0-9]+(KiB|MiB|GiB)?$";
+
+/// The schema.
+pub(crate) fn schema() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "slidegate configuration",
+        "description": "What `slidegate serve --config FILE` reads. Beyond the shape, ask `slidegate validate FILE`.",
+        "type": "object",
+        "additionalProperties": false,
+        "anyOf": [{ "required": ["rules"] }, { "required": ["rate-limiter"] }],
+        "properties": {
+            "rules": {
+                "description": "The rules, by name.",
+                "type": "object",
+                "minProperties": 1,
+                "propertyNames": { "minLength": 1, "maxLength": NAME_BYTES_MAX, "pattern": NAME },
+                "additionalProperties": { "$ref": "#/$defs/rule" },
+            },
+            "rate-limiter": small(),
+            "http": {
+                "description": "Address and port on which HTTP is served.",
+                "type": "string",
+                "pattern": "^(\\[[0-9A-Fa-f:.%]+\\]|[0-9.]+):[0-9]{1,5}$",
+                "default": "127.0.0.1:8080",
+            },
+            "store": {
+                "description": "Where states live: memory, or a Redis that several servers share.",
+                "type": "string",
+                "pattern": "^(memory|(redis|rediss|unix|redis\\+cluster|redis\\+sentinel):.+)$",
+                "default": "memory",
+            },
+            "threads": {
+                "description": "Threads that serve HTTP. Without it, one fewer than there are cores, and at least one.",
+                "type": "integer", "minimum": 1, "maximum": 1_024,
+            },
+            "deadline": duration("How long a store may take to answer before on_store_error does.", "50ms"),
+            "memory_budget": bytes("Bytes that states in this process may take.", "1GiB"),
+            "token_file": {
+                "description": "A file with the token that callers must show as `Authorization: Bearer ...`.",
+                "type": "string",
+                "minLength": 1,
+            },
+            "hosts": list(
+                "Names besides localhost by which callers may address a server on loopback.",
+                &json!({ "type": "string", "pattern": "^[A-Za-z0-9.:_\\[\\]-]{1,253}$" }),
+                &json!([]),
+            ),
+            "headers": list(
+                "Sets of headers that go with a decision; `none` alone for none.",
+                &json!({ "enum": ["draft-11", "x-ratelimit", "github", "none"] }),
+                &json!(["draft-11"]),
+            ),
+            "inline_rules": flag("Whether requests may bring rules of their own."),
+            "bounds": bounds(),
+        },
+        "$defs": { "rate": rate(), "rule": rule() },
+    })
+}
+
+fn rule() -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "oneOf": [{ "required": ["limit"] }, { "required": ["limits"] }],
+        "properties": {
+            "limit": { "$ref": "#/$defs/rate" },
+            "limits": {
+                "description": "Several rates; all must admit.",
+                "type": "array",
+                "items": { "$ref": "#/$defs/rate" },
+                "minItems": 1,
+                "maxItems": LIMITS_MAX,
+            },
+            "algorithm": {
+                "description": "How the window is kept.",
+                "enum": Algorithm::ALL.map(Algorithm::name),
+                "default": Algorithm::default().name(),
+            },
+            "buckets": {
+                "description": "Sub-buckets of sliding-buckets.",
+                "type": "integer", "minimum": 1, "maximum": BUCKETS_MAX, "default": 60,
+            },
+            "edge": {
+                "description": "How sliding-buckets counts the bucket that lies partly outside the window.",
+                "enum": Edge::ALL.map(Edge::name),
+                "default": Edge::default().name(),
+            },
+            "entries": {
+                "description": "Most entries of a compact-log.",
+                "type": "integer", "minimum": ENTRIES_MIN, "maximum": ENTRIES_MAX, "default": 128,
+            },
+            "headroom": {
+                "description": "The share of each limit that is held back.",
+                "anyOf": [
+                    { "type": "number", "minimum": 0, "exclusiveMaximum": 1 },
+                    { "type": "string", "pattern": "^0(\\.[0-9]{1,6})?$" },
+                ],
+                "default": 0,
+            },
+            "shadow": flag("Decides and counts, and never refuses."),
+            "on_store_error": {
+                "description": "What answers when the store does not.",
+                "anyOf": [
+                    { "enum": ["deny", "allow"] },
+                    {
+                        "type": "object",
+                        "additionalProperties": false,
+                        "required": ["local"],
+                        "properties": { "local": {
+                            "description": "An in-process limiter at this share of the limit.",
+                            "type": "number", "exclusiveMinimum": 0, "maximum": 1,
+                        } },
+                    },
+                ],
+                "default": "deny",
+            },
+            "at_budget": {
+                "description": "What happens to a new key when memory_budget is spent.",
+                "enum": ["refuse", "evict-oldest"],
+                "default": "refuse",
+            },
+            "overrides": overrides(),
+        },
+    })
+}
+
+fn overrides() -> Value {
+    json!({
+        "description": format!(
+            "Keys with limits of their own: exact keys first, then at most {PATTERNS_MAX} patterns with `*` in their order."
+        ),
+        "type": "object",
+        "propertyNames": { "minLength": 1, "maxLength": 1_024 },
+        "additionalProperties": { "anyOf": [
+            { "enum": ["unlimited", "blocked"] },
+            { "$ref": "#/$defs/rate" },
+            { "type": "array", "items": { "$ref": "#/$defs/rate" }, "minItems": 1, "maxItems": LIMITS_MAX },
+        ] },
+        "default": {},
+    })
+}
+
+fn small() -> Value {
+    json!({
+        "description": "The small-service form of one rule, `default`.",
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["window-size", "max-requests"],
+        "properties": {
+            "use-algo": {
+                "description": "The name of the algorithm, as small services call it or as we do.",
+                "type": "string",
+                "default": "sliding-window-algo",
+            },
+            "window-size": {
+                "description": "The window in seconds.",
+                "type": "integer", "minimum": 1, "maximum": 34_560_000,
+            },
+            "max-requests": {
+                "description": "Units per window.",
+                "type": "integer", "minimum": 1, "maximum": slidegate::rate::LIMIT_MAX,
+            },
+        },
+    })
+}
+
+fn bounds() -> Value {
+    json!({
+        "description": "What one caller, and all of them, may ask of the server.",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "body_bytes": bytes("Largest body of a request.", "64KiB"),
+            "header_bytes": bytes("Largest head of a request.", "16KiB"),
+            "connections": {
+                "description": "Most connections at a time.",
+                "type": "integer", "minimum": 1, "maximum": 1_000_000, "default": 16_384,
+            },
+            "request_time": duration("How long a request may take to arrive.", "10s"),
+            "idle_time": duration("How long a connection may be idle.", "75s"),
+            "drain_time": duration("How long requests in flight may take to end once the server was asked to.", "10s"),
+        },
+    })
+}
+
+fn rate() -> Value {
+    json!({
+        "description": "LIMIT/WINDOW: 60/1m, 10000/24h, 5/s.",
+        "type": "string",
+        "pattern": RATE,
+    })
+}
+
+fn duration(description: &str, default: &str) -> Value {
+    json!({ "description": description, "type": "string", "pattern": DURATION, "default": default })
+}
+
+fn bytes(description: &str, default: &str) -> Value {
+    let forms = json!([{ "type": "string", "pattern": BYTES }, { "type": "integer", "minimum": 1_024 }]);
+    json!({ "description": description, "anyOf": forms, "default": default })
+}
+
+fn flag(description: &str) -> Value {
+    json!({ "description": description, "type": "boolean", "default": false })
+}
+
+fn list(description: &str, item: &Value, default: &Value) -> Value {
+    json!({
+        "description": description,
+        "anyOf": [{ "type": "array", "items": item, "uniqueItems": true }, item],
+        "default": default,
+    })
+}

@@ -1,0 +1,97 @@
+//! What is legal but unwise.
+
+use serde_saphyr::Location;
+use slidegate::rule::{Limit, OnStoreError};
+use slidegate::{Algorithm, Rule};
+
+use super::layer::Layer;
+use super::mistake::{Found, Source, place};
+use super::rule::FileRule;
+use crate::service::{Override, Settings, StoreUrl, bytes_per_key, escaped, shown};
+
+/// An exact log of more units than these is worth a second thought.
+const LOG_UNITS_MAX: u64 = 10_000;
+
+/// Warnings about a file's rules and settings, given the settings that are in force in the end.
+pub(super) fn find(file: &str, rules: &[FileRule], layer: &Layer, settings: &Settings) -> Vec<Found> {
+    let mut found = Warnings { file: escaped(file), found: Vec::new() };
+    if let Some(text) = exposed(settings) {
+        let source = layer.http.as_ref().map(|given| given.source.clone());
+        found.found.push(Found::new(source.unwrap_or_else(|| Source::Flag("http".to_owned())), &text));
+    }
+    let is_remote = !matches!(settings.store, StoreUrl::Memory);
+    if let (true, Some(budget)) = (is_remote, &layer.memory_budget) {
+        let text = "memory_budget: has no effect, as states live in another store; remove it";
+        found.found.push(Found::new(budget.source.clone(), text));
+    }
+    for rule in rules {
+        of_rule(rule, is_remote, &mut found);
+    }
+    if !rules.is_empty() && rules.iter().all(|rule| rule.rule.shadow()) {
+        let text =
+            "every rule is a shadow, so nothing is ever refused; remove `shadow` from one once it is judged";
+        found.add(rules[0].at, text);
+    }
+    found.found
+}
+
+/// What is said of an address that others can reach without a token.
+pub(crate) fn exposed(settings: &Settings) -> Option<String> {
+    let open = !settings.http.ip().is_loopback() && settings.token.is_none();
+    open.then(|| {
+        let http = settings.http;
+        format!(
+            "http: anybody who reaches {http} may spend and reset; give `token_file`, or listen on 127.0.0.1"
+        )
+    })
+}
+
+struct Warnings {
+    file: String,
+    found: Vec<Found>,
+}
+
+impl Warnings {
+    fn add(&mut self, at: Location, text: &str) {
+        self.found.push(Found::new(Source::File(self.file.clone(), Some(place(at))), text));
+    }
+}
+
+fn of_rule(given: &FileRule, is_remote: bool, found: &mut Warnings) {
+    let FileRule { rule, overrides, at, has_policy } = given;
+    let name = shown(rule.name());
+    if is_remote && !has_policy {
+        let text = "on_store_error: is not given, so all is denied while the store does not answer; write deny to agree, \
+                    or allow";
+        found.add(*at, &format!("rule `{name}`: {text}"));
+    }
+    if let OnStoreError::Local(_) = rule.on_store_error() {
+        let text = "on_store_error: local acts as deny in this version; write deny or allow to choose";
+        found.add(*at, &format!("rule `{name}`: {text}"));
+    }
+    long_logs(rule, &format!("rule `{name}`"), *at, found);
+    for (key, meant) in overrides.iter() {
+        let Override::Limited(own) = meant else { continue };
+        let named = format!("rule `{name}`: overrides: `{}`", shown(key));
+        long_logs(own, &named, *at, found);
+        let window = |rule: &Rule| rule.limits().iter().map(Limit::window_us).max();
+        if window(own) > window(rule) {
+            let text = "has a longer window than the rule; when the rule's own limits are changed live, what this key \
+                        used is remembered for the rule's window only; give it a rule of its own if that matters";
+            found.add(*at, &format!("{named}: {text}"));
+        }
+    }
+}
+
+fn long_logs(rule: &Rule, named: &str, at: Location, found: &mut Warnings) {
+    for limit in rule.limits() {
+        if limit.algorithm() == Algorithm::SlidingLog && limit.units() > LOG_UNITS_MAX {
+            let (units, bytes) = (limit.units(), bytes_per_key(limit));
+            let text = format!(
+                "sliding-log remembers up to {units} requests of a key, {bytes} bytes; algorithm: compact-log never \
+                 lets more through and takes at most 1536"
+            );
+            found.add(at, &format!("{named}: {text}"));
+        }
+    }
+}

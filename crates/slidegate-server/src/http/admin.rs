@@ -1,0 +1,79 @@
+//! What those who run a server ask it: who asks most, and to read its configuration again.
+
+use serde::Serialize;
+
+use super::problem::Problem;
+use super::reply::Reply;
+use crate::config::{FileReloader, Reloaded, Trigger};
+use crate::service::{Service, TOP_LISTED_MAX};
+
+/// Keys of each kind that are listed unless the query says otherwise.
+const LISTED: usize = 20;
+
+/// `GET /v1/top`: the keys that were allowed and denied most since the server started; `?n=` says how many.
+pub(super) fn top(service: &Service, query: &str) -> Result<Reply, Problem> {
+    let listed = match parameter(query, "n").map(str::parse) {
+        None => LISTED,
+        Some(Ok(listed @ 1..=TOP_LISTED_MAX)) => listed,
+        Some(_) => {
+            let text = format!("n: is not a number of keys; ask for 1 to {TOP_LISTED_MAX}");
+            return Err(Problem::malformed(&text));
+        }
+    };
+    let mut body = Vec::new();
+    // Writing to memory does not fail, and all of it can be written as JSON.
+    let _ = serde_json::to_writer(&mut body, &service.top(listed));
+    Ok(Reply::json(200, body))
+}
+
+/// What a reload did.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    result: &'static str,
+    added: &'a [String],
+    changed: &'a [String],
+    removed: &'a [String],
+    needs_restart: &'a [&'static str],
+    warnings: &'a [String],
+}
+
+/// `POST /v1/admin/reload`: what a changed file would do by itself, at once and with an answer.
+pub(super) async fn reload(reloader: Option<&FileReloader>) -> Result<Reply, Problem> {
+    let Some(reloader) = reloader else {
+        return Err(Problem::no_file("the server was started without a file; start it with --config FILE"));
+    };
+    let report = reloader.reload_now(Trigger::Request).await;
+    let (result, [added, changed, removed]): (_, [&[String]; 3]) = match &report.result {
+        Reloaded::Applied { added, changed, removed } => ("applied", [added, changed, removed]),
+        Reloaded::Unchanged => ("unchanged", [&[], &[], &[]]),
+        Reloaded::Refused(mistakes) => {
+            let text = format!("the old rules stay in force: {}", mistakes.join(" | "));
+            return Err(Problem::bad_file(&text));
+        }
+    };
+    let (needs_restart, warnings) = (&report.needs_restart, &report.warnings);
+    let report = Report { result, added, changed, removed, needs_restart, warnings };
+    let mut body = Vec::new();
+    // Writing to memory does not fail, and all of it can be written as JSON.
+    let _ = serde_json::to_writer(&mut body, &report);
+    Ok(Reply::json(200, body))
+}
+
+/// The value of a parameter; the empty text if it has none.
+pub(super) fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
+    let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_is_found_with_and_without_a_value() {
+        assert_eq!(parameter("a=1&n=20&verbose", "n"), Some("20"));
+        assert_eq!(parameter("a=1&verbose", "verbose"), Some(""));
+        assert_eq!(parameter("nn=1", "n"), None);
+        assert_eq!(parameter("", "n"), None);
+    }
+}

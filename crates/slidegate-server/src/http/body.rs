@@ -1,0 +1,255 @@
+//! What a body asks for, read in one go without copying.
+//!
+//! These readers know only good input. Where they fail, `slow_body` reads again, says what is
+//! wrong, and is the one that is right: what it accepts is accepted.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use slidegate::rate::parse_window;
+use slidegate::{Rate, Rule};
+
+use super::problem::Problem;
+use super::slow_body;
+use crate::service::{AlgorithmText, Ask, Policy, RuleAsked};
+
+/// The body of a check, a peek or an explanation.
+#[derive(Debug, PartialEq)]
+pub(super) struct Request<'a> {
+    pub(super) charges: Charges<'a>,
+    pub(super) policy: Option<Policy>,
+}
+
+/// One charge, or a list of them.
+#[derive(Debug, PartialEq)]
+pub(super) enum Charges<'a> {
+    One([Charge<'a>; 1]),
+    Several(Vec<Charge<'a>>),
+}
+
+/// So many units of a rule for a key.
+#[derive(Debug, PartialEq)]
+pub(super) struct Charge<'a> {
+    pub(super) rule: RuleText<'a>,
+    pub(super) key: Cow<'a, str>,
+    pub(super) units: u64,
+}
+
+/// A rule by name or inline.
+#[derive(Debug, PartialEq)]
+pub(super) enum RuleText<'a> {
+    Named(Cow<'a, str>),
+    Inline(Box<Rule>),
+}
+
+impl<'a> Charges<'a> {
+    pub(super) fn as_slice(&self) -> &[Charge<'a>] {
+        match self {
+            Self::One(charge) => charge,
+            Self::Several(charges) => charges,
+        }
+    }
+}
+
+impl Charge<'_> {
+    pub(super) fn ask(&self) -> Ask<'_> {
+        let rule = match &self.rule {
+            RuleText::Named(name) => RuleAsked::Named(name),
+            RuleText::Inline(rule) => RuleAsked::Inline(rule),
+        };
+        Ask { rule, key: &self.key, units: self.units }
+    }
+}
+
+impl<'a> Request<'a> {
+    /// Reads a body.
+    pub(super) fn read(body: &'a [u8]) -> Result<Self, Problem> {
+        match Self::read_good(body) {
+            Some(request) => Ok(request),
+            None => slow_body::request(body).map_err(|text| Problem::malformed(&text)),
+        }
+    }
+
+    /// Reads a body that is as it should be.
+    pub(super) fn read_good(body: &'a [u8]) -> Option<Self> {
+        serde_json::from_slice::<RequestBody<'_>>(body).ok()?.try_into().ok()
+    }
+
+    /// Reads the body of a batch.
+    pub(super) fn read_batch(body: &'a [u8]) -> Result<Vec<Self>, Problem> {
+        let read = || -> Option<Vec<Self>> {
+            let BatchBody { checks } = serde_json::from_slice(body).ok()?;
+            checks.into_iter().map(|check| check.try_into().ok()).collect()
+        };
+        match read() {
+            Some(batch) if !batch.is_empty() => Ok(batch),
+            _ => slow_body::batch(body).map_err(|text| Problem::malformed(&text)),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BatchBody<'a> {
+    #[serde(borrow)]
+    checks: Vec<RequestBody<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RequestBody<'a> {
+    #[serde(borrow, default, deserialize_with = "given")]
+    rule: Option<RuleText<'a>>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    key: Option<Text<'a>>,
+    #[serde(default, deserialize_with = "given")]
+    cost: Option<u64>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    checks: Option<Vec<ChargeBody<'a>>>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    tag: Option<Text<'a>>,
+    #[serde(default, deserialize_with = "given")]
+    on_store_error: Option<PolicyText>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChargeBody<'a> {
+    #[serde(borrow)]
+    rule: RuleText<'a>,
+    #[serde(borrow)]
+    key: Text<'a>,
+    #[serde(default, deserialize_with = "given")]
+    cost: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum PolicyText {
+    Allow,
+    Deny,
+}
+
+/// A value that is there: `null` is none.
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+impl<'a> TryFrom<RequestBody<'a>> for Request<'a> {
+    type Error = ();
+
+    fn try_from(body: RequestBody<'a>) -> Result<Self, ()> {
+        if body.tag.is_some_and(|Text(tag)| slidegate::Key::new(&tag).is_err()) {
+            return Err(());
+        }
+        let charges = match (body.rule, body.key, body.checks) {
+            (Some(rule), Some(Text(key)), None) => {
+                Charges::One([Charge { rule, key, units: body.cost.unwrap_or(1) }])
+            }
+            (None, None, Some(checks)) if body.cost.is_none() => {
+                Charges::Several(checks.into_iter().map(Charge::from).collect())
+            }
+            _ => return Err(()),
+        };
+        let policy = body.on_store_error.map(|policy| match policy {
+            PolicyText::Allow => Policy::Allow,
+            PolicyText::Deny => Policy::Deny,
+        });
+        Ok(Self { charges, policy })
+    }
+}
+
+impl<'a> From<ChargeBody<'a>> for Charge<'a> {
+    fn from(ChargeBody { rule, key: Text(key), cost }: ChargeBody<'a>) -> Self {
+        Self { rule, key, units: cost.unwrap_or(1) }
+    }
+}
+
+/// A text that is borrowed from the body unless it has escapes.
+struct Text<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(TextVisitor).map(Self)
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Cow<'de, str>, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Cow<'de, str>, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for RuleText<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RuleVisitor)
+    }
+}
+
+struct RuleVisitor;
+
+impl<'de> Visitor<'de> for RuleVisitor {
+    type Value = RuleText<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a rule")
+    }
+
+    fn visit_borrowed_str<E>(self, name: &'de str) -> Result<RuleText<'de>, E> {
+        Ok(RuleText::Named(Cow::Borrowed(name)))
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<RuleText<'de>, E> {
+        Ok(RuleText::Named(Cow::Owned(name.to_owned())))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<RuleText<'de>, A::Error> {
+        let body = InlineBody::deserialize(MapAccessDeserializer::new(fields))?;
+        let rule = body.rule().ok_or_else(|| A::Error::custom("no rule"))?;
+        Ok(RuleText::Inline(Box::new(rule)))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InlineBody<'a> {
+    limit: u64,
+    #[serde(borrow)]
+    window: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    algorithm: Option<Text<'a>>,
+    #[serde(default, deserialize_with = "given")]
+    buckets: Option<u64>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    edge: Option<Text<'a>>,
+    #[serde(default, deserialize_with = "given")]
+    entries: Option<u64>,
+}
+
+impl InlineBody<'_> {
+    fn rule(&self) -> Option<Rule> {
+        let text = AlgorithmText {
+            algorithm: self.algorithm.as_ref().map(|text| &*text.0),
+            buckets: self.buckets,
+            edge: self.edge.as_ref().map(|text| &*text.0),
+            entries: self.entries,
+        };
+        let rate = Rate::new(self.limit, parse_window(&self.window.0)?).ok()?;
+        Some(Rule::inline(rate, text.parse().ok()?))
+    }
+}

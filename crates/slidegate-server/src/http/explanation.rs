@@ -1,0 +1,101 @@
+//! Why a charge would pass or not: the rule, what stands in its place, what is used, and how long to wait.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use slidegate::Rule;
+use slidegate::rule::OnStoreError;
+
+use super::reply::whole_ms;
+use crate::service::{Ask, Explained, LimitUsage, Resolved};
+
+/// What is used of one limit.
+#[derive(Debug, Serialize)]
+struct Usage {
+    limit: u64,
+    window_ms: u64,
+    used: u64,
+    remaining: u64,
+    reset_after_ms: u64,
+}
+
+impl From<&LimitUsage> for Usage {
+    fn from(LimitUsage { limit, used, reset_after }: &LimitUsage) -> Self {
+        Self {
+            limit: limit.units(),
+            window_ms: limit.window_us().div_ceil(1_000),
+            used: *used,
+            remaining: limit.units().saturating_sub(*used),
+            reset_after_ms: whole_ms(*reset_after),
+        }
+    }
+}
+
+/// What is used of every limit of a rule.
+pub(super) fn usages_written(rule: &Rule, key: &str, usages: &[LimitUsage]) -> Vec<u8> {
+    let limits: Vec<_> = usages.iter().map(Usage::from).collect();
+    json!({ "rule": rule.name(), "key": key, "algorithm": rule.algorithm().to_string(), "limits": limits })
+        .to_string()
+        .into_bytes()
+}
+
+/// The explanation of one or several charges.
+pub(super) fn written(explained: &[(Ask<'_>, Explained<'_>)]) -> Vec<u8> {
+    let checks: Vec<_> = explained.iter().map(|(ask, explained)| one(ask, explained)).collect();
+    let enforced = || checks.iter().filter(|check| check["shadow"] == false);
+    let allowed = enforced().all(|check| check["allowed"] == true);
+    let never = enforced().any(|check| check["allowed"] == false && check["retry_after_ms"].is_null());
+    let wait = enforced().filter_map(|check| check["retry_after_ms"].as_u64()).max().unwrap_or(0);
+    let retry_after_ms = if never { Value::Null } else { json!(wait) };
+    json!({ "allowed": allowed, "retry_after_ms": retry_after_ms, "checks": checks }).to_string().into_bytes()
+}
+
+fn one(ask: &Ask<'_>, explained: &Explained<'_>) -> Value {
+    let (rule, means) = match explained.resolved {
+        Resolved::Limited(rule) => (rule, "limited"),
+        Resolved::Unlimited(rule) => (rule, "unlimited"),
+        Resolved::Blocked(rule) => (rule, "blocked"),
+    };
+    let limits: Vec<_> = explained.usages.iter().map(Usage::from).collect();
+    let (allowed, retry_after_ms, why) = match (explained.resolved, &explained.decision) {
+        (_, Some(decision)) => {
+            let verdict = &decision.verdicts()[0];
+            let wait_ms = whole_ms(verdict.retry_after());
+            let why = match (verdict.allowed(), verdict.shadow()) {
+                (true, _) => format!("{} units of {} are left", verdict.remaining(), verdict.limit()),
+                (false, true) => "it would be refused, but the rule is a shadow and never refuses".to_owned(),
+                (false, false) => format!(
+                    "{} units of {} are left, {} are asked for; they are there in {wait_ms} ms if nobody else spends",
+                    verdict.remaining(),
+                    verdict.limit(),
+                    ask.units,
+                ),
+            };
+            (decision.allowed(), json!(wait_ms), why)
+        }
+        (Resolved::Unlimited(_), None) => (true, json!(0), "an override makes the key unlimited".to_owned()),
+        (Resolved::Blocked(_), None) => (false, Value::Null, "an override blocks the key".to_owned()),
+        (Resolved::Limited(_), None) => {
+            let why = format!("{} units are more than the limit of {}: never", ask.units, rule.cost_max());
+            (false, Value::Null, why)
+        }
+    };
+    let on_store_error = match rule.on_store_error() {
+        OnStoreError::Deny => "deny",
+        OnStoreError::Allow => "allow",
+        OnStoreError::Local(_) => "local",
+    };
+    json!({
+        "rule": rule.name(),
+        "key": ask.key,
+        "cost": ask.units,
+        "means": means,
+        "override": explained.overridden_by,
+        "algorithm": rule.algorithm().to_string(),
+        "shadow": rule.shadow(),
+        "on_store_error": on_store_error,
+        "allowed": allowed,
+        "retry_after_ms": retry_after_ms,
+        "why": why,
+        "limits": limits,
+    })
+}

@@ -1,0 +1,41 @@
+//! The end of a connection, such that the last answer can be read.
+//!
+//! Whoever closes a socket with unread bytes in it makes the system throw away what the other side has not read yet.
+//! So we say that we have finished, and then take in what still comes, within bounds.
+
+use std::time::Duration;
+
+use slidegate::time::Clock;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::problem::Problem;
+use super::raw;
+
+/// A body of so many bytes may follow a refusal that its sender reads only afterwards.
+const BYTES_MAX: usize = 128 << 20;
+const TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Says the last words, if there are any, and closes.
+pub(super) async fn close(mut stream: TcpStream, last_words: Option<&Problem>, clock: &impl Clock) {
+    // Whoever does not listen any more needs no farewell.
+    let _ = timeout(TIME_MAX, async {
+        if let Some(problem) = last_words {
+            let (reply, mut bytes) = (problem.reply(), Vec::new());
+            raw::write(reply.status, reply.content, &reply.lines, &reply.body, clock, true, &mut bytes);
+            stream.write_all(&bytes).await?;
+        }
+        stream.shutdown().await?;
+        let mut ignored = vec![0; 16 << 10];
+        let mut bytes = 0;
+        while bytes < BYTES_MAX {
+            match stream.read(&mut ignored).await? {
+                0 => break,
+                more => bytes += more,
+            }
+        }
+        Ok::<(), std::io::Error>(())
+    })
+    .await;
+}

@@ -1,0 +1,286 @@
+//! What every route does: reads its body, asks the service, writes the answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use slidegate::charge::CHARGES_MAX;
+use slidegate::time::{Clock, SystemClock};
+
+use super::body::{Charge, Request};
+use super::plain::{self, Scratch};
+use super::problem::Problem;
+use super::reply::{self, Content, Reply, whole_seconds};
+use super::route::Route;
+use super::{admin, explanation, health, openapi, path, rate_headers, raw, rules_list, slow_body};
+use crate::config::FileReloader;
+use crate::service::{Ask, Checked, Failure, HeaderSet, RuleAsked, Said, Service, Transport};
+
+/// The rule that the small-service form is about.
+const DEFAULT_RULE: &str = "default";
+
+/// What the routes need.
+#[derive(Debug)]
+pub(super) struct Handlers {
+    pub(super) service: Service,
+    pub(super) headers: Box<[HeaderSet]>,
+    pub(super) clock: SystemClock,
+    /// Reads the configuration again, if there is one.
+    pub(super) reloader: Option<Arc<FileReloader>>,
+}
+
+/// What the routes look at besides the path.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked<'a> {
+    /// What follows the question mark.
+    pub(super) query: &'a str,
+    pub(super) body: &'a [u8],
+    /// Whether the server is about to end.
+    pub(super) draining: bool,
+}
+
+impl Handlers {
+    /// The answer to a request that passed the gate.
+    pub(super) async fn answer(&self, route: Route<'_>, asked: Asked<'_>) -> Reply {
+        if !route.decides() {
+            return self.answer_any(route, asked).await;
+        }
+        let begun_us = self.clock.now_us();
+        let reply = self.answer_any(route, asked).await;
+        self.took_since(begun_us);
+        reply
+    }
+
+    /// Counts how long a decision took.
+    fn took_since(&self, begun_us: u64) {
+        let took_us = self.clock.now_us().saturating_sub(begun_us);
+        self.service.metrics().took(Transport::Http, Duration::from_micros(took_us));
+    }
+
+    async fn answer_any(&self, route: Route<'_>, asked: Asked<'_>) -> Reply {
+        let Asked { query, body, draining } = asked;
+        let answered = match route {
+            Route::Check => self.check(body).await,
+            Route::CheckBatch => self.check_batch(body).await,
+            Route::Peek => self.peek(body).await,
+            Route::Explain => self.explain(body).await,
+            Route::Refund => self.refund(body).await,
+            Route::Settle => self.settle(body).await,
+            Route::Credit => self.credit(body).await,
+            Route::Reset => self.reset(body).await,
+            Route::Rules => Ok(Reply::json(200, rules_list::written(&self.service.rules()))),
+            Route::Key { rule, key } => self.key(rule, key).await,
+            Route::Rlaas { user } => self.rlaas(user).await,
+            Route::Top => admin::top(&self.service, query),
+            Route::Reload => admin::reload(self.reloader.as_deref()).await,
+            Route::Metrics => Ok(Reply::text(200, Content::Metrics, self.service.exposition())),
+            Route::Livez => Ok(health::live()),
+            Route::Readyz => Ok(health::ready(&self.service, query, draining).await),
+            Route::OpenApi => Ok(Reply::json(200, openapi::written())),
+        };
+        answered.unwrap_or_else(|problem| problem.reply())
+    }
+
+    async fn check(&self, body: &[u8]) -> Result<Reply, Problem> {
+        let request = Request::read(body)?;
+        let rules = self.service.rules();
+        let asks = asks(request.charges.as_slice());
+        let checked = self.service.check(&rules, &asks, request.policy).await?;
+        Ok(self.decided(&checked, &asks, 429))
+    }
+
+    /// Answers a check that was read where it arrived.
+    pub(super) async fn check_plain(&self, request: &Request<'_>, close: bool, out: &mut Vec<u8>) {
+        let begun_us = self.clock.now_us();
+        let rules = self.service.rules();
+        let asks = asks(request.charges.as_slice());
+        match self.service.check(&rules, &asks, request.policy).await {
+            Ok(checked) => {
+                plain::write_answer(&self.clock, close, out, |Scratch { lines, body, receipt }| {
+                    self.write_decided(&checked, &asks, 429, lines, body, receipt)
+                });
+            }
+            Err(failure) => {
+                let Reply { status, content, lines, body, .. } = Problem::of(&failure).reply();
+                raw::write(status, content, &lines, &body, &self.clock, close, out);
+            }
+        }
+        self.took_since(begun_us);
+    }
+
+    async fn peek(&self, body: &[u8]) -> Result<Reply, Problem> {
+        let request = Request::read(body)?;
+        let rules = self.service.rules();
+        let asks = asks(request.charges.as_slice());
+        let checked = self.service.peek(&rules, &asks, request.policy).await?;
+        Ok(self.decided(&checked, &asks, 200))
+    }
+
+    /// The answer with its headers; a denial has the status `denied`.
+    fn decided(&self, checked: &Checked<'_>, asks: &[Ask<'_>], denied: u16) -> Reply {
+        let mut reply = Reply::json(200, Vec::new());
+        let Reply { lines, body, .. } = &mut reply;
+        reply.status = self.write_decided(checked, asks, denied, lines, body, &mut Vec::new());
+        reply
+    }
+
+    /// Writes the answer and its headers; says its status.
+    fn write_decided(
+        &self,
+        checked: &Checked<'_>,
+        asks: &[Ask<'_>],
+        denied: u16,
+        lines: &mut Vec<u8>,
+        body: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+    ) -> u16 {
+        reply::checked(checked, asks, self.service.receipts(), scratch, body);
+        let Said::Decided { decision, .. } = &checked.said else {
+            return 200;
+        };
+        rate_headers::write(decision, &self.headers, &self.clock, lines);
+        if decision.allowed() {
+            return 200;
+        }
+        rate_headers::retry_after(decision, lines);
+        denied
+    }
+
+    async fn check_batch(&self, body: &[u8]) -> Result<Reply, Problem> {
+        let requests = Request::read_batch(body)?;
+        let rules = self.service.rules();
+        let asked: Vec<_> = requests.iter().map(|request| asks(request.charges.as_slice())).collect();
+        let batch: Vec<_> =
+            asked.iter().zip(&requests).map(|(asks, request)| (&**asks, request.policy)).collect();
+        let answers = self.service.check_batch(&rules, &batch).await;
+        let mut out = Vec::with_capacity(384 * answers.len());
+        let mut scratch = Vec::new();
+        out.extend_from_slice(b"{\"answers\":[");
+        for (index, (answer, asks)) in answers.iter().zip(&asked).enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            match answer {
+                Ok(checked) => {
+                    reply::checked(checked, asks, self.service.receipts(), &mut scratch, &mut out);
+                }
+                Err(failure) => {
+                    Problem::of(failure).within(&format!("/checks/{index}")).write(&mut out);
+                }
+            }
+        }
+        out.extend_from_slice(b"]}");
+        Ok(Reply::json(200, out))
+    }
+
+    async fn explain(&self, body: &[u8]) -> Result<Reply, Problem> {
+        let request = Request::read(body)?;
+        let rules = self.service.rules();
+        let charges = request.charges.as_slice();
+        if charges.is_empty() || charges.len() > CHARGES_MAX {
+            let text = format!("checks: {} given; give 1 to {CHARGES_MAX} at once", charges.len());
+            return Err(Problem::malformed(&text));
+        }
+        let mut explained = Vec::with_capacity(charges.len());
+        for (index, charge) in charges.iter().enumerate() {
+            let ask = charge.ask();
+            let explanation = self.service.explain(&rules, &ask).await.map_err(|failure| {
+                let at = (charges.len() > 1).then_some(index);
+                Problem::of(&Failure { at, ..failure })
+            })?;
+            explained.push((ask, explanation));
+        }
+        Ok(Reply::json(200, explanation::written(&explained)))
+    }
+
+    async fn refund(&self, body: &[u8]) -> Result<Reply, Problem> {
+        let receipt = slow_body::receipt(body).map_err(|text| Problem::malformed(&text))?;
+        Ok(Reply::applied(self.service.refund(&receipt).await?))
+    }
+
+    async fn settle(&self, body: &[u8]) -> Result<Reply, Problem> {
+        let (receipt, actual) = slow_body::settlement(body).map_err(|text| Problem::malformed(&text))?;
+        Ok(Reply::applied(self.service.settle(&receipt, actual).await?))
+    }
+
+    async fn credit(&self, body: &[u8]) -> Result<Reply, Problem> {
+        let credit = slow_body::credit(body).map_err(|text| Problem::malformed(&text))?;
+        let rules = self.service.rules();
+        let ask = credit.ask();
+        Ok(Reply::applied(self.service.credit(&rules, &ask).await?))
+    }
+
+    async fn reset(&self, body: &[u8]) -> Result<Reply, Problem> {
+        let reset = slow_body::reset(body).map_err(|text| Problem::malformed(&text))?;
+        let rules = self.service.rules();
+        let ask = reset.ask();
+        Ok(Reply::applied(self.service.reset(&rules, &ask).await?))
+    }
+
+    async fn key(&self, rule: &str, key: &str) -> Result<Reply, Problem> {
+        let rule = path::decode(rule).map_err(|text| Problem::malformed(&text))?;
+        let key = path::decode(key).map_err(|text| Problem::malformed(&text))?;
+        let rules = self.service.rules();
+        let ask = Ask { rule: RuleAsked::Named(&rule), key: &key, units: 0 };
+        let (rule, usages) = self.service.inspect(&rules, &ask).await?;
+        Ok(Reply::json(200, explanation::usages_written(rule, &key, &usages)))
+    }
+
+    /// The small-service form: the count before this request, and the window in seconds.
+    async fn rlaas(&self, user: &str) -> Result<Reply, Problem> {
+        let user = path::decode(user).map_err(|text| Problem::malformed(&text))?;
+        let rules = self.service.rules();
+        let asks = [Ask { rule: RuleAsked::Named(DEFAULT_RULE), key: &user, units: 1 }];
+        let checked = self.service.check(&rules, &asks, None).await?;
+        let own = rules.get(DEFAULT_RULE).map_err(Failure::from)?;
+        let window_seconds = whole_seconds(own.limits()[0].rate().window());
+        let Said::Decided { decision, .. } = &checked.said else {
+            let count = if matches!(checked.said, Said::Unlimited { .. }) { "0" } else { "null" };
+            let body = format!("{{\"allowed\":true,\"currentCount\":{count},\"ttl\":{window_seconds}}}");
+            return Ok(Reply::json(200, body.into_bytes()));
+        };
+        let (allowed, ttl) = (decision.allowed(), whole_seconds(decision.window()));
+        let before = decision.used() - u64::from(allowed && charged(&checked));
+        let body = format!("{{\"allowed\":{allowed},\"currentCount\":{before},\"ttl\":{ttl}}}");
+        let mut reply = Reply::json(if allowed { 200 } else { 429 }, body.into_bytes());
+        rate_headers::write(decision, &self.headers, &self.clock, &mut reply.lines);
+        if !allowed {
+            rate_headers::retry_after(decision, &mut reply.lines);
+        }
+        Ok(reply)
+    }
+}
+
+/// Whether something was counted: a shadow rule that would refuse lets pass without counting.
+fn charged(checked: &Checked<'_>) -> bool {
+    matches!(&checked.said, Said::Decided { receipt: Some(_), .. })
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        Self::of(&failure)
+    }
+}
+
+/// The charges of a body as asks; one needs no list.
+fn asks<'a>(charges: &'a [Charge<'a>]) -> Asks<'a> {
+    match charges {
+        [charge] => Asks::One([charge.ask()]),
+        charges => Asks::Several(charges.iter().map(Charge::ask).collect()),
+    }
+}
+
+enum Asks<'a> {
+    One([Ask<'a>; 1]),
+    Several(Vec<Ask<'a>>),
+}
+
+impl<'a> std::ops::Deref for Asks<'a> {
+    type Target = [Ask<'a>];
+
+    fn deref(&self) -> &[Ask<'a>] {
+        match self {
+            Self::One(ask) => ask,
+            Self::Several(asks) => asks,
+        }
+    }
+}

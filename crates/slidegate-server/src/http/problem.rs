@@ -1,0 +1,211 @@
+//! Problems: every answer that is none, as `application/problem+json` (RFC 9457).
+
+use serde::Serialize;
+
+use super::reply::{Content, Reply};
+use crate::service::{Failure, Kind, escaped};
+
+/// A problem: a document, and lines of the head that go with it. Results carry it, so it is small.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Problem(Box<Document>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Document {
+    #[serde(rename = "type")]
+    kind: String,
+    title: &'static str,
+    status: u16,
+    detail: String,
+    /// What it is about: a JSON pointer into the body, or the name of a header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+    /// Present when the store did not answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    degraded: Option<bool>,
+    /// Present when the store did not answer: whether the charge may have been made all the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    maybe_charged: Option<bool>,
+    /// Lines of the head that go with it.
+    #[serde(skip)]
+    lines: &'static str,
+}
+
+/// Status, name and title of a problem.
+type About = (u16, &'static str, &'static str);
+
+impl Problem {
+    /// A problem from a text of the form `field: what is wrong; remedy`.
+    fn new((status, name, title): About, text: &str) -> Self {
+        let (what, remedy) = match text.rsplit_once("; ") {
+            Some((what, remedy)) => (what, Some(escaped(remedy))),
+            None => (text, None),
+        };
+        let field = what.split_once(": ").map(|(field, _)| field).filter(|field| !field.contains(' '));
+        Self(Box::new(Document {
+            kind: format!("urn:slidegate:problem:{name}"),
+            title,
+            status,
+            detail: escaped(what),
+            field: field.map(|field| escaped(&pointer(field))),
+            remedy,
+            degraded: None,
+            maybe_charged: None,
+            lines: "",
+        }))
+    }
+
+    fn with_lines(mut self, lines: &'static str) -> Self {
+        self.0.lines = lines;
+        self
+    }
+
+    pub(super) fn malformed(text: &str) -> Self {
+        Self::new((400, "malformed", "The request is not understood"), text)
+    }
+
+    pub(super) fn unauthorized(text: &str) -> Self {
+        let problem = Self::new((401, "unauthorized", "The request shows no valid token"), text);
+        problem.with_lines("www-authenticate: Bearer\r\n")
+    }
+
+    pub(super) fn foreign(text: &str) -> Self {
+        Self::new((403, "foreign", "The request comes from elsewhere"), text)
+    }
+
+    pub(super) fn unknown_route(text: &str) -> Self {
+        Self::new((404, "unknown-route", "There is nothing at this path"), text)
+    }
+
+    pub(super) fn method(allowed: &'static str) -> Self {
+        let text = format!("method: is not for this path; use {}", allowed.trim());
+        let lines = if allowed == "GET" { "allow: GET\r\n" } else { "allow: POST\r\n" };
+        Self::new((405, "method", "The path is asked in another way"), &text).with_lines(lines)
+    }
+
+    pub(super) fn late(what: &str) -> Self {
+        let text = format!("{what} did not arrive in time; send it at once, or raise request_time");
+        Self::new((408, "timeout", "The request did not arrive in time"), &text)
+    }
+
+    pub(super) fn no_file(text: &str) -> Self {
+        Self::new((409, "no-file", "There is no configuration file"), text)
+    }
+
+    pub(super) fn bad_file(text: &str) -> Self {
+        Self::new((422, "configuration", "The configuration is not accepted"), text)
+    }
+
+    pub(super) fn too_large(bytes_max: usize) -> Self {
+        let text = format!("body: has more than {bytes_max} bytes; send fewer checks at once");
+        Self::new((413, "body-too-large", "The body is too large"), &text)
+    }
+
+    pub(super) fn content_type() -> Self {
+        let text = "content-type: is not application/json; send `content-type: application/json`";
+        Self::new((415, "content-type", "The body is not JSON"), text)
+    }
+
+    pub(super) fn head_too_large(header_bytes_max: usize) -> Self {
+        let text = format!("headers: are more than {header_bytes_max} bytes or too many; send fewer");
+        Self::new((431, "head-too-large", "The head of the request is too large"), &text)
+    }
+
+    pub(super) fn not_http() -> Self {
+        Self::malformed("the head of the request is not HTTP/1.1; send HTTP/1.1")
+    }
+
+    pub(super) fn busy(connections_max: usize) -> Self {
+        let text = format!(
+            "all {connections_max} connections are taken; keep fewer open, or raise the bound `connections`"
+        );
+        Self::new((503, "busy", "The server has no connection left"), &text)
+    }
+
+    /// A failure of the service.
+    pub(super) fn of(failure: &Failure) -> Self {
+        let about = match failure.kind {
+            Kind::Malformed => (400, "malformed", "The request is not understood"),
+            Kind::Receipt => (400, "bad-receipt", "The receipt is not accepted"),
+            Kind::UnknownRule => (404, "unknown-rule", "There is no such rule"),
+            Kind::InlineForbidden => (403, "inline-forbidden", "Inline rules are not allowed"),
+            Kind::Blocked => (403, "blocked", "The key is blocked"),
+            Kind::Never => (422, "never", "The cost is above the limit"),
+            Kind::Actual => (422, "actual", "The receipt cannot be settled for that"),
+            Kind::Store { .. } => (503, "store", "The store did not answer"),
+        };
+        let mut problem = Self::new(about, &failure.text);
+        if let Kind::Store { maybe_charged } = failure.kind {
+            (problem.0.degraded, problem.0.maybe_charged) = (Some(true), Some(maybe_charged));
+        }
+        if let Some(at) = failure.at {
+            problem = problem.within(&format!("/checks/{at}"));
+        }
+        problem
+    }
+
+    /// The same about a part of the body.
+    pub(super) fn within(mut self, pointer: &str) -> Self {
+        if let Some(field) = self.0.field.as_mut().filter(|field| field.starts_with('/')) {
+            field.insert_str(0, pointer);
+        }
+        self
+    }
+
+    /// Appends the document.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        // Writing to memory does not fail, and all of it can be written as JSON.
+        let _ = serde_json::to_writer(out, &self.0);
+    }
+
+    pub(super) fn reply(&self) -> Reply {
+        let mut body = Vec::with_capacity(256);
+        self.write(&mut body);
+        Reply {
+            status: self.0.status,
+            content: Content::Problem,
+            lines: self.0.lines.into(),
+            body,
+            close: false,
+        }
+    }
+}
+
+/// `checks[0].cost` as `/checks/0/cost`; names of headers and the like stay as they are.
+fn pointer(field: &str) -> String {
+    match field {
+        "body" | "content-type" | "host" | "origin" | "authorization" | "method" | "path" | "store"
+        | "headers" => field.to_owned(),
+        field => format!("/{}", field.replace(['[', '.'], "/").replace(']', "")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_taken_apart() {
+        let problem =
+            Problem::malformed("checks[12].rule.limit: expected a whole number; write 5").within("/checks/3");
+        let written = serde_json::to_value(&problem.0).unwrap();
+        assert_eq!(
+            written,
+            serde_json::json!({
+                "type": "urn:slidegate:problem:malformed",
+                "title": "The request is not understood",
+                "status": 400,
+                "detail": "checks[12].rule.limit: expected a whole number",
+                "field": "/checks/3/checks/12/rule/limit",
+                "remedy": "write 5",
+            })
+        );
+    }
+
+    #[test]
+    fn what_names_no_field_has_none() {
+        let problem = Problem::malformed("all of it is wrong: really");
+        assert_eq!((problem.0.field, problem.0.remedy), (None, None));
+    }
+}

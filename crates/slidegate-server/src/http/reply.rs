@@ -1,0 +1,174 @@
+//! Answers, before they are put on a connection.
+
+use std::time::Duration;
+
+use slidegate::{Applied, Decision, Verdict};
+
+use crate::service::{Ask, Checked, METRICS_TYPE, ReceiptText, Said};
+
+/// An answer: status, lines of the head (`name: value\r\n`), body.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) content: Content,
+    /// Besides those that every answer has.
+    pub(super) lines: Vec<u8>,
+    pub(super) body: Vec<u8>,
+    /// Whether the connection ends with it.
+    pub(super) close: bool,
+}
+
+/// What a body is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    Json,
+    Problem,
+    Text,
+    Metrics,
+}
+
+impl Content {
+    pub(super) fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Problem => "application/problem+json",
+            Self::Text => "text/plain; charset=utf-8",
+            Self::Metrics => METRICS_TYPE,
+        }
+    }
+}
+
+impl Reply {
+    /// JSON that is already written.
+    pub(super) fn json(status: u16, body: Vec<u8>) -> Self {
+        Self { status, content: Content::Json, lines: Vec::new(), body, close: false }
+    }
+
+    /// Text of some kind.
+    pub(super) fn text(status: u16, content: Content, body: String) -> Self {
+        Self { content, ..Self::json(status, body.into_bytes()) }
+    }
+
+    /// What a refund, a settlement, a credit or a reset did.
+    pub(super) fn applied(Applied { applied, units }: Applied) -> Self {
+        Self::json(200, format!("{{\"applied\":{applied},\"units\":{units}}}").into_bytes())
+    }
+}
+
+/// Appends a number.
+pub(super) fn number(value: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// Appends a text in quotes.
+pub(super) fn text(value: &str, out: &mut Vec<u8>) {
+    // Writing to memory does not fail.
+    let _ = serde_json::to_writer(out, value);
+}
+
+/// Appends `,"name":value`.
+pub(super) fn field(name: &str, value: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+    number(value, out);
+}
+
+/// Milliseconds, rounded up: whoever waits so long does not come too early.
+pub(super) fn whole_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
+/// Seconds, rounded up.
+pub(super) fn whole_seconds(duration: Duration) -> u64 {
+    duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
+}
+
+/// Appends the answer to a check or a peek.
+pub(super) fn checked(
+    checked: &Checked<'_>,
+    asks: &[Ask<'_>],
+    receipts: &ReceiptText,
+    scratch: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) {
+    let (decision, receipt) = match &checked.said {
+        Said::Decided { decision, receipt } => (decision, receipt),
+        Said::Unlimited { rule } => return without_numbers(rule, false, out),
+        Said::Degraded { rule } => return without_numbers(rule, true, out),
+    };
+    out.extend_from_slice(if decision.allowed() { b"{\"allowed\":true" } else { b"{\"allowed\":false" });
+    out.extend_from_slice(b",\"rule\":");
+    text(decision.rule(), out);
+    field("limit", decision.limit(), out);
+    field("used", decision.used(), out);
+    field("remaining", decision.remaining(), out);
+    field("retry_after_ms", whole_ms(decision.retry_after()), out);
+    field("reset_after_ms", whole_ms(decision.reset_after()), out);
+    out.extend_from_slice(b",\"degraded\":false,\"receipt\":");
+    match receipt {
+        Some(receipt) => {
+            out.push(b'"');
+            receipts.write(receipt, scratch, out);
+            out.push(b'"');
+        }
+        None => out.extend_from_slice(b"null"),
+    }
+    if shows_verdicts(decision, asks) {
+        verdicts(decision, asks, &checked.is_free, out);
+    }
+    out.push(b'}');
+}
+
+/// For several charges, or where a verdict differs from the answer: a shadow rule that would have refused.
+fn shows_verdicts(decision: &Decision<'_>, asks: &[Ask<'_>]) -> bool {
+    asks.len() > 1 || decision.verdicts().iter().any(|verdict| verdict.allowed() != decision.allowed())
+}
+
+fn verdicts(decision: &Decision<'_>, asks: &[Ask<'_>], is_free: &[bool], out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"checks\":[");
+    let mut verdicts = decision.verdicts().iter();
+    for (index, ask) in asks.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        let free = is_free.get(index).copied().unwrap_or(false);
+        verdict(if free { None } else { verdicts.next() }, ask, out);
+    }
+    out.push(b']');
+}
+
+/// What was said to one charge; `None` if an override lets it pass for free.
+fn verdict(verdict: Option<&Verdict<'_>>, ask: &Ask<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"rule\":");
+    text(verdict.map_or_else(|| ask.rule.name(), |verdict| verdict.rule()), out);
+    out.extend_from_slice(b",\"key\":");
+    text(ask.key, out);
+    let Some(verdict) = verdict else {
+        out.extend_from_slice(b",\"allowed\":true,\"limit\":null,\"used\":null,\"remaining\":null");
+        out.extend_from_slice(b",\"retry_after_ms\":0,\"reset_after_ms\":0}");
+        return;
+    };
+    out.extend_from_slice(if verdict.allowed() { b",\"allowed\":true" } else { b",\"allowed\":false" });
+    field("limit", verdict.limit(), out);
+    field("used", verdict.used(), out);
+    field("remaining", verdict.remaining(), out);
+    field("retry_after_ms", whole_ms(verdict.retry_after()), out);
+    field("reset_after_ms", whole_ms(verdict.reset_after()), out);
+    if verdict.shadow() {
+        out.extend_from_slice(b",\"shadow\":true");
+    }
+    out.push(b'}');
+}
+
+/// An admission of which no numbers are known, or that has none.
+fn without_numbers(rule: &str, degraded: bool, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"allowed\":true,\"rule\":");
+    text(rule, out);
+    out.extend_from_slice(b",\"limit\":null,\"used\":null,\"remaining\":null");
+    out.extend_from_slice(if degraded {
+        b",\"retry_after_ms\":null,\"reset_after_ms\":null,\"degraded\":true,\"receipt\":null}"
+    } else {
+        &b",\"retry_after_ms\":0,\"reset_after_ms\":0,\"degraded\":false,\"receipt\":null}"[..]
+    });
+}

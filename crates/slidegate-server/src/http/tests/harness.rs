@@ -1,0 +1,88 @@
+//! A server for one test.
+
+use std::net::SocketAddr;
+use std::thread::{self, JoinHandle};
+
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
+
+use super::client::{Answer, Client};
+use crate::http::server::{Drained, Server};
+use crate::service::{Opened, Rules, Settings};
+
+/// Several, however small the machine: connections must not depend on sharing one.
+const THREADS: usize = 3;
+
+/// A running server. Dropping it stops it.
+pub(super) struct Running {
+    pub(super) address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<Drained>>,
+}
+
+impl Running {
+    /// Starts a server in memory with these rules (the text of a configuration file).
+    pub(super) fn start(rules: &str) -> Self {
+        Self::start_with(rules, |_| {})
+    }
+
+    /// The same with other settings.
+    pub(super) fn start_with(rules: &str, change: impl FnOnce(&mut Settings)) -> Self {
+        let rules = crate::config::Config::parse("test.yaml", rules).unwrap().into_rules();
+        Self::start_on(rules, change)
+    }
+
+    /// The same with rules that are made already.
+    pub(super) fn start_on(rules: Rules, change: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings =
+            Settings { http: "127.0.0.1:0".parse().unwrap(), threads: THREADS, ..Settings::default() };
+        change(&mut settings);
+        let (stop, stopped) = oneshot::channel();
+        let (tell, told) = std::sync::mpsc::channel();
+        let thread = thread::spawn(move || {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let service = Opened::service(&settings, rules).await.unwrap();
+                let server = Server::bind(&settings, service, None).unwrap();
+                tell.send(server.address()).unwrap();
+                server.run(async { drop(stopped.await) }).await.unwrap()
+            })
+        });
+        let address = told.recv().expect("the server starts");
+        Self { address, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// A new connection.
+    pub(super) fn connect(&self) -> Client {
+        Client::connect(self.address).unwrap()
+    }
+
+    /// One request on a connection of its own.
+    pub(super) fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
+        self.connect().ask(method, path, body)
+    }
+
+    /// A check that is answered with JSON.
+    pub(super) fn post(&self, path: &str, body: &str) -> Answer {
+        self.ask("POST", path, body)
+    }
+
+    /// Asks the server to end; does not wait.
+    pub(super) fn begin_to_stop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            stop.send(()).unwrap();
+        }
+    }
+
+    /// Waits for the end.
+    pub(super) fn ended(mut self) -> Drained {
+        self.begin_to_stop();
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+    }
+}

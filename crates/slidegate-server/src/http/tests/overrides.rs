@@ -1,0 +1,62 @@
+//! Keys that a rule treats otherwise.
+
+use serde_json::{Value, json};
+
+use super::harness::Running;
+
+const RULES: &str = "
+rules:
+  api:
+    limit: 2/1h
+    overrides: { alice: 4/1h, mallory: blocked, ci-*: unlimited, '*-slow': 1/1h }
+  wide: { limit: 100/1h }
+";
+
+fn statuses(server: &Running, key: &str) -> Vec<u16> {
+    let body = json!({ "rule": "api", "key": key }).to_string();
+    (0..5).map(|_| server.post("/v1/check", &body).status).collect()
+}
+
+#[test]
+fn exact_keys_come_before_patterns_and_patterns_in_their_order() {
+    let server = Running::start(RULES);
+    assert_eq!(statuses(&server, "bob"), [200, 200, 429, 429, 429]);
+    assert_eq!(statuses(&server, "alice"), [200, 200, 200, 200, 429]);
+    assert_eq!(statuses(&server, "mallory"), [403; 5]);
+    assert_eq!(statuses(&server, "ci-1-slow"), [200; 5], "the first pattern that matches");
+    assert_eq!(statuses(&server, "my-slow"), [200, 429, 429, 429, 429]);
+    let blocked = server.post("/v1/check", r#"{"rule":"api","key":"mallory"}"#);
+    assert_eq!((blocked.problem().as_str(), blocked.header("retry-after")), ("blocked", None));
+    let free = server.post("/v1/check", r#"{"rule":"api","key":"ci-1"}"#).json();
+    assert_eq!((&free["limit"], &free["receipt"]), (&Value::Null, &Value::Null), "nothing is counted");
+}
+
+/// With a charge that is counted, an unlimited one is free, and a blocked one keeps both from being made.
+#[test]
+fn with_others_an_override_speaks_for_its_own_charge() {
+    let server = Running::start(RULES);
+    let both = |key: &str| {
+        let body = json!({ "checks": [{ "rule": "wide", "key": "all" }, { "rule": "api", "key": key }] })
+            .to_string();
+        server.post("/v1/check", &body)
+    };
+    let used = || server.ask("GET", "/v1/keys/wide/all", "").json()["limits"][0]["used"].clone();
+    assert_eq!((both("ci-1").status, used()), (200, json!(1)));
+    assert_eq!((both("mallory").status, used()), (403, json!(1)));
+}
+
+#[test]
+fn an_explanation_names_the_override() {
+    let server = Running::start(RULES);
+    for (key, means, by) in [
+        ("bob", "limited", Value::Null),
+        ("alice", "limited", json!("alice")),
+        ("mallory", "blocked", json!("mallory")),
+        ("ci-1-slow", "unlimited", json!("ci-*")),
+        ("my-slow", "limited", json!("*-slow")),
+    ] {
+        let body = json!({ "rule": "api", "key": key }).to_string();
+        let check = server.post("/v1/explain", &body).json()["checks"][0].clone();
+        assert_eq!((&check["means"], &check["override"]), (&json!(means), &by), "{key}");
+    }
+}

@@ -1,0 +1,263 @@
+//! Every mistake has its status and its document.
+
+use serde_json::json;
+
+use super::harness::Running;
+use crate::service::Secret;
+
+const RULES: &str = "rules: { api: { limit: 5/1m }, dear: { limit: 3/1m } }";
+
+/// Body, status, name of the problem, field, a word of the remedy.
+const BAD: &[(&str, u16, &str, &str, &str)] = &[
+    ("", 400, "malformed", "body", "JSON"),
+    ("{", 400, "malformed", "body", "send one JSON object"),
+    (r#"{"rule":"api","key":NaN}"#, 400, "malformed", "body", "digits"),
+    (r#"{"rule":"api","key":"a","cost":1e999}"#, 400, "malformed", "body", "digits"),
+    ("[]", 400, "malformed", "body", "for example"),
+    ("7", 400, "malformed", "body", "for example"),
+    (r#"{"rule":"api","key":"alice","csot":1}"#, 400, "malformed", "/csot", "`cost`"),
+    (r#"{"rule":"api","kye":"alice"}"#, 400, "malformed", "/kye", "`key`"),
+    (r#"{"rule":"api","key":"alice","key":"bob"}"#, 400, "malformed", "/key", "once"),
+    (r#"{"rule":"api"}"#, 400, "malformed", "/key", "add it"),
+    (r#"{"key":"alice"}"#, 400, "malformed", "/rule", "add it"),
+    (r#"{"rule":7,"key":"alice"}"#, 400, "malformed", "/rule", ""),
+    (r#"{"rule":"api","key":7}"#, 400, "malformed", "/key", ""),
+    (r#"{"rule":"api","key":null}"#, 400, "malformed", "/key", ""),
+    (r#"{"rule":"api","key":""}"#, 400, "malformed", "/key", "name who"),
+    (r#"{"rule":"api","key":"a\u0000b"}"#, 400, "malformed", "/key", "percent-encode"),
+    (r#"{"rule":"api","key":"a\nb"}"#, 400, "malformed", "/key", "percent-encode"),
+    (r#"{"rule":"api","key":"alice","cost":0}"#, 400, "malformed", "/cost", "at least 1"),
+    (r#"{"rule":"api","key":"alice","cost":-1}"#, 400, "malformed", "/cost", ""),
+    (r#"{"rule":"api","key":"alice","cost":1.5}"#, 400, "malformed", "/cost", ""),
+    (r#"{"rule":"api","key":"alice","cost":"1"}"#, 400, "malformed", "/cost", ""),
+    (r#"{"rule":"api","key":"alice","cost":null}"#, 400, "malformed", "/cost", ""),
+    (r#"{"rule":"api","key":"alice","cost":18446744073709551616}"#, 400, "malformed", "/cost", ""),
+    (r#"{"rule":"api","key":"alice","cost":6}"#, 422, "never", "/cost", "split"),
+    (r#"{"rule":"api","key":"alice","cost":18446744073709551615}"#, 422, "never", "/cost", "split"),
+    (r#"{"rule":"apy","key":"alice"}"#, 404, "unknown-rule", "/rule", "`api`"),
+    (r#"{"rule":{"limit":5},"key":"a"}"#, 400, "malformed", "/rule/window", "add it"),
+    (r#"{"rule":{"limit":0,"window":"1s"},"key":"a"}"#, 400, "malformed", "/rule/limit", ""),
+    (r#"{"rule":{"limit":5,"window":"1y"},"key":"a"}"#, 400, "malformed", "/rule/window", "60s"),
+    (
+        r#"{"rule":{"limit":5,"window":"1s","algorithm":"gcr"},"key":"a"}"#,
+        400,
+        "malformed",
+        "/rule/algorithm",
+        "gcra",
+    ),
+    (
+        r#"{"rule":{"limit":5,"window":"1s","shadow":true},"key":"a"}"#,
+        400,
+        "malformed",
+        "/rule/shadow",
+        "configuration",
+    ),
+    (r#"{"rule":"api","key":"a","tag":""}"#, 400, "malformed", "/tag", ""),
+    (
+        r#"{"rule":"api","key":"a","on_store_error":"open"}"#,
+        400,
+        "malformed",
+        "/on_store_error",
+        "allow or deny",
+    ),
+    (r#"{"rule":"api","key":"a","checks":[]}"#, 400, "malformed", "/rule", "one of them"),
+    (r#"{"checks":[]}"#, 400, "malformed", "/checks", "1 to 64"),
+    (r#"{"checks":[7]}"#, 400, "malformed", "/checks/0", "for example"),
+    (
+        r#"{"checks":[{"rule":"api","key":"a"},{"rule":"api","key":"b","cots":1}]}"#,
+        400,
+        "malformed",
+        "/checks/1/cots",
+        "`cost`",
+    ),
+    (
+        r#"{"checks":[{"rule":"api","key":"a"},{"rule":"api","key":""}]}"#,
+        400,
+        "malformed",
+        "/checks/1/key",
+        "name who",
+    ),
+    (
+        r#"{"checks":[{"rule":"api","key":"a"},{"rule":"nope","key":"b"}]}"#,
+        404,
+        "unknown-rule",
+        "/checks/1/rule",
+        "api",
+    ),
+    (
+        r#"{"checks":[{"rule":"api","key":"a"},{"rule":"api","key":"b","cost":9}]}"#,
+        422,
+        "never",
+        "/checks/1/cost",
+        "split",
+    ),
+];
+
+#[test]
+fn bad_bodies_are_named_with_field_and_remedy() {
+    let server = Running::start("{ rules: { api: { limit: 5/1m } }, inline_rules: true }");
+    let mut client = server.connect();
+    let long = format!(r#"{{"rule":"api","key":"{}"}}"#, "k".repeat(513));
+    let nested = "[".repeat(500);
+    let more = [(&*nested, 400, "malformed", "body", "JSON"), (&*long, 400, "malformed", "/key", "shorten")];
+    for &(body, status, name, field, remedy) in BAD.iter().chain(&more) {
+        for path in ["/v1/check", "/v1/peek", "/v1/explain"] {
+            let answer = client.ask("POST", path, body);
+            if path == "/v1/explain" && name == "never" {
+                assert_eq!(answer.status, 200, "{body}: never is an explanation");
+                continue;
+            }
+            assert_eq!(
+                (answer.status, answer.problem_name().as_str()),
+                (status, name),
+                "{path} {body}: {answer:?}"
+            );
+            let json = answer.json();
+            assert_eq!(json["field"], field, "{path} {body}: {json}");
+            if !remedy.is_empty() {
+                assert!(
+                    json["remedy"].as_str().is_some_and(|said| said.contains(remedy)),
+                    "{path} {body}: {json}"
+                );
+            }
+        }
+    }
+    let used = client.ask("GET", "/v1/keys/api/alice", "").json();
+    assert_eq!(used["limits"][0]["used"], 0, "none of it was charged");
+}
+
+#[test]
+fn what_is_not_utf8_is_named() {
+    let server = Running::start(RULES);
+    let json = [("content-type", "application/json")];
+    let answer =
+        server.connect().ask_with("POST", "/v1/check", &json, b"{\"rule\":\"api\",\"key\":\"\xff\"}");
+    assert_eq!((answer.status, answer.problem().as_str()), (400, "malformed"));
+    assert!(answer.body.contains("not UTF-8"), "{answer:?}");
+}
+
+#[test]
+fn too_many_charges_are_too_many() {
+    let server = Running::start(RULES);
+    let checks = vec![r#"{"rule":"api","key":"alice"}"#; 65].join(",");
+    let answer = server.post("/v1/check", &format!(r#"{{"checks":[{checks}]}}"#));
+    assert_eq!((answer.status, answer.problem().as_str()), (400, "malformed"));
+}
+
+#[test]
+fn bad_returns_are_named() {
+    let server = Running::start(RULES);
+    for (path, body, status, name, field) in [
+        ("/v1/refund", "{}", 400, "malformed", "/receipt"),
+        ("/v1/refund", r#"{"receipt":7}"#, 400, "malformed", "/receipt"),
+        ("/v1/refund", r#"{"receipt":"x","actual":1}"#, 400, "malformed", "/actual"),
+        ("/v1/refund", r#"{"receipt":""}"#, 400, "bad-receipt", "/receipt"),
+        ("/v1/settle", r#"{"receipt":"x"}"#, 400, "malformed", "/actual"),
+        ("/v1/settle", r#"{"receipt":"x","actual":-1}"#, 400, "malformed", "/actual"),
+        ("/v1/settle", r#"{"receipt":"x","actual":1}"#, 400, "bad-receipt", "/receipt"),
+        ("/v1/credit", r#"{"rule":"api","key":"a"}"#, 400, "malformed", "/units"),
+        ("/v1/credit", r#"{"rule":"api","key":"a","units":0}"#, 400, "malformed", "/units"),
+        ("/v1/credit", r#"{"rule":"no","key":"a","units":1}"#, 404, "unknown-rule", "/rule"),
+        ("/v1/reset", r#"{"rule":"api"}"#, 400, "malformed", "/key"),
+        ("/v1/reset", r#"{"rule":"api","key":"a","cost":1}"#, 400, "malformed", "/cost"),
+        ("/v1/check-batch", "{}", 400, "malformed", "/checks"),
+        ("/v1/check-batch", r#"{"checks":[]}"#, 400, "malformed", "/checks"),
+        ("/v1/check-batch", r#"{"checks":[{"rule":"api"}]}"#, 400, "malformed", "/checks/0/key"),
+        (
+            "/v1/check-batch",
+            r#"{"checks":[{"checks":[{"rule":"api","kye":"a"}]}]}"#,
+            400,
+            "malformed",
+            "/checks/0/checks/0/kye",
+        ),
+    ] {
+        let answer = server.post(path, body);
+        assert_eq!(
+            (answer.status, answer.problem_name().as_str()),
+            (status, name),
+            "{path} {body}: {answer:?}"
+        );
+        assert_eq!(answer.json()["field"], field, "{path} {body}: {answer:?}");
+    }
+}
+
+#[test]
+fn a_settlement_beyond_its_receipt_is_unprocessable() {
+    let server = Running::start(RULES);
+    let both = r#"{"checks":[{"rule":"api","key":"a","cost":1},{"rule":"dear","key":"a","cost":2}]}"#;
+    let receipt = server.post("/v1/check", both).json()["receipt"].clone();
+    let answer = server.post("/v1/settle", &json!({ "receipt": receipt, "actual": 1 }).to_string());
+    assert_eq!((answer.status, answer.problem().as_str()), (422, "actual"));
+    let receipt = server.post("/v1/check", r#"{"rule":"api","key":"b"}"#).json()["receipt"].clone();
+    let answer = server.post("/v1/settle", &json!({ "receipt": receipt, "actual": 82 }).to_string());
+    assert_eq!((answer.status, answer.problem_name().as_str()), (422, "actual"));
+}
+
+#[test]
+fn paths_methods_and_types_that_are_none_are_named() {
+    let server = Running::start(RULES);
+    let check = r#"{"rule":"api","key":"alice"}"#;
+    let unknown = server.post("/v1/chekc", check);
+    assert_eq!((unknown.status, unknown.problem().as_str()), (404, "unknown-route"));
+    assert!(unknown.body.contains("did you mean /v1/check?"), "{unknown:?}");
+    for path in ["/", "/v1", "/v1/keys/api", "/v1/rlaas/a/b", "/V1/check", "/v1/check/"] {
+        assert_eq!(server.ask("GET", path, "").status, 404, "{path}");
+    }
+    for (method, path, allowed) in
+        [("GET", "/v1/check", "POST"), ("DELETE", "/v1/rules", "GET"), ("POST", "/v1/rlaas/alice", "GET")]
+    {
+        let answer = server.ask(method, path, "");
+        assert_eq!((answer.status, answer.problem().as_str()), (405, "method"), "{method} {path}");
+        assert_eq!(answer.header("allow").as_deref(), Some(allowed));
+    }
+    for (name, value) in [
+        ("content-type", "text/plain"),
+        ("x-other", "y"),
+        ("content-type", "application/x-www-form-urlencoded"),
+    ] {
+        let answer = server.connect().ask_with("POST", "/v1/check", &[(name, value)], check.as_bytes());
+        assert_eq!((answer.status, answer.problem().as_str()), (415, "content-type"), "{value}");
+    }
+    for path in ["/v1/keys/api/%ff", "/v1/keys/api/%zz", "/v1/keys/api/a%00", "/v1/keys/api/"] {
+        let answer = server.ask("GET", path, "");
+        assert_eq!((answer.status, answer.problem().as_str()), (400, "malformed"), "{path}");
+    }
+    assert_eq!(server.ask("GET", "/v1/keys/no/alice", "").problem(), "unknown-rule");
+    assert_eq!(
+        server.ask("GET", "/v1/rlaas/alice", "").problem(),
+        "unknown-rule",
+        "there is no rule `default`"
+    );
+}
+
+#[test]
+fn inline_rules_need_permission() {
+    let server = Running::start(RULES);
+    let answer = server.post("/v1/check", r#"{"rule":{"limit":5,"window":"60s"},"key":"alice"}"#);
+    assert_eq!((answer.status, answer.problem().as_str()), (403, "inline-forbidden"));
+    assert!(answer.body.contains("inline_rules: true"), "{answer:?}");
+}
+
+#[test]
+fn strangers_and_strange_pages_are_turned_away() {
+    let server = Running::start_with(RULES, |settings| settings.token = Some(Secret("hunter2".into())));
+    let check = br#"{"rule":"api","key":"alice"}"#;
+    let ask = |headers: &[(&str, &str)]| {
+        let json = [&[("content-type", "application/json")][..], headers].concat();
+        server.connect().ask_with("POST", "/v1/check", &json, check)
+    };
+    let missing = ask(&[]);
+    assert_eq!((missing.status, missing.problem().as_str()), (401, "unauthorized"));
+    assert_eq!(missing.header("www-authenticate").as_deref(), Some("Bearer"));
+    assert_eq!(ask(&[("authorization", "Bearer wrong")]).status, 401);
+    let token = ("authorization", "Bearer hunter2");
+    assert_eq!(ask(&[token]).status, 200);
+    let foreign = ask(&[token, ("origin", "https://evil.example")]);
+    assert_eq!((foreign.status, foreign.problem().as_str()), (403, "foreign"));
+    assert_eq!(ask(&[token, ("origin", "http://localhost:3000")]).status, 200);
+    assert_eq!(ask(&[token, ("authorization", "Bearer hunter2")]).status, 401, "two are one too many");
+    assert!(!missing.body.contains("hunter2"));
+    let mut client = server.connect();
+    client.send(b"GET /v1/rules HTTP/1.1\r\nhost: evil.example\r\nauthorization: Bearer hunter2\r\n\r\n");
+    assert_eq!(client.answer().unwrap().problem(), "foreign");
+}

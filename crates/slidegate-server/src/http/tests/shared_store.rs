@@ -1,0 +1,134 @@
+//! Servers that share a Redis, and a Redis that does not answer.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use slidegate::time::{Clock, SystemClock};
+
+use super::harness::Running;
+
+#[path = "../../../../slidegate-redis/tests/common/server.rs"]
+#[allow(dead_code, unreachable_pub, reason = "other tests use the rest")]
+mod redis_server;
+
+use redis_server::RedisServer;
+
+const RULES: &str = "
+rules:
+  strict: { limit: 50/10m }
+  open: { limit: 50/10m, on_store_error: allow }
+";
+
+fn start(redis: &RedisServer, deadline: Duration) -> Running {
+    Running::start_with(RULES, |settings| {
+        settings.store = redis.url().parse().unwrap();
+        settings.deadline = deadline;
+    })
+}
+
+/// A busy machine is no reason to fail.
+const PATIENT: Duration = Duration::from_secs(60);
+
+#[test]
+fn two_servers_share_counts_and_receipts() {
+    let redis = RedisServer::start();
+    let servers = [start(&redis, PATIENT), start(&redis, PATIENT)];
+    let check = r#"{"rule":"strict","key":"alice"}"#;
+    let allowed: usize = thread::scope(|scope| {
+        let callers: Vec<_> = (0..8)
+            .map(|caller| {
+                let server = &servers[caller % 2];
+                scope.spawn(move || {
+                    let mut client = server.connect();
+                    (0..20).filter(|_| client.ask("POST", "/v1/check", check).status == 200).count()
+                })
+            })
+            .collect();
+        callers.into_iter().map(|caller| caller.join().unwrap()).sum()
+    });
+    assert_eq!(allowed, 50);
+    let [here, there] = &servers;
+    let key =
+        |server: &Running| server.ask("GET", "/v1/keys/strict/alice", "").json()["limits"][0]["used"].clone();
+    assert_eq!((key(here), key(there)), (json!(50), json!(50)));
+    here.post("/v1/reset", check);
+    let receipt = here.post("/v1/check", check).json()["receipt"].clone();
+    let refund = json!({ "receipt": receipt }).to_string();
+    assert_eq!(there.post("/v1/refund", &refund).body, r#"{"applied":true,"units":1}"#);
+    assert_eq!(here.post("/v1/refund", &refund).body, r#"{"applied":false,"units":0}"#, "spent for both");
+}
+
+/// Row 21 of the bugs of others: the timeout must fire, and the answer be the rule's.
+#[test]
+fn a_store_that_stalls_is_answered_for_within_the_deadline() {
+    let redis = RedisServer::start();
+    let server = start(&redis, Duration::from_millis(50));
+    let mut client = server.connect();
+    let check = |rule: &str, policy: &str| {
+        format!(
+            r#"{{"rule":"{rule}","key":"alice"{}}}"#,
+            if policy.is_empty() { String::new() } else { format!(r#","on_store_error":"{policy}""#) }
+        )
+    };
+    redis.command(&["CLIENT", "PAUSE", "20000"]);
+    let clock = SystemClock::new();
+    for (path, rule, policy, passes) in [
+        ("/v1/check", "strict", "", false),
+        ("/v1/check", "open", "", true),
+        ("/v1/check", "strict", "allow", true),
+        ("/v1/check", "open", "deny", false),
+        ("/v1/peek", "strict", "", false),
+        ("/v1/peek", "open", "", true),
+    ] {
+        let before_us = clock.now_us();
+        let answer = client.ask("POST", path, &check(rule, policy));
+        let took_us = clock.now_us() - before_us;
+        // The store stalls for 20 s: whoever waits for it takes as long.
+        assert!(took_us < 10_000_000, "{path} {rule} {policy}: {took_us} us");
+        let json = answer.json();
+        assert_eq!(json["degraded"], true, "{json}");
+        if passes {
+            assert_eq!((answer.status, &json["allowed"], &json["rule"]), (200, &json!(true), &json!(rule)));
+            for field in ["limit", "used", "remaining", "retry_after_ms", "reset_after_ms", "receipt"] {
+                assert_eq!(json[field], Value::Null, "{field}: {json}");
+            }
+            assert!(answer.header("ratelimit").is_none(), "nothing is known");
+        } else {
+            assert_eq!((answer.status, answer.problem().as_str()), (503, "store"));
+            assert!(json["maybe_charged"].is_boolean(), "{json}");
+        }
+    }
+    let both = r#"{"checks":[{"rule":"open","key":"a"},{"rule":"strict","key":"a"}]}"#;
+    assert_eq!(client.ask("POST", "/v1/check", both).status, 503, "the strictest rule answers");
+    let batch = format!(r#"{{"checks":[{},{}]}}"#, check("open", ""), check("strict", ""));
+    let answers = client.ask("POST", "/v1/check-batch", &batch).json();
+    assert_eq!(
+        (&answers["answers"][0]["degraded"], &answers["answers"][1]["status"]),
+        (&json!(true), &json!(503))
+    );
+    redis.command(&["CLIENT", "UNPAUSE"]);
+    // As soon as it answers again it is asked again.
+    while client.ask("POST", "/v1/check", &check("strict", "")).status != 200 {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_store_that_is_gone_is_answered_for() {
+    let mut redis = RedisServer::start();
+    let server = start(&redis, Duration::from_millis(50));
+    redis.kill();
+    let open = server.post("/v1/check", r#"{"rule":"open","key":"alice"}"#);
+    assert_eq!((open.status, &open.json()["degraded"]), (200, &json!(true)));
+    let strict = server.post("/v1/check", r#"{"rule":"strict","key":"alice"}"#);
+    assert_eq!((strict.status, strict.problem().as_str()), (503, "store"));
+    for (method, path, body) in [
+        ("POST", "/v1/credit", r#"{"rule":"open","key":"alice","units":1}"#),
+        ("POST", "/v1/reset", r#"{"rule":"open","key":"alice"}"#),
+        ("POST", "/v1/explain", r#"{"rule":"open","key":"alice"}"#),
+        ("GET", "/v1/keys/open/alice", ""),
+    ] {
+        assert_eq!(server.ask(method, path, body).status, 503, "{path}");
+    }
+}

@@ -1,0 +1,201 @@
+//! What a service counts of every answer: per rule for metrics, per key for the list of the busiest.
+//!
+//! A charge counts under its own rule. Of a request that was allowed all charges are; of one that was denied, those
+//! whose rules denied it: a rule that would have admitted it has neither allowed nor denied anything.
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use slidegate::store::{CheckError, ReturnError, StoreError};
+use slidegate::time::{Clock, SystemClock};
+use slidegate::{Admission, Decision};
+
+use super::{Metrics, Outcome, Top, Transport};
+
+/// All that is counted.
+pub(crate) struct Counted {
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) top: Top,
+    clock: SystemClock,
+    /// Whether calls of the store are timed. One in this process answers at once, and a clock would cost more than
+    /// it tells.
+    times_store: bool,
+    /// Whether the last that was heard of the store is that it does not answer.
+    store_is_down: AtomicBool,
+}
+
+impl Counted {
+    /// Nothing yet. `store` is the kind of store, `remote` whether it is asked over a network.
+    pub(super) fn new(store: &'static str, remote: bool) -> Self {
+        let workers = thread::available_parallelism().map_or(1, NonZero::get);
+        Self {
+            metrics: Arc::new(Metrics::new(store, Box::new(SystemClock::new()))),
+            top: Top::new(workers),
+            clock: SystemClock::new(),
+            times_store: remote,
+            store_is_down: AtomicBool::new(false),
+        }
+    }
+
+    /// Counts what the store decided.
+    pub(super) fn decided(&self, admission: &Admission<'_>, decision: &Decision<'_>) {
+        let verdicts = decision.verdicts();
+        for (number, ask) in admission.asks().iter().enumerate() {
+            let charge = admission.ask_of_charge().iter().position(|&ask| ask == number);
+            let Some(verdict) = charge.and_then(|charge| verdicts.get(charge)) else { continue };
+            let outcome = match (decision.allowed(), verdict.allowed()) {
+                (_, false) if verdict.shadow() => Outcome::ShadowDenied,
+                (true, _) => Outcome::Allowed,
+                (false, false) => Outcome::Denied,
+                (false, true) => continue,
+            };
+            self.charge(ask.rule.name(), ask.key.as_str(), outcome, ask.cost);
+        }
+    }
+
+    /// Counts one charge.
+    pub(super) fn charge(&self, rule: &str, key: &str, outcome: Outcome, units: u64) {
+        self.metrics.decided(Transport::Http, rule, outcome, units);
+        match outcome {
+            Outcome::Allowed | Outcome::ErrorAllowed => self.top.decided(rule, key, true),
+            Outcome::Denied | Outcome::ErrorDenied => self.top.decided(rule, key, false),
+            // It passed, and was not charged.
+            Outcome::ShadowDenied => {}
+        }
+    }
+
+    /// Counts what the outage policy said.
+    pub(super) fn without_store(&self, admission: &Admission<'_>, passes: bool) {
+        let outcome = if passes { Outcome::ErrorAllowed } else { Outcome::ErrorDenied };
+        for ask in admission.asks() {
+            self.charge(ask.rule.name(), ask.key.as_str(), outcome, 0);
+        }
+    }
+
+    /// Asks the store, and counts how long that takes and whether it fails.
+    pub(super) async fn asked<T, E: Fault>(
+        &self,
+        operation: &'static str,
+        call: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let answer = self.timed(operation, call).await;
+        match answer.as_ref().map_err(Fault::of_store) {
+            Err(Some(error)) => self.failed(operation, error),
+            Ok(_) if self.store_is_down.load(Ordering::Relaxed) => self.answered(),
+            _ => {}
+        }
+        answer
+    }
+
+    /// Waits for a call of the store, and counts how long that takes.
+    pub(super) async fn timed<T>(&self, operation: &'static str, call: impl Future<Output = T>) -> T {
+        if !self.times_store {
+            return call.await;
+        }
+        let begun_us = self.clock.now_us();
+        let answer = call.await;
+        let took_us = self.clock.now_us().saturating_sub(begun_us);
+        self.metrics.store_took(operation, Duration::from_micros(took_us));
+        answer
+    }
+
+    /// Counts a call that the store did not answer.
+    #[cold]
+    pub(super) fn failed(&self, operation: &'static str, error: &StoreError) {
+        let kind = match error {
+            StoreError::Full { .. } => "full",
+            StoreError::Unavailable { .. } => "unavailable",
+            StoreError::Ambiguous { .. } => "ambiguous",
+            StoreError::Refused { .. } => "refused",
+            _ => "other",
+        };
+        self.metrics.store_failed(operation, kind);
+        // Once, however many requests find it so: the metric counts them.
+        let is_down = matches!(error, StoreError::Unavailable { .. } | StoreError::Ambiguous { .. });
+        if is_down && !self.store_is_down.swap(true, Ordering::Relaxed) {
+            tracing::warn!(operation, kind, %error, "the store does not answer");
+        }
+    }
+
+    #[cold]
+    fn answered(&self) {
+        if self.store_is_down.swap(false, Ordering::Relaxed) {
+            tracing::info!("the store answers again");
+        }
+    }
+}
+
+impl std::fmt::Debug for Counted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Counted").finish_non_exhaustive()
+    }
+}
+
+/// An error that may be the store's.
+pub(super) trait Fault {
+    fn of_store(&self) -> Option<&StoreError>;
+}
+
+impl Fault for StoreError {
+    fn of_store(&self) -> Option<&StoreError> {
+        Some(self)
+    }
+}
+
+impl Fault for CheckError {
+    fn of_store(&self) -> Option<&StoreError> {
+        if let Self::Store(error) = self { Some(error) } else { None }
+    }
+}
+
+impl Fault for ReturnError {
+    fn of_store(&self) -> Option<&StoreError> {
+        if let Self::Store(error) = self { Some(error) } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slidegate::store::MemoryStore;
+    use slidegate::{Charge, Key, Rule};
+
+    use super::super::{Rules, TopKeys};
+    use super::*;
+
+    fn counted(text: &str, rule: &str, result: &str) -> u64 {
+        let sample =
+            format!("slidegate_decisions_total{{rule=\"{rule}\",result=\"{result}\",transport=\"http\"}} ");
+        text.lines().find_map(|line| line.strip_prefix(&sample)).map_or(0, |value| value.parse().unwrap())
+    }
+
+    #[test]
+    fn a_charge_counts_under_the_rule_that_decided_it() {
+        let rule = |name: &str, rate: &str, shadow| {
+            Rule::builder(name).limit(rate.parse().unwrap()).shadow(shadow).build().unwrap()
+        };
+        let rules =
+            [rule("wide", "10/1m", false), rule("narrow", "4/1m", false), rule("shadow", "2/1m", true)];
+        let key = Key::new("alice").unwrap();
+        let (store, count) = (MemoryStore::new(), Counted::new("memory", false));
+        for _ in 0..5 {
+            let charges = [&rules[0], &rules[1], &rules[2]].map(|rule| Charge { rule, key, cost: 2 });
+            let admission = Admission::new(&charges).unwrap();
+            let outcome = store.check(1, &admission).unwrap();
+            count.decided(&admission, &outcome.decision);
+        }
+        let text = count.metrics.expose(&Rules::default(), None);
+        assert_eq!(["allowed", "denied"].map(|result| counted(&text, "wide", result)), [2, 0]);
+        assert_eq!(["allowed", "denied"].map(|result| counted(&text, "narrow", result)), [2, 3]);
+        assert_eq!(["allowed", "shadow_denied"].map(|result| counted(&text, "shadow", result)), [1, 4]);
+        assert!(text.contains("slidegate_hits_total{rule=\"narrow\"} 4\n"), "{text}");
+        let TopKeys { allowed, denied } = count.top.read(10);
+        let listed = |keys: &[super::super::top::TopKey]| -> Vec<(String, u64)> {
+            keys.iter().map(|key| (key.rule.clone(), key.count)).collect()
+        };
+        assert_eq!(listed(&allowed), [("narrow".into(), 2), ("wide".into(), 2), ("shadow".into(), 1)]);
+        assert_eq!(listed(&denied), [("narrow".into(), 3)]);
+    }
+}

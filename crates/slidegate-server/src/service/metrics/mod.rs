@@ -1,0 +1,223 @@
+//! What is counted while a server runs, and the text in which Prometheus reads it.
+//!
+//! Rules are labels, keys never: there is no end to keys. Who is limited most is told by
+//! [`Top`](super::Top). Counting takes no lock and allocates nothing, and threads count apart.
+
+mod decisions;
+mod exposition;
+mod histogram;
+mod operations;
+#[cfg(test)]
+mod parser;
+mod process;
+mod seconds;
+mod striped;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use slidegate::store::Stats;
+use slidegate::time::Clock;
+
+use self::decisions::Decisions;
+use self::exposition::Exposition;
+use self::histogram::Histogram;
+use self::operations::Operations;
+use self::seconds::seconds_of_us;
+use super::Rules;
+
+pub(crate) use self::decisions::{Outcome, Transport};
+pub(crate) use self::exposition::CONTENT_TYPE;
+
+/// All counters of one server.
+pub(crate) struct Metrics {
+    /// The kind of store: `memory` or `redis`.
+    store: &'static str,
+    clock: Box<dyn Clock>,
+    started_us: u64,
+    decisions: Decisions,
+    took: [Histogram; Transport::ALL.len()],
+    operations: Operations,
+    connections_opened: AtomicU64,
+    connections_closed: AtomicU64,
+    reloads_ok: AtomicU64,
+    reloads_failed: AtomicU64,
+    /// Whether the last attempt succeeded; the rules that a server starts with are no attempt.
+    last_reload_failed: AtomicU64,
+    last_reload_us: AtomicU64,
+    /// What the configuration in force is known by.
+    config_hash: Mutex<String>,
+}
+
+impl Metrics {
+    /// Nothing counted yet. The clock says when configurations were read.
+    pub(crate) fn new(store: &'static str, clock: Box<dyn Clock>) -> Self {
+        let started_us = clock.now_us();
+        let zero = || AtomicU64::new(0);
+        Self {
+            store,
+            clock,
+            started_us,
+            decisions: Decisions::new(),
+            took: Transport::ALL.map(|_| Histogram::new()),
+            operations: Operations::new(),
+            connections_opened: zero(),
+            connections_closed: zero(),
+            reloads_ok: zero(),
+            reloads_failed: zero(),
+            last_reload_failed: zero(),
+            last_reload_us: AtomicU64::new(started_us),
+            config_hash: Mutex::default(),
+        }
+    }
+
+    /// Counts a charge under its rule; the units only if they were charged. Inline rules share a label.
+    #[inline]
+    pub(crate) fn decided(&self, transport: Transport, rule: &str, outcome: Outcome, units: u64) {
+        self.decisions.count(transport, rule, outcome, units);
+    }
+
+    /// Counts how long a decision took, from the request read to the answer ready.
+    #[inline]
+    pub(crate) fn took(&self, transport: Transport, took: Duration) {
+        self.took[transport as usize].observe(took);
+    }
+
+    /// Counts how long the store took to answer a call.
+    pub(crate) fn store_took(&self, operation: &'static str, took: Duration) {
+        self.operations.took(operation, took);
+    }
+
+    /// Counts a call that the store did not answer.
+    pub(crate) fn store_failed(&self, operation: &'static str, kind: &'static str) {
+        self.operations.failed(operation, kind);
+    }
+
+    /// Counts an attempt to replace the configuration.
+    pub(crate) fn reloaded(&self, ok: bool) {
+        self.last_reload_failed.store(u64::from(!ok), Ordering::Relaxed);
+        if ok {
+            self.reloads_ok.fetch_add(1, Ordering::Relaxed);
+            self.last_reload_us.store(self.clock.now_us(), Ordering::Relaxed);
+        } else {
+            self.reloads_failed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The file in force has that hash.
+    pub(crate) fn configured(&self, hash: &str) {
+        hash.clone_into(&mut self.config_hash.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Whether the configuration in force is the one that was given last.
+    pub(crate) fn last_reload_ok(&self) -> bool {
+        self.last_reload_failed.load(Ordering::Relaxed) == 0
+    }
+
+    pub(crate) fn connection_opened(&self) {
+        self.connections_opened.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn connection_closed(&self) {
+        self.connections_closed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Connections that are open.
+    pub(crate) fn connections(&self) -> u64 {
+        // In this order, as one that opens and closes in between must not count as less than none.
+        let closed = self.connections_closed.load(Ordering::Relaxed);
+        self.connections_opened.load(Ordering::Relaxed).saturating_sub(closed)
+    }
+
+    /// Everything, as text of the type [`CONTENT_TYPE`]. `stats` are those of a store in this process.
+    pub(crate) fn expose(&self, rules: &Rules, stats: Option<&Stats>) -> String {
+        for rule in rules.iter() {
+            self.decisions.know(rule.name());
+        }
+        let mut to = Exposition::default();
+        self.decisions.expose(&mut to);
+        self.expose_limits(&mut to, rules);
+        let name = "slidegate_decision_duration_seconds";
+        to.family(name, "histogram", "How long a decision took, from the request read to the answer ready.");
+        for (transport, took) in Transport::ALL.iter().zip(&self.took) {
+            took.expose(&mut to, &[("transport", transport.name()), ("store", self.store)]);
+        }
+        self.operations.expose(&mut to, self.store);
+        if let Some(stats) = stats {
+            self.expose_stats(&mut to, stats);
+        }
+        self.expose_configuration(&mut to);
+        self.expose_server(&mut to);
+        process::expose(&mut to);
+        to.finish()
+    }
+
+    fn expose_limits(&self, to: &mut Exposition, rules: &Rules) {
+        to.family("slidegate_limit_units", "gauge", "Units that a rule allows in a window, after headroom.");
+        for rule in rules.iter().filter(|rule| self.decisions.has_label(rule.name())) {
+            for limit in rule.limits() {
+                let window = seconds_of_us(limit.window_us());
+                let labels = [("rule", rule.name()), ("window_seconds", &window)];
+                to.sample("", &labels, &limit.units().to_string());
+            }
+        }
+    }
+
+    fn expose_stats(&self, to: &mut Exposition, stats: &Stats) {
+        let store = ("store", self.store);
+        for (name, help, value) in [
+            ("slidegate_keys", "Keys that have a state, each once per rule.", stats.keys),
+            ("slidegate_store_bytes", "Memory that states take.", stats.bytes),
+            ("slidegate_store_budget_bytes", "Memory that states may take.", stats.budget_bytes),
+        ] {
+            to.family(name, "gauge", help);
+            to.sample("", &[store], &value.to_string());
+        }
+        to.family("slidegate_keys_evicted_total", "counter", "Keys that were forgotten, by why.");
+        for (reason, count) in [("expired", stats.swept), ("capacity", stats.evicted)] {
+            to.sample("", &[store, ("reason", reason)], &count.to_string());
+        }
+        let help = "Charges that found the memory spent.";
+        to.family("slidegate_store_full_total", "counter", help);
+        to.sample("", &[store], &stats.full.to_string());
+    }
+
+    fn expose_configuration(&self, to: &mut Exposition) {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let help = "Attempts to replace the configuration.";
+        to.family("slidegate_config_reloads_total", "counter", help);
+        for (result, counter) in [("ok", &self.reloads_ok), ("failed", &self.reloads_failed)] {
+            to.sample("", &[("result", result)], &read(counter).to_string());
+        }
+        let help = "Whether the configuration in force is the one that was given last.";
+        let successful = 1 - read(&self.last_reload_failed);
+        let name = "slidegate_config_last_reload_successful";
+        to.single(name, "gauge", help, &successful.to_string());
+        let help = "When the configuration in force was read.";
+        let name = "slidegate_config_last_reload_success_timestamp_seconds";
+        to.single(name, "gauge", help, &seconds_of_us(read(&self.last_reload_us)));
+        let hash = self.config_hash.lock().unwrap_or_else(PoisonError::into_inner);
+        to.family("slidegate_config_info", "gauge", "The file in force; empty without one.");
+        to.sample("", &[("hash", &hash)], "1");
+    }
+
+    fn expose_server(&self, to: &mut Exposition) {
+        let help = "Connections that are open.";
+        to.single("slidegate_connections", "gauge", help, &self.connections().to_string());
+        let opened = self.connections_opened.load(Ordering::Relaxed).to_string();
+        to.single("slidegate_connections_total", "counter", "Connections that were opened.", &opened);
+        to.family("slidegate_build_info", "gauge", "What runs here.");
+        let labels = [
+            ("version", env!("CARGO_PKG_VERSION")),
+            // Whoever builds packages knows it; a crate from the registry does not.
+            ("revision", option_env!("SLIDEGATE_REVISION").unwrap_or("")),
+            ("rustc", env!("BUILT_BY_RUSTC")),
+        ];
+        to.sample("", &labels, "1");
+        let started = seconds_of_us(self.started_us);
+        to.single("process_start_time_seconds", "gauge", "When the process started.", &started);
+    }
+}

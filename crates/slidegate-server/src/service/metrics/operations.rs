@@ -1,0 +1,86 @@
+//! Calls of the store: how long they take and how they fail.
+
+use std::time::Duration;
+
+use super::exposition::Exposition;
+use super::histogram::Histogram;
+use super::striped::Striped;
+
+/// What a store can be asked; anything else is counted as the last.
+const OPERATIONS: [&str; 10] =
+    ["check", "check_batch", "peek", "refund", "settle", "credit", "reset", "inspect", "change", "other"];
+
+/// How it can fail; anything else is counted as the last.
+const KINDS: [&str; 5] = ["full", "unavailable", "ambiguous", "refused", "other"];
+
+pub(super) struct Operations {
+    took: [Histogram; OPERATIONS.len()],
+    failed: Striped<{ OPERATIONS.len() * KINDS.len() }>,
+}
+
+impl Operations {
+    pub(super) fn new() -> Self {
+        Self { took: std::array::from_fn(|_| Histogram::new()), failed: Striped::new() }
+    }
+
+    pub(super) fn took(&self, operation: &str, took: Duration) {
+        self.took[place(&OPERATIONS, operation)].observe(took);
+    }
+
+    pub(super) fn failed(&self, operation: &str, kind: &str) {
+        self.failed.add(place(&OPERATIONS, operation) * KINDS.len() + place(&KINDS, kind), 1);
+    }
+
+    /// Operations that were never called are left out; so are failures that never happened, but for `check`,
+    /// which alerts are written for.
+    pub(super) fn expose(&self, to: &mut Exposition, store: &str) {
+        let name = "slidegate_store_operation_duration_seconds";
+        to.family(name, "histogram", "How long the store took to answer.");
+        for (operation, took) in OPERATIONS.iter().zip(&self.took).filter(|(_, took)| !took.is_empty()) {
+            took.expose(to, &[("store", store), ("op", operation)]);
+        }
+        let help = "Calls that the store did not answer, by what failed.";
+        to.family("slidegate_store_errors_total", "counter", help);
+        let counts = self.failed.read();
+        for (operation, counts) in OPERATIONS.iter().zip(counts.chunks(KINDS.len())) {
+            for (kind, count) in KINDS.iter().zip(counts) {
+                if *count > 0 || *operation == "check" {
+                    let labels = [("store", store), ("op", operation), ("kind", kind)];
+                    to.sample("", &labels, &count.to_string());
+                }
+            }
+        }
+    }
+}
+
+/// The place of a name, the last if it is none of them.
+fn place(names: &[&str], name: &str) -> usize {
+    names.iter().position(|known| *known == name).unwrap_or(names.len() - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_unknown_is_counted_as_other() {
+        let operations = Operations::new();
+        operations.failed("check", "full");
+        operations.failed("check", "on fire");
+        operations.failed("ponder", "ambiguous");
+        operations.took("peek", Duration::from_micros(3));
+        let mut to = Exposition::default();
+        operations.expose(&mut to, "redis");
+        let text = to.finish();
+        for line in [
+            r#"slidegate_store_errors_total{store="redis",op="check",kind="full"} 1"#,
+            r#"slidegate_store_errors_total{store="redis",op="check",kind="refused"} 0"#,
+            r#"slidegate_store_errors_total{store="redis",op="check",kind="other"} 1"#,
+            r#"slidegate_store_errors_total{store="redis",op="other",kind="ambiguous"} 1"#,
+            r#"slidegate_store_operation_duration_seconds_count{store="redis",op="peek"} 1"#,
+        ] {
+            assert!(text.lines().any(|other| other == line), "{line} in\n{text}");
+        }
+        assert!(!text.contains(r#"op="settle""#) && !text.contains("on fire"), "{text}");
+    }
+}

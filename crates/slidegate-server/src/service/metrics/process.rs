@@ -1,0 +1,90 @@
+//! What the system says of this process.
+
+use std::fs;
+
+use super::exposition::Exposition;
+use super::seconds::decimal;
+
+/// Ticks per second in which Linux tells processor time to programs, on every processor that this is built for.
+const TICKS_PER_SECOND_LOG10: usize = 2;
+
+/// Writes what can be found out; elsewhere than on Linux that is nothing.
+pub(super) fn expose(to: &mut Exposition) {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let (stat, status) = (read("/proc/self/stat"), read("/proc/self/status"));
+    let gauges = [
+        ("process_resident_memory_bytes", "Resident memory.", bytes(&status, "VmRSS:")),
+        ("process_virtual_memory_bytes", "Virtual memory.", bytes(&status, "VmSize:")),
+        ("process_open_fds", "Open file descriptors.", open_files()),
+        ("process_max_fds", "File descriptors that may be open.", files_max(&read("/proc/self/limits"))),
+        ("process_threads", "Threads.", field(&status, "Threads:")),
+    ];
+    for (name, help, value) in gauges {
+        if let Some(value) = value {
+            to.single(name, "gauge", help, &value.to_string());
+        }
+    }
+    if let Some(ticks) = cpu_ticks(&stat) {
+        let help = "Processor time of user and system.";
+        to.single("process_cpu_seconds_total", "counter", help, &decimal(ticks, TICKS_PER_SECOND_LOG10));
+    }
+}
+
+/// A figure in kB.
+fn bytes(status: &str, name: &str) -> Option<u64> {
+    field(status, name)?.checked_mul(1024)
+}
+
+fn field(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// User and system time. The name of the program may hold blanks and parentheses, so fields count from the last.
+fn cpu_ticks(stat: &str) -> Option<u64> {
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let mut fields = fields.split(' ').skip(11);
+    let [user, system] = [fields.next()?, fields.next()?];
+    Some(user.parse::<u64>().ok()? + system.parse::<u64>().ok()?)
+}
+
+/// Without the one that reads the folder.
+fn open_files() -> Option<u64> {
+    let entries = fs::read_dir("/proc/self/fd").ok()?;
+    Some((entries.count() as u64).saturating_sub(1))
+}
+
+fn files_max(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_found_where_linux_puts_them() {
+        let stat = "7 (a ) b) S 1 7 7 0 -1 4194560 9 0 0 0 123 45 0 0 20 0 3 0 100 5 6";
+        assert_eq!(cpu_ticks(stat), Some(168));
+        let status = "Name:\tx\nVmSize:\t  2048 kB\nVmRSS:\t   512 kB\nThreads:\t3\n";
+        assert_eq!(bytes(status, "VmRSS:"), Some(524_288));
+        assert_eq!(field(status, "Threads:"), Some(3));
+        let limits =
+            "Limit  Soft Limit  Hard Limit  Units\nMax open files            1024       4096       files\n";
+        assert_eq!(files_max(limits), Some(1024));
+        assert_eq!((cpu_ticks(""), bytes("", "VmRSS:"), files_max("unlimited")), (None, None, None));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_process_is_found() {
+        let mut to = Exposition::default();
+        expose(&mut to);
+        let text = to.finish();
+        let samples = text.lines().filter(|line| !line.starts_with('#'));
+        let named: Vec<_> = samples.filter_map(|line| line.split_once(' ')).collect();
+        assert_eq!(named.len(), 6, "{text}");
+        assert!(named.iter().take(5).all(|(_, value)| value.parse::<u64>().unwrap() > 0), "{text}");
+    }
+}

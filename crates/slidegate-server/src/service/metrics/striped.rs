@@ -1,0 +1,63 @@
+//! Counters that many threads add to at once.
+
+use std::array;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::super::worker::part_of;
+
+/// Copies of every counter. More threads than this share one, which is slower and still right.
+const STRIPES: usize = 8;
+
+/// Two cache lines, as processors fetch them in pairs.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Stripe<const N: usize>([AtomicU64; N]);
+
+/// `N` counters, a copy of all for each of a few threads; reading adds them up.
+#[derive(Debug)]
+pub(super) struct Striped<const N: usize> {
+    stripes: [Stripe<N>; STRIPES],
+}
+
+impl<const N: usize> Striped<N> {
+    pub(super) fn new() -> Self {
+        Self { stripes: array::from_fn(|_| Stripe(array::from_fn(|_| AtomicU64::new(0)))) }
+    }
+
+    /// Adds to one of them.
+    #[inline]
+    pub(super) fn add(&self, counter: usize, amount: u64) {
+        self.stripes[part_of(STRIPES)].0[counter].fetch_add(amount, Ordering::Relaxed);
+    }
+
+    /// The sums. Each is right for an instant, not all for the same one.
+    pub(super) fn read(&self) -> [u64; N] {
+        let sum = |counter: usize| {
+            let values = self.stripes.iter().map(|stripe| stripe.0[counter].load(Ordering::Relaxed));
+            // Counters wrap as those of Prometheus may: a sum that stood still would hide what happens.
+            values.fold(0, u64::wrapping_add)
+        };
+        array::from_fn(sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_lost_between_threads() {
+        let counters = Striped::<2>::new();
+        std::thread::scope(|scope| {
+            for _ in 0..2 * STRIPES {
+                scope.spawn(|| {
+                    for _ in 0..1_000 {
+                        counters.add(0, 1);
+                        counters.add(1, 3);
+                    }
+                });
+            }
+        });
+        assert_eq!(counters.read(), [16_000, 48_000]);
+    }
+}

@@ -1,0 +1,215 @@
+//! Receipts as text, for wires: who holds one can neither read more out of it than he knew nor change it.
+//!
+//! ```text
+//! base64url( version  id  store  charge+  MAC )       numbers: 7 bits per byte, the lowest first
+//!                                                     texts: length, bytes
+//! charge = rule  key  cost  algorithm  parameter  limits  (units  window  order  position) per limit
+//! MAC    = the first 16 bytes of HMAC-SHA256 under the store's secret
+//! ```
+//!
+//! The secret is the store's, so that whoever shares the store accepts the receipt. Nothing is believed before the
+//! MAC has been checked; what it covers was written here, and what cannot be read all the same is refused.
+
+use std::time::Duration;
+
+use ring::hmac;
+use slidegate::receipt::{Backlog, Position, ReceiptCharge, ReceiptId};
+use slidegate::rule::{Algorithm, Buckets, Decimal, Edge, Entries, Limit};
+use slidegate::{Rate, Receipt};
+use subtle::ConstantTimeEq;
+use thiserror::Error;
+
+use super::base64url;
+
+const VERSION: u8 = 1;
+const MAC_BYTES: usize = 16;
+/// A text of more characters is none that was issued: 64 charges with the longest names and keys fit.
+const TEXT_MAX: usize = 128 << 10;
+
+/// Writes and reads the receipts of one store.
+#[derive(Debug)]
+pub(crate) struct ReceiptText {
+    key: hmac::Key,
+}
+
+/// A text that is no receipt of this store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("receipt: is not one of this store, or was changed; present it exactly as the answer had it")]
+pub(crate) struct BadReceipt;
+
+impl ReceiptText {
+    /// Under the store's secret.
+    pub(crate) fn new(secret: &[u8; 32]) -> Self {
+        Self { key: hmac::Key::new(hmac::HMAC_SHA256, secret) }
+    }
+
+    /// Appends the receipt as text. `scratch` is overwritten; whoever keeps it saves its allocation.
+    pub(crate) fn write(&self, receipt: &Receipt<'_>, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+        scratch.clear();
+        scratch.push(VERSION);
+        let (first, second) = receipt.id().halves();
+        for half in [first, second, receipt.store()] {
+            scratch.extend_from_slice(&half.to_le_bytes());
+        }
+        for charge in receipt.charges() {
+            write_charge(charge, scratch);
+        }
+        let mac = hmac::sign(&self.key, scratch);
+        scratch.extend_from_slice(&mac.as_ref()[..MAC_BYTES]);
+        base64url::encode(scratch, out);
+    }
+
+    /// Reads a text that [`Self::write`] made under the same secret.
+    pub(crate) fn read(&self, text: &str) -> Result<Receipt<'static>, BadReceipt> {
+        if text.len() > TEXT_MAX {
+            return Err(BadReceipt);
+        }
+        let bytes = base64url::decode(text).ok_or(BadReceipt)?;
+        let (signed, mac) = bytes.split_at_checked(bytes.len().wrapping_sub(MAC_BYTES)).ok_or(BadReceipt)?;
+        let expected = hmac::sign(&self.key, signed);
+        if !bool::from(mac.ct_eq(&expected.as_ref()[..MAC_BYTES])) {
+            return Err(BadReceipt);
+        }
+        read_receipt(signed).ok_or(BadReceipt)
+    }
+}
+
+fn write_charge(charge: &ReceiptCharge<'_>, out: &mut Vec<u8>) {
+    write_text(charge.rule(), out);
+    write_text(charge.key(), out);
+    write_number(charge.cost(), out);
+    let limits = charge.limits();
+    let (code, parameter) = algorithm_code(limits[0].algorithm());
+    out.push(code);
+    write_number(parameter, out);
+    write_number(limits.len() as u64, out);
+    for place in charge.places() {
+        write_number(place.limit().units(), out);
+        write_number(place.limit().window_us(), out);
+        write_number(place.order(), out);
+        match place.position() {
+            Position::At(at) => write_number(at, out),
+            Position::Line { charged_us, backlog, given_back } => {
+                write_number(charged_us, out);
+                out.extend_from_slice(&backlog.get().to_le_bytes());
+                write_number(given_back, out);
+            }
+        }
+    }
+}
+
+fn write_text(text: &str, out: &mut Vec<u8>) {
+    write_number(text.len() as u64, out);
+    out.extend_from_slice(text.as_bytes());
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "seven bits at a time")]
+fn write_number(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Every algorithm by a number that is never given to another.
+fn algorithm_code(algorithm: Algorithm) -> (u8, u64) {
+    match algorithm {
+        Algorithm::SlidingLog => (1, 0),
+        Algorithm::CompactLog(entries) => (2, entries.get().into()),
+        Algorithm::SlidingBuckets(buckets, Edge::Full) => (3, buckets.get().into()),
+        Algorithm::SlidingBuckets(buckets, Edge::Interpolated) => (4, buckets.get().into()),
+        Algorithm::SlidingBuckets(buckets, Edge::Dropped) => (5, buckets.get().into()),
+        Algorithm::SlidingCounter => (6, 0),
+        Algorithm::FixedWindow => (7, 0),
+        Algorithm::Gcra => (8, 0),
+    }
+}
+
+fn algorithm_of(code: u8, parameter: u64) -> Option<Algorithm> {
+    let buckets = |edge| Some(Algorithm::SlidingBuckets(Buckets::new(parameter).ok()?, edge));
+    match code {
+        1 => Some(Algorithm::SlidingLog),
+        2 => Some(Algorithm::CompactLog(Entries::new(parameter).ok()?)),
+        3 => buckets(Edge::Full),
+        4 => buckets(Edge::Interpolated),
+        5 => buckets(Edge::Dropped),
+        6 => Some(Algorithm::SlidingCounter),
+        7 => Some(Algorithm::FixedWindow),
+        8 => Some(Algorithm::Gcra),
+        _ => None,
+    }
+}
+
+fn read_receipt(bytes: &[u8]) -> Option<Receipt<'static>> {
+    let mut reader = Reader(bytes);
+    if reader.take::<1>()? != [VERSION] {
+        return None;
+    }
+    let mut half = || reader.take().map(u64::from_le_bytes);
+    let (first, second, store) = (half()?, half()?, half()?);
+    let mut charges = Vec::new();
+    while !reader.0.is_empty() {
+        charges.push(reader.charge()?);
+    }
+    (!charges.is_empty()).then(|| Receipt::new(ReceiptId::new(first, second), store, charges))
+}
+
+/// What is left to read.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, left) = self.0.split_first_chunk()?;
+        self.0 = left;
+        Some(*taken)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let mut number = 0_u64;
+        for shift in (0..u64::BITS).step_by(7) {
+            let [byte] = self.take()?;
+            number |= u64::from(byte & 0x7F) << shift;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    fn text(&mut self) -> Option<&'a str> {
+        let bytes = usize::try_from(self.number()?).ok()?;
+        let (text, left) = self.0.split_at_checked(bytes)?;
+        self.0 = left;
+        str::from_utf8(text).ok()
+    }
+
+    fn charge(&mut self) -> Option<ReceiptCharge<'static>> {
+        let (rule, key, cost) = (self.text()?, self.text()?, self.number()?);
+        let [code] = self.take()?;
+        let algorithm = algorithm_of(code, self.number()?)?;
+        let mut places = Vec::new();
+        for _ in 0..self.number()? {
+            places.push(self.place(algorithm)?);
+        }
+        (!places.is_empty()).then(|| ReceiptCharge::read_back(rule, key, cost, places))
+    }
+
+    fn place(&mut self, algorithm: Algorithm) -> Option<(Limit, u64, Position)> {
+        let (units, window_us) = (self.number()?, self.number()?);
+        let rate = Rate::new(units, Duration::from_micros(window_us)).ok()?;
+        let order = self.number()?;
+        let position = match algorithm {
+            Algorithm::Gcra => Position::Line {
+                charged_us: self.number()?,
+                backlog: Backlog::new(self.take().map(u128::from_le_bytes)?),
+                given_back: self.number()?,
+            },
+            _ => Position::At(self.number()?),
+        };
+        Some((Limit::new(rate, Decimal::ZERO, algorithm), order, position))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! What `slidegate serve` runs with, once flags, environment and file have had their say.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZero;
+use std::thread;
+use std::time::Duration;
+
+use slidegate::store::BUDGET_BYTES_DEFAULT;
+
+use super::StoreUrl;
+
+/// Everything but the rules. None of it changes while the server runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    /// Where HTTP is served.
+    pub(crate) http: SocketAddr,
+    /// Threads that serve HTTP.
+    pub(crate) threads: usize,
+    /// Where states live.
+    pub(crate) store: StoreUrl,
+    /// How long a store may take to answer before `on_store_error` does.
+    pub(crate) deadline: Duration,
+    /// Bytes that states in this process may take; as many as there are if `None`.
+    pub(crate) memory_budget: Option<u64>,
+    /// What callers must show as `Authorization: Bearer ...`, if anything.
+    pub(crate) token: Option<Secret>,
+    /// Names besides the loopback ones by which callers may address a server on loopback.
+    pub(crate) hosts: Vec<String>,
+    /// Which sets of headers go with a decision.
+    pub(crate) headers: Vec<HeaderSet>,
+    pub(crate) bounds: Bounds,
+}
+
+/// What one caller, and all of them, may ask of the server.
+#[derive(Debug, Clone)]
+pub(crate) struct Bounds {
+    pub(crate) body_bytes: usize,
+    pub(crate) header_bytes: usize,
+    pub(crate) connections: usize,
+    /// How long a request may take to arrive.
+    pub(crate) request_time: Duration,
+    /// How long a connection may be idle.
+    pub(crate) idle_time: Duration,
+    /// How long requests in flight may take to end once the server was asked to.
+    pub(crate) drain_time: Duration,
+}
+
+/// A set of headers that tells callers where they stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeaderSet {
+    /// `RateLimit-Policy` and `RateLimit`, as in draft 11.
+    Draft11,
+    /// `X-RateLimit-Limit`, `-Remaining` and `-Reset`, the last in seconds from now.
+    XRateLimit,
+    /// `x-ratelimit-limit`, `-remaining`, `-used` and `-reset`, the last in seconds since 1970, as GitHub has them.
+    GitHub,
+}
+
+/// A text that is shown to nobody.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Secret(pub(crate) String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("...")
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            http: (Ipv4Addr::LOCALHOST, 8080).into(),
+            threads: threads(),
+            store: StoreUrl::default(),
+            deadline: Duration::from_millis(50),
+            memory_budget: Some(BUDGET_BYTES_DEFAULT),
+            token: None,
+            hosts: Vec::new(),
+            headers: vec![HeaderSet::Draft11],
+            bounds: Bounds::default(),
+        }
+    }
+}
+
+/// One core is left to the kernel, which does more than half of the work of a request, and to whoever else runs there.
+fn threads() -> usize {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    (cores - 1).max(1)
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            body_bytes: 64 << 10,
+            header_bytes: 16 << 10,
+            connections: 16_384,
+            request_time: Duration::from_secs(10),
+            idle_time: Duration::from_secs(75),
+            drain_time: Duration::from_secs(10),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! How much memory a key may take, for those who plan.
+
+use slidegate::Algorithm;
+use slidegate::rule::{Buckets, Limit};
+
+/// Bytes of one entry of an exact log: a stamp, and a cost beside it.
+const LOG_ENTRY_BYTES: u64 = 16;
+const COMPACT_ENTRY_BYTES: u64 = 12;
+/// A slot of the table, with its share of free slots and of what allocators hold back: the key's fingerprint and
+/// what is kept in place.
+const SLOT_BYTES: u64 = 64;
+const LOG_SLOT_BYTES: u64 = 104;
+
+/// The most bytes that one limit keeps of one key in memory, with costs above 1.
+pub(crate) fn bytes_per_key(limit: &Limit) -> u64 {
+    match limit.algorithm() {
+        Algorithm::SlidingLog => LOG_SLOT_BYTES + LOG_ENTRY_BYTES.saturating_mul(limit.units()),
+        Algorithm::CompactLog(entries) => {
+            LOG_SLOT_BYTES + COMPACT_ENTRY_BYTES * u64::from(entries.get()).min(limit.units())
+        }
+        Algorithm::SlidingBuckets(buckets, _) => LOG_SLOT_BYTES + buckets_bytes(buckets, limit.units()),
+        Algorithm::SlidingCounter | Algorithm::FixedWindow => SLOT_BYTES,
+        Algorithm::Gcra => LOG_SLOT_BYTES,
+    }
+}
+
+/// Counts have the narrowest width that holds the limit, and one bucket more than the window lies at its edge.
+fn buckets_bytes(buckets: Buckets, units: u64) -> u64 {
+    let width = match units {
+        0..=0xFF => 1,
+        0x100..=0xFFFF => 2,
+        0x1_0000..=0xFFFF_FFFF => 4,
+        _ => 8,
+    };
+    (u64::from(buckets.get()) + 1) * width
+}
+
+#[cfg(test)]
+mod tests {
+    use slidegate::store::MemoryStore;
+    use slidegate::{Admission, Charge, Key, Rule};
+
+    use super::*;
+
+    /// A bound that is far from the truth is of no use to those who plan.
+    #[test]
+    fn what_is_said_is_near_what_is_taken() {
+        const KEYS: u64 = 20_000;
+        for algorithm in Algorithm::ALL {
+            let rule = Rule::inline("10/1m".parse().unwrap(), algorithm);
+            let store = MemoryStore::new();
+            for key in (0..KEYS).map(|number| format!("203.0.113.{number}")) {
+                let charge = Charge { rule: &rule, key: Key::new(&key).unwrap(), cost: 1 };
+                let request = Admission::new(&[charge]).unwrap();
+                for _ in 0..10 {
+                    assert!(store.check(1_745_000_145_000_000, &request).unwrap().decision.allowed());
+                }
+            }
+            let (said, taken) = (bytes_per_key(&rule.limits()[0]), store.stats().bytes / KEYS);
+            assert!(taken <= 2 * said && said <= 3 * taken, "{algorithm}: {said} said, {taken} taken");
+        }
+    }
+}

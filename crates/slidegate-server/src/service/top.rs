@@ -1,0 +1,186 @@
+//! Who is allowed most, and who is denied most: the keys that must never be labels of a metric.
+//!
+//! Every thread counts in a sketch of its own, under a lock that nobody else asks for but a reader. Reading adds
+//! the sketches up. The counts begin with the server, and how far they can be off stands beside them.
+
+mod sketch;
+#[cfg(test)]
+mod stream;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+
+use self::sketch::Sketch;
+use super::worker::part_of;
+
+/// Most keys of a list.
+pub(crate) const LISTED_MAX: usize = 1_000;
+
+/// Both sketches of a thread.
+#[derive(Debug, Default)]
+struct Sketches {
+    allowed: Sketch,
+    denied: Sketch,
+}
+
+#[derive(Debug)]
+pub(crate) struct Top {
+    workers: Vec<Mutex<Sketches>>,
+}
+
+/// A key and how often it asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct TopKey {
+    pub(crate) rule: String,
+    pub(crate) key: String,
+    /// Never below the truth.
+    pub(crate) count: u64,
+    /// How much less the truth can be.
+    pub(crate) error: u64,
+}
+
+/// The most frequent keys, the first the most.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct TopKeys {
+    pub(crate) allowed: Vec<TopKey>,
+    pub(crate) denied: Vec<TopKey>,
+}
+
+impl Top {
+    /// For so many threads at once; more share.
+    pub(crate) fn new(workers: usize) -> Self {
+        Self { workers: (0..workers.max(1)).map(|_| Mutex::default()).collect() }
+    }
+
+    /// Counts a decision.
+    pub(crate) fn decided(&self, rule: &str, key: &str, allowed: bool) {
+        let mut sketches = locked(&self.workers[part_of(self.workers.len())]);
+        let sketch = if allowed { &mut sketches.allowed } else { &mut sketches.denied };
+        sketch.add(rule, key);
+    }
+
+    /// The `listed` most frequent of each kind.
+    pub(crate) fn read(&self, listed: usize) -> TopKeys {
+        let listed = listed.min(LISTED_MAX);
+        let merged = |of: fn(&Sketches) -> &Sketch| {
+            let mut merged = Merged::default();
+            for worker in &self.workers {
+                merged.add(of(&locked(worker)));
+            }
+            merged.first(listed)
+        };
+        TopKeys { allowed: merged(|sketches| &sketches.allowed), denied: merged(|sketches| &sketches.denied) }
+    }
+}
+
+/// A panic in between leaves counts that may be off by one and nothing else.
+fn locked(worker: &Mutex<Sketches>) -> MutexGuard<'_, Sketches> {
+    worker.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Several sketches in one.
+#[derive(Debug, Default)]
+struct Merged {
+    /// Counts and errors above the floors of those sketches that have a counter.
+    by_name: HashMap<(String, String), Above>,
+    /// What a key can have been counted in all sketches together without having a counter in any.
+    floor: u64,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Above {
+    count: u64,
+    error: u64,
+    /// Floors of the sketches in which the key has a counter.
+    floors: u64,
+}
+
+impl Merged {
+    fn add(&mut self, sketch: &Sketch) {
+        self.floor += sketch.floor();
+        for counter in sketch.counters() {
+            let name = (counter.rule().to_owned(), counter.key().to_owned());
+            let above = self.by_name.entry(name).or_default();
+            above.count += counter.count;
+            above.error += counter.error;
+            above.floors += sketch.floor();
+        }
+    }
+
+    fn first(self, listed: usize) -> Vec<TopKey> {
+        let floor = self.floor;
+        let counted = |((rule, key), above): ((String, String), Above)| {
+            // Where it has no counter it may have come as often as any that has none.
+            let missed = floor - above.floors;
+            TopKey { rule, key, count: above.count + missed, error: above.error + missed }
+        };
+        let mut all: Vec<TopKey> = self.by_name.into_iter().map(counted).collect();
+        // By what is certain, so that a newcomer with a large error does not pass for frequent.
+        all.sort_unstable_by(|one, other| {
+            let certain = |key: &TopKey| key.count - key.error;
+            let by_count = certain(other).cmp(&certain(one)).then(other.count.cmp(&one.count));
+            by_count.then_with(|| (&one.rule, &one.key).cmp(&(&other.rule, &other.key)))
+        });
+        all.truncate(listed);
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sketch::COUNTERS;
+    use super::stream::Zipf;
+    use super::*;
+
+    #[test]
+    fn threads_are_added_up_and_the_errors_with_them() {
+        const THREADS: u64 = 4;
+        let top = Top::new(4);
+        let exact = Mutex::new(HashMap::<String, u64>::new());
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (top, exact) = (&top, &exact);
+                scope.spawn(move || {
+                    for key in Zipf::new(50_000, thread).take(50_000) {
+                        let key = format!("user:{key}");
+                        top.decided("api", &key, thread % 2 == 0);
+                        if thread % 2 == 0 {
+                            *exact.lock().unwrap().entry(key).or_default() += 1;
+                        }
+                    }
+                });
+            }
+        });
+        let exact = exact.into_inner().unwrap();
+        let found = top.read(usize::MAX);
+        assert_eq!((found.allowed.len(), found.denied.len()), (LISTED_MAX, LISTED_MAX));
+        for key in &found.allowed {
+            let truth = exact[&key.key];
+            assert!(truth <= key.count && key.count - key.error <= truth, "{key:?} {truth}");
+            assert!(key.error <= THREADS / 2 * 50_000 / COUNTERS as u64, "{key:?}");
+        }
+        let mut truth: Vec<u64> = exact.into_values().collect();
+        truth.sort_unstable_by(|one, other| other.cmp(one));
+        let listed: Vec<&str> = found.allowed[..5].iter().map(|key| key.key.as_str()).collect();
+        assert_eq!(listed, ["user:0", "user:1", "user:2", "user:3", "user:4"], "{:?}", &truth[..5]);
+    }
+
+    #[test]
+    fn allowed_and_denied_are_told_apart_and_the_list_is_as_long_as_asked() {
+        let top = Top::new(1);
+        for (key, allowed, times) in [("alice", true, 3), ("bob", true, 2), ("bob", false, 5)] {
+            for _ in 0..times {
+                top.decided("api", key, allowed);
+            }
+        }
+        let key = |key: &str, count| TopKey { rule: "api".into(), key: key.into(), count, error: 0 };
+        assert_eq!(
+            top.read(10),
+            TopKeys { allowed: vec![key("alice", 3), key("bob", 2)], denied: vec![key("bob", 5)] }
+        );
+        assert_eq!(top.read(1).allowed, [key("alice", 3)]);
+        assert_eq!(top.read(0).denied, []);
+    }
+}

@@ -1,0 +1,227 @@
+//! The most frequent of endlessly many keys, in a fixed number of counters: the Space-Saving sketch of Metwally,
+//! Agrawal and El Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data Streams" (2005).
+//!
+//! A key that has a counter is counted. A new one takes over the least counter there is, and its count: that is
+//! the most that the key can have been counted before, and is kept as its error. So, after N in all:
+//!
+//! * a count is never below the truth, and above it by at most its error;
+//! * an error is at most N / [`COUNTERS`];
+//! * whoever came more often than N / [`COUNTERS`] has a counter.
+//!
+//! A heap finds the least counter and a table finds a key's. Names are written over those they displace, so a
+//! sketch that is full allocates only for names longer than any before in their place.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+
+/// Counters of a sketch. At the longest names that is 0.7 MB.
+pub(super) const COUNTERS: usize = 1_024;
+
+/// A rule, a key, and how often they came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Counter {
+    /// The rule and the key, one after the other.
+    name: String,
+    rule_bytes: usize,
+    hash: u64,
+    /// Where the heap has it.
+    place: usize,
+    pub(super) count: u64,
+    /// How much of the count others may have brought about.
+    pub(super) error: u64,
+}
+
+impl Counter {
+    pub(super) fn rule(&self) -> &str {
+        &self.name[..self.rule_bytes]
+    }
+
+    pub(super) fn key(&self) -> &str {
+        &self.name[self.rule_bytes..]
+    }
+
+    fn is_of(&self, rule: &str, key: &str) -> bool {
+        self.rule_bytes == rule.len() && self.rule() == rule && self.key() == key
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Sketch {
+    hasher: RandomState,
+    counters: Vec<Counter>,
+    /// Which counter a name has.
+    by_name: HashTable<usize>,
+    /// The counters, none greater than the two below it, at twice its place and one or two.
+    heap: Vec<usize>,
+}
+
+impl Sketch {
+    /// Counts one more of a key.
+    pub(super) fn add(&mut self, rule: &str, key: &str) {
+        let hash = self.hasher.hash_one((rule, key));
+        let counters = &self.counters;
+        let known = self.by_name.find(hash, |&number| counters[number].is_of(rule, key));
+        let number = match known {
+            Some(&number) => number,
+            None if self.counters.len() < COUNTERS => self.begin(hash, rule, key),
+            None => self.displace(hash, rule, key),
+        };
+        self.counters[number].count += 1;
+        self.sink(self.counters[number].place);
+    }
+
+    /// All counters, in no order.
+    pub(super) fn counters(&self) -> &[Counter] {
+        &self.counters
+    }
+
+    /// The most that a key without a counter can have come.
+    pub(super) fn floor(&self) -> u64 {
+        if self.counters.len() < COUNTERS { 0 } else { self.counters[self.heap[0]].count }
+    }
+
+    /// A new counter at zero, which goes to the top of the heap.
+    fn begin(&mut self, hash: u64, rule: &str, key: &str) -> usize {
+        let number = self.counters.len();
+        let name = [rule, key].concat();
+        self.counters.push(Counter { name, rule_bytes: rule.len(), hash, place: number, count: 0, error: 0 });
+        self.heap.push(number);
+        self.note(hash, number);
+        let mut place = number;
+        while place > 0 && self.count_at(place) < self.count_at((place - 1) / 2) {
+            self.swap(place, (place - 1) / 2);
+            place = (place - 1) / 2;
+        }
+        number
+    }
+
+    /// The least counter, now of another key.
+    fn displace(&mut self, hash: u64, rule: &str, key: &str) -> usize {
+        let number = self.heap[0];
+        let counter = &mut self.counters[number];
+        if let Ok(entry) = self.by_name.find_entry(counter.hash, |&other| other == number) {
+            entry.remove();
+        }
+        counter.name.clear();
+        counter.name.push_str(rule);
+        counter.name.push_str(key);
+        (counter.rule_bytes, counter.hash, counter.error) = (rule.len(), hash, counter.count);
+        self.note(hash, number);
+        number
+    }
+
+    fn note(&mut self, hash: u64, number: usize) {
+        let counters = &self.counters;
+        self.by_name.insert_unique(hash, number, |&other| counters[other].hash);
+    }
+
+    /// Moves a counter that has grown to where it belongs.
+    fn sink(&mut self, mut place: usize) {
+        loop {
+            let below = [2 * place + 1, 2 * place + 2].into_iter().filter(|&below| below < self.heap.len());
+            let Some(least) = below.min_by_key(|&below| self.count_at(below)) else { return };
+            if self.count_at(least) >= self.count_at(place) {
+                return;
+            }
+            self.swap(place, least);
+            place = least;
+        }
+    }
+
+    fn count_at(&self, place: usize) -> u64 {
+        self.counters[self.heap[place]].count
+    }
+
+    fn swap(&mut self, one: usize, other: usize) {
+        self.heap.swap(one, other);
+        self.counters[self.heap[one]].place = one;
+        self.counters[self.heap[other]].place = other;
+    }
+
+    /// What must hold between the parts.
+    #[cfg(test)]
+    fn check(&self) {
+        assert_eq!(self.heap.len(), self.counters.len());
+        assert_eq!(self.by_name.len(), self.counters.len());
+        for (place, &number) in self.heap.iter().enumerate() {
+            let counter = &self.counters[number];
+            assert_eq!(counter.place, place);
+            assert!(place == 0 || self.count_at((place - 1) / 2) <= counter.count);
+            let hash = self.hasher.hash_one((counter.rule(), counter.key()));
+            assert_eq!(self.by_name.find(hash, |&other| other == number), Some(&number));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stream::Zipf;
+    use super::*;
+    use std::collections::HashMap;
+
+    fn exactly(keys: impl Iterator<Item = u64>) -> (Sketch, HashMap<String, u64>, u64) {
+        let (mut sketch, mut exact, mut all) = (Sketch::default(), HashMap::new(), 0);
+        for key in keys {
+            let key = format!("user:{key}");
+            sketch.add("api", &key);
+            *exact.entry(key).or_insert(0) += 1;
+            all += 1;
+        }
+        sketch.check();
+        (sketch, exact, all)
+    }
+
+    fn assert_guarantees(sketch: &Sketch, exact: &HashMap<String, u64>, all: u64) {
+        let fair = all / COUNTERS as u64;
+        let mut frequent = exact.values().filter(|&&count| count > fair).count();
+        for counter in sketch.counters() {
+            let truth = exact[counter.key()];
+            assert!(truth <= counter.count && counter.count - counter.error <= truth, "{counter:?} {truth}");
+            assert!(counter.error <= fair, "{counter:?}");
+            frequent -= usize::from(truth > fair);
+        }
+        assert_eq!(frequent, 0, "who came often has a counter");
+        assert_eq!(sketch.counters().iter().map(|counter| counter.count).sum::<u64>(), all);
+        assert!(sketch.floor() <= fair);
+    }
+
+    #[test]
+    fn counts_of_zipf_streams_are_as_near_as_promised() {
+        for seed in 0..4 {
+            let (sketch, exact, all) = exactly(Zipf::new(100_000, seed).take(200_000));
+            assert!(exact.len() > 10 * COUNTERS, "there are many more keys than counters");
+            assert_guarantees(&sketch, &exact, all);
+        }
+    }
+
+    #[test]
+    fn a_stream_without_repetition_and_one_in_order_are_no_worse() {
+        for repeated_after in [10_000, 2_000] {
+            let keys = (0..50_000_u64).map(|number| number % repeated_after);
+            let (sketch, exact, all) = exactly(keys);
+            assert_guarantees(&sketch, &exact, all);
+        }
+    }
+
+    #[test]
+    fn few_keys_are_counted_exactly() {
+        let (sketch, exact, _) = exactly(Zipf::new(COUNTERS as u64, 7).take(50_000));
+        for counter in sketch.counters() {
+            assert_eq!((counter.count, counter.error), (exact[counter.key()], 0));
+        }
+    }
+
+    #[test]
+    fn a_rule_and_a_key_are_not_one_name() {
+        let mut sketch = Sketch::default();
+        for (rule, key) in [("ab", "c"), ("a", "bc"), ("ab", "c")] {
+            sketch.add(rule, key);
+        }
+        let mut counts: Vec<_> =
+            sketch.counters().iter().map(|counter| (counter.rule(), counter.key(), counter.count)).collect();
+        counts.sort_unstable();
+        assert_eq!(counts, [("a", "bc", 1), ("ab", "c", 2)]);
+    }
+}

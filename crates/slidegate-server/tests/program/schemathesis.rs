@@ -1,0 +1,87 @@
+//! The OpenAPI document against the running server, judged by tools of others: schemathesis makes requests of it and
+//! holds the answers to it, the client of Prometheus reads the metrics.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::program::file_of;
+use crate::serving::Serving;
+
+/// Where `cargo xtask test` puts the tools.
+const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/python/bin");
+
+const RULES: &str = "\
+rules:
+  api:     { limit: 60/1m }
+  default: { limit: 5/60s }
+  waf:     { limits: [20/1s, 2000/5m], algorithm: sliding-buckets, buckets: 60, shadow: true }
+inline_rules: true
+";
+
+/// What is held to the document. Whether data that fits the schema is accepted is not asked: a schema cannot say that a
+/// key has no control characters, that a window reads well, or that a cost is not above the limit of its rule.
+const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,\
+                      response_schema_conformance,unsupported_method,allow_header_conformance";
+
+/// A server with these rules.
+fn serving() -> Serving {
+    Serving::start(&["--config", &file_of("rules.yaml", RULES)])
+}
+
+/// A tool, or the remedy.
+fn tool(name: &str) -> Command {
+    let path = format!("{TOOLS}/{name}");
+    assert!(Path::new(&path).exists(), "{name} is not installed; `cargo xtask test` installs it");
+    let mut command = Command::new(path);
+    // It leaves files where it runs.
+    command.current_dir(env!("CARGO_TARGET_TMPDIR"));
+    command
+}
+
+#[test]
+fn answers_are_what_the_document_says() {
+    let server = serving();
+    let url = format!("http://{}", server.address);
+    let holds = |args: &[&str]| {
+        let output = tool("schemathesis")
+            .args(["run", &format!("{url}/openapi.json"), "--url", &url, "--max-examples", "30"])
+            // The same requests every time: a failure can be looked at.
+            .args(["--seed", "1", "--generation-deterministic", "--no-color", "--warnings", "off"])
+            .args(args)
+            .output()
+            .expect("schemathesis starts");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    };
+    holds(&["--checks", CHECKS, "--phases", "examples,coverage,fuzzing"]);
+    // A batch is answered with 200, and what is wrong with one of its requests stands in that one's place.
+    let refused = ["--checks", "negative_data_rejection", "--phases", "coverage"];
+    holds(&[&refused[..], &["--mode", "negative", "--exclude-path", "/v1/check-batch"]].concat());
+}
+
+#[test]
+fn metrics_are_read_by_the_client_of_prometheus() {
+    let server = serving();
+    let script = "
+import sys, json, urllib.request
+from prometheus_client.parser import text_string_to_metric_families
+url = sys.argv[1]
+for _ in range(6):
+    urllib.request.urlopen(urllib.request.Request(url + '/v1/check', b'{\"rule\":\"api\",\"key\":\"alice\",\"cost\":7}',
+        {'content-type': 'application/json'}))
+text = urllib.request.urlopen(url + '/metrics').read().decode()
+found = {(s.name, s.labels.get('rule'), s.labels.get('result')): s.value
+    for family in text_string_to_metric_families(text) for s in family.samples}
+assert found['slidegate_decisions_total', 'api', 'allowed'] == 6, text
+assert found['slidegate_hits_total', 'api', None] == 42, text
+assert found['slidegate_keys', None, None] == 1, text
+assert 'alice' not in text
+top = json.load(urllib.request.urlopen(url + '/v1/top?n=1'))
+assert top == {'allowed': [{'rule': 'api', 'key': 'alice', 'count': 6, 'error': 0}], 'denied': []}, top
+";
+    let output = tool("python3")
+        .args(["-c", script, &format!("http://{}", server.address)])
+        .output()
+        .expect("python starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

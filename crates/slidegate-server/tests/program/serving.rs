@@ -1,0 +1,70 @@
+//! The program as a server: started, asked, stopped.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::process::{Child, ChildStderr, Command, ExitStatus};
+
+use crate::client::{Answer, Client};
+use crate::program::command;
+
+/// A running server on a free port. Dropping it kills it.
+pub(crate) struct Serving {
+    child: Child,
+    err: BufReader<ChildStderr>,
+    /// What it said when it was ready.
+    pub(crate) greeting: String,
+    pub(crate) address: SocketAddr,
+}
+
+impl Serving {
+    /// Starts one, with more arguments.
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let args = [&["serve", "--http", "127.0.0.1:0"], args].concat();
+        let mut child = command(&args).spawn().expect("the program starts");
+        let mut err = BufReader::new(child.stderr.take().expect("stderr is piped"));
+        let mut greeting = String::new();
+        err.read_line(&mut greeting).expect("it greets");
+        let address = greeting.split("http://").nth(1).and_then(|rest| rest.split(';').next());
+        let address = address.and_then(|address| address.parse().ok());
+        let address = address.unwrap_or_else(|| panic!("no address: {greeting}"));
+        Self { child, err, greeting, address }
+    }
+
+    pub(crate) fn connect(&self) -> Client {
+        Client::connect(self.address).expect("it accepts")
+    }
+
+    pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
+        self.connect().ask(method, path, body)
+    }
+
+    /// Sends it a signal: `TERM`, `INT`.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &pid]).status().expect("kill is there");
+        assert!(sent.success());
+    }
+
+    /// Waits for its end: how it ended, and what else it said.
+    pub(crate) fn ended(mut self) -> (ExitStatus, String) {
+        let mut rest = String::new();
+        self.err.read_to_string(&mut rest).expect("stderr is text");
+        (self.child.wait().expect("it ends"), rest)
+    }
+
+    /// Bytes of memory that it has now.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("Linux");
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("it has memory");
+        let kilobytes = line.split_whitespace().nth(1).and_then(|number| number.parse::<u64>().ok());
+        kilobytes.expect("a number") << 10
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,256 @@
+//! `validate`, `schema` and `config example`: what a configuration means, may hold, and looks like.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::program::{Run, file_of, run};
+
+const SCHEMA: &str = include_str!("../../../../docs/config.schema.json");
+const EXAMPLE: &str = include_str!("../../../../examples/slidegate.yaml");
+const REFERENCE: &str = include_str!("../../../../docs/configuration.md");
+
+fn validate(config: &str) -> Run {
+    let file = file_of("validate.yaml", config);
+    let mut run = run(&["validate", &file], "");
+    run.out = run.out.replace(&file, "FILE");
+    run.err = run.err.replace(&file, "FILE");
+    run
+}
+
+#[test]
+fn a_good_file_is_explained() {
+    let config = "\
+rules:
+  yt-quota: { limit: 10000/24h, headroom: 0.05, on_store_error: allow }
+  api: { limit: 60/1m, shadow: true, overrides: { alice: 600/1m, 'ci-*': unlimited, mallory: blocked } }
+";
+    let run = validate(config);
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    let expected = "\
+rule api: 60/1m, shadow
+  sliding-log, up to 1064 bytes per key, without the store: deny
+  alice: 600/1m
+  mallory: blocked
+  ci-*: unlimited
+rule yt-quota: 10000/1d of which 9500 after headroom 0.05
+  sliding-log, up to 152104 bytes per key, without the store: allow
+http 127.0.0.1:8080, store memory, inline rules not allowed
+valid, 0 warnings
+";
+    assert_eq!(run.out, expected);
+}
+
+#[test]
+fn a_bad_file_exits_with_2_and_says_everything() {
+    let run = validate("rules: { api: { limt: 5/1m } }\nstoer: memory\n");
+    assert_eq!((run.code, run.out.as_str()), (2, ""));
+    let lines: Vec<&str> = run.err.lines().collect();
+    assert!(lines[0].starts_with("error: FILE:1:10: rule `api`: limit: is missing"), "{}", run.err);
+    assert!(
+        lines[1].starts_with("FILE:1:17: rule `api`: limt: is not a field of a rule; did you mean"),
+        "{}",
+        run.err
+    );
+    assert!(lines[2].starts_with("FILE:2:1: stoer: is not a field; did you mean `store`?"), "{}", run.err);
+}
+
+#[test]
+fn both_answers_are_json_when_asked() {
+    let good =
+        file_of("good.yaml", "rules: { api: { limit: 60/1m, headroom: 0.5, overrides: { a: blocked } } }\n");
+    let meant = run(&["validate", "--json", &good], "");
+    assert_eq!(meant.code, 0);
+    let meant = &meant.answers()[0];
+    assert_eq!((&meant["valid"], &meant["warnings"]), (&json!(true), &json!([])));
+    let limits = json!([{ "rate": "60/1m", "enforced": 30, "window_ms": 60_000 }]);
+    assert_eq!(
+        (&meant["rules"][0]["limits"], &meant["rules"][0]["overrides"]),
+        (&limits, &json!({ "a": "blocked" }))
+    );
+
+    let bad = file_of("bad.yaml", "rules: { api: { limit: 60 } }\n");
+    let refused = run(&["validate", "--json", &bad], "");
+    assert_eq!((refused.code, refused.err.as_str()), (2, ""));
+    let mistake = &refused.answers()[0]["mistakes"][0];
+    assert_eq!(
+        (&mistake["file"], &mistake["line"], &mistake["column"]),
+        (&json!(bad), &json!(1), &json!(24))
+    );
+}
+
+#[test]
+fn what_is_legal_but_unwise_is_named() {
+    for (config, place, words) in [
+        (
+            "rules: { api: { limit: 20000/1m } }\n",
+            "1:10",
+            "rule `api`: sliding-log remembers up to 20000 requests of a key, 320104 bytes; algorithm: compact-log",
+        ),
+        (
+            "rules: { api: { limit: 5/1m, overrides: { a: 20000/1m } } }\n",
+            "1:10",
+            "rule `api`: overrides: `a`: sliding-log remembers up to 20000 requests",
+        ),
+        (
+            "rules: { api: { limit: 5/1m, overrides: { a: 5/1h } } }\n",
+            "1:10",
+            "overrides: `a`: has a longer window than the rule",
+        ),
+        (
+            "rules: { api: { limit: 5/1m } }\nstore: redis://db\n",
+            "1:10",
+            "rule `api`: on_store_error: is not given, so all is denied while the store does not answer",
+        ),
+        (
+            "rules: { a: { limit: 5/1m } }\nhttp: 0.0.0.0:80\n",
+            "2:7",
+            "http: anybody who reaches 0.0.0.0:80 may spend",
+        ),
+        (
+            "rules: { a: { limit: 5/1m, shadow: true } }\n",
+            "1:10",
+            "every rule is a shadow, so nothing is ever refused",
+        ),
+        ("rules: { a: { limit: 5/1m, on_store_error: { local: 0.5 } } }\n", "1:10", "local acts as deny"),
+        (
+            "rules: { a: { limit: 5/1m, on_store_error: deny } }\nstore: redis://db\nmemory_budget: 1GiB\n",
+            "3:16",
+            "memory_budget: has no effect",
+        ),
+    ] {
+        let run = validate(config);
+        assert_eq!(run.code, 0, "{config}: {}", run.err);
+        assert!(run.err.starts_with(&format!("warning: FILE:{place}: ")), "{config}: {}", run.err);
+        assert!(run.err.contains(words), "{config}: {}", run.err);
+        assert!(run.out.ends_with("valid, 1 warning\n"), "{config}: {}", run.out);
+    }
+    let token = file_of("token", "0123456789abcdef\n");
+    let guarded =
+        validate(&format!("rules: {{ a: {{ limit: 5/1m }} }}\nhttp: 0.0.0.0:80\ntoken_file: {token}\n"));
+    assert_eq!((guarded.code, guarded.err.as_str()), (0, ""));
+}
+
+#[test]
+fn the_schema_is_checked_in() {
+    let printed = run(&["schema"], "");
+    assert_eq!(printed.code, 0);
+    assert_eq!(printed.out, SCHEMA, "run `slidegate schema > docs/config.schema.json`");
+}
+
+#[test]
+fn the_example_is_checked_in_valid_and_uses_every_field() {
+    let printed = run(&["config", "example"], "");
+    assert_eq!(
+        (printed.code, printed.out.as_str()),
+        (0, EXAMPLE),
+        "examples/slidegate.yaml and the program differ"
+    );
+    let run = validate(EXAMPLE);
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    for (_, field) in fields() {
+        let used = EXAMPLE
+            .lines()
+            .any(|line| line.trim_start_matches("# ").trim_start().starts_with(&format!("{field}:")));
+        assert!(used || field == "local", "the example leaves out {field}");
+    }
+}
+
+/// All fields of the schema, each with the path of what it belongs to.
+fn fields() -> BTreeSet<(String, String)> {
+    fn collect(path: &str, node: &Value, found: &mut BTreeSet<(String, String)>) {
+        match node {
+            Value::Object(members) => {
+                for (name, member) in members {
+                    if let ("properties", Value::Object(fields)) = (name.as_str(), member) {
+                        for (field, inside) in fields {
+                            found.insert((path.to_owned(), field.clone()));
+                            collect(field, inside, found);
+                        }
+                    } else {
+                        collect(if name == "rule" { "rule" } else { path }, member, found);
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| collect(path, item, found)),
+            _ => {}
+        }
+    }
+    let mut found = BTreeSet::new();
+    collect("", &serde_json::from_str(SCHEMA).expect("it is JSON"), &mut found);
+    assert!(found.len() > 30, "{found:?}");
+    found
+}
+
+#[test]
+fn the_reference_leaves_no_field_and_no_default_out() {
+    for (path, field) in fields() {
+        assert!(REFERENCE.contains(&format!("`{field}`")), "docs/configuration.md leaves out {path} {field}");
+    }
+    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    let tables = [
+        &schema["properties"],
+        &schema["$defs"]["rule"]["properties"],
+        &schema["properties"]["bounds"]["properties"],
+    ];
+    for (field, meaning) in tables.iter().flat_map(|table| table.as_object().unwrap()) {
+        let row = REFERENCE.lines().find(|line| line.starts_with(&format!("| `{field}` |")));
+        let row = row.unwrap_or_else(|| panic!("{field} has no row"));
+        let default = match &meaning["default"] {
+            Value::String(text) => text.clone(),
+            Value::Null | Value::Object(_) => continue,
+            Value::Array(items) => {
+                items.iter().map(|item| item.as_str().unwrap()).collect::<Vec<_>>().join(", ")
+            }
+            other => other.to_string(),
+        };
+        assert!(row.contains(&default), "{field}: the default is {default}, but the row says {row}");
+    }
+}
+
+/// What YAML means, as JSON.
+fn json_of(yaml: &str) -> Value {
+    serde_saphyr::from_str(yaml).expect("it is YAML")
+}
+
+#[test]
+fn the_schema_accepts_what_is_good_and_refuses_what_is_bad() {
+    let validator = jsonschema::validator_for(&serde_json::from_str(SCHEMA).unwrap()).unwrap();
+    let good = [
+        EXAMPLE,
+        "rules: { api: { limit: 60/m } }",
+        "rules: { a: { limits: [5/1s, 60/30s], algorithm: gcra, headroom: '0.1', on_store_error: { local: 0.25 } } }",
+        "rate-limiter: { window-size: 60, max-requests: 5 }",
+        "{ rules: { a: { limit: 5/1m } }, hosts: a.example, headers: none, memory_budget: 1073741824, http: '[::1]:80' }",
+    ];
+    for config in good {
+        let errors: Vec<String> =
+            validator.iter_errors(&json_of(config)).map(|error| error.to_string()).collect();
+        assert_eq!(errors, [""; 0], "{config}");
+        assert_eq!(validate(config).code, 0, "{config}");
+    }
+    let bad = [
+        "{}",
+        "rules: {}",
+        "rules: { a: {} }",
+        "rules: { a: { limit: 60 } }",
+        "rules: { a: { limit: 5/1m, limits: [5/1m] } }",
+        "rules: { a: { limit: 5/1m, algorithm: leaky } }",
+        "rules: { a: { limit: 5/1m, headroom: 1.5 } }",
+        "rules: { a: { limit: 5/1m, shadow: 'yes' } }",
+        "rules: { a: { limit: 5/1m, overrides: { b: block } } }",
+        "rules: { a: { limit: 5/1m, on_store_error: open } }",
+        "rules: { a: { limt: 5/1m } }",
+        "{ rules: { a: { limit: 5/1m } }, stoer: memory }",
+        "{ rules: { a: { limit: 5/1m } }, http: 8080 }",
+        "{ rules: { a: { limit: 5/1m } }, deadline: 50 }",
+        "{ rules: { a: { limit: 5/1m } }, headers: [draft-7] }",
+        "{ rules: { a: { limit: 5/1m } }, bounds: { connections: 0 } }",
+        "{ rules: { a: { limit: 5/1m } }, token: x }",
+        "rate-limiter: { window-size: 60 }",
+    ];
+    for config in bad {
+        assert!(!validator.is_valid(&json_of(config)), "the schema accepts {config}");
+        assert_eq!(validate(config).code, 2, "{config}");
+    }
+}
