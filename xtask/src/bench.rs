@@ -5,6 +5,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::step::{self, cargo};
+use crate::{packages, rivals};
 
 /// Passes the arguments on to the program that measures.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
@@ -14,6 +15,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
             core().args(rest),
             "what was measured is in target/bench/core.json; `cargo xtask bench core --help` lists the options",
         ),
+        ["http", rest @ ..] => http(rest),
         ["redis", rest @ ..] => step::run(
             "bench redis",
             redis().args(rest),
@@ -23,7 +25,8 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         ["table", samples] if !samples.starts_with('-') => table(core().args(["--table", samples])),
         _ => {
             bail!(
-                "`cargo xtask bench` needs to know which: `cargo xtask bench core`, `bench redis` or `bench table [FILE]`"
+                "`cargo xtask bench` needs to know which: `cargo xtask bench core`, `bench http`, `bench redis` or \
+                 `bench table [FILE]`"
             )
         }
     }
@@ -31,6 +34,25 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
 
 fn core() -> Command {
     cargo("run --release --package slidegate-bench --bin core --")
+}
+
+/// Servers are measured as they are released: ours is built, the other one installed from crates.io.
+fn http(args: &[&str]) -> Result<()> {
+    let measures = !args.iter().any(|arg| arg.starts_with("--table") || ["--help", "-h"].contains(arg));
+    if measures {
+        packages::install("this benchmark", packages::BENCH_HTTP)?;
+        rivals::install()?;
+        step::run(
+            "building slidegate",
+            &mut cargo("build --release --package slidegate-server"),
+            "mend what the compiler names",
+        )?;
+    }
+    step::run(
+        "bench http",
+        cargo("run --release --package slidegate-bench --bin http --").args(args),
+        "what was measured is in target/bench/http.json; `cargo xtask bench http --help` lists the options",
+    )
 }
 
 fn redis() -> Command {

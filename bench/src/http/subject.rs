@@ -1,0 +1,93 @@
+//! The subjects: which server, started how, and what it is asked.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
+
+use crate::question::{KEY, Question};
+use crate::sample::Sample;
+
+/// Units per hour and key: more than any key asks for, so that everybody's decisions are admissions; few enough
+/// that nobody forgets a key while it is measured.
+const LIMIT: u64 = 1_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Subject {
+    Throttlecrab,
+    SlidingLog,
+    SlidingCounter,
+    Gcra,
+}
+
+impl Subject {
+    pub(crate) fn all() -> Vec<Self> {
+        Self::value_variants().to_vec()
+    }
+
+    /// Those that have a sample of this kind.
+    pub(crate) fn with_samples(samples: &[Sample], is_kind: impl Fn(&Sample) -> bool) -> Vec<Self> {
+        let has = |subject: &Self| {
+            let name = subject.to_string();
+            samples.iter().any(|sample| sample.subject == name && is_kind(sample))
+        };
+        Self::all().into_iter().filter(has).collect()
+    }
+
+    /// The name in the tables.
+    pub(crate) fn title(self) -> String {
+        match self {
+            Self::Throttlecrab => "throttlecrab-server 0.4.40".to_owned(),
+            ours => format!("slidegate {ours}"),
+        }
+    }
+
+    /// What starts it on a port of the loopback address. Files that it needs go to the folder.
+    pub(crate) fn command(self, port: u16, folder: &Path) -> Result<Command> {
+        let program = self.program()?;
+        let hint = "`cargo xtask bench http` builds and installs what is measured";
+        ensure!(program.exists(), "{} is not there; {hint}", program.display());
+        let mut command = Command::new(program);
+        if self == Self::Throttlecrab {
+            command.args(["--http", "--http-host", "127.0.0.1", "--http-port", &port.to_string()]);
+            command.args(["--log-level", "error"]);
+            return Ok(command);
+        }
+        let rules = folder.join(format!("{self}.yaml"));
+        let text = format!("rules:\n  api: {{ limit: {LIMIT}/1h, algorithm: {self} }}\n");
+        fs::write(&rules, text).with_context(|| format!("cannot write {}", rules.display()))?;
+        command.args(["serve", "--http", &format!("127.0.0.1:{port}"), "--config"]).arg(rules);
+        Ok(command)
+    }
+
+    /// Ours is built beside this program; the other is installed from crates.io.
+    fn program(self) -> Result<PathBuf> {
+        if self == Self::Throttlecrab {
+            let installed = "../target/rivals/bin/throttlecrab-server";
+            return Ok(Path::new(env!("CARGO_MANIFEST_DIR")).join(installed));
+        }
+        let here = std::env::current_exe().context("this program does not know where it is")?;
+        Ok(here.with_file_name("slidegate"))
+    }
+
+    /// One request of a key.
+    pub(crate) fn question(self, port: u16) -> Question {
+        match self {
+            Self::Throttlecrab => {
+                let rate = format!(r#""max_burst":{LIMIT},"count_per_period":{LIMIT},"period":3600"#);
+                Question::post(port, "/throttle", &format!(r#"{{"key":"{KEY}",{rate},"quantity":1}}"#))
+            }
+            _ => Question::post(port, "/v1/check", &format!(r#"{{"rule":"api","key":"{KEY}","cost":1}}"#)),
+        }
+    }
+}
+
+/// The name on the command line.
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.to_possible_value().expect("no subject is hidden").get_name())
+    }
+}

@@ -1,0 +1,56 @@
+//! The benchmark in one table, for the README.
+
+use slidegate_bench::markdown::Table;
+use slidegate_bench::statistics::{Spread, megabytes, ratio, thousands};
+
+use crate::report::about;
+use crate::results::Measured;
+use crate::sample::{Closed, Memory, closed, memory};
+use crate::subject::Subject;
+
+/// The table and what a reader must know to believe it.
+pub(crate) fn markdown(measured: &Measured) -> String {
+    let samples = &measured.samples;
+    let keys = measured.setting.keys;
+    let head = ["HTTP, JSON", "k/s", "server CPU us", "p50 ms", "p99 ms"].map(str::to_owned);
+    let mut table = Table::new([&head[..], &[format!("MB, {keys} keys")]].concat());
+    let of = |subject: Subject| -> [Option<Spread>; 5] {
+        [
+            closed(samples, subject, Closed::per_second),
+            closed(samples, subject, Closed::server_ns),
+            closed(samples, subject, |closed| closed.p50_us),
+            closed(samples, subject, |closed| closed.p99_us),
+            memory(samples, subject, |memory: &Memory| memory.bytes),
+        ]
+    };
+    for subject in Subject::with_samples(samples, |sample| sample.closed.is_some()) {
+        let [rest @ .., bytes] = of(subject);
+        let shown = |spread: Option<Spread>, text: fn(u64) -> String| {
+            spread.map_or_else(|| "-".to_owned(), |spread| text(spread.median))
+        };
+        let cells = rest.into_iter().map(|spread| shown(spread, thousands));
+        let cells = cells.chain([shown(bytes, megabytes)]);
+        table.push([subject.title()].into_iter().chain(cells).collect());
+    }
+    let (ours, theirs) = (of(Subject::SlidingLog), of(Subject::Throttlecrab));
+    let times = ours.into_iter().zip(theirs).map(|(ours, theirs)| ratio(ours, theirs));
+    table.push(["sliding-log / throttlecrab".to_owned()].into_iter().chain(times).collect());
+    format!(
+        "{table}\nThousands of requests per second, each of another key, and the server's processor time for one. {}\
+         All tables: [docs/performance.md](docs/performance.md); every sample: [bench/results/http.json](bench/results/http.json).\n",
+        about(&measured.setting, samples)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_row_is_what_we_are_of_the_other() {
+        let text = markdown(&crate::report::tests::measured());
+        let row = text.lines().find(|line| line.starts_with("| sliding-log / throttlecrab")).unwrap();
+        let cells: Vec<&str> = row.split('|').map(str::trim).filter(|cell| !cell.is_empty()).collect();
+        assert_eq!(cells[1..], ["1.67", "0.63", "1.00", "1.00", "0.50"]);
+    }
+}
