@@ -76,6 +76,10 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
     };
     let opened = Opened::open(&store)?;
     let rules = config.map_or_else(Rules::default, Config::into_rules);
+    if rules.with_overrides().any(|(_, overrides)| overrides.iter().next().is_some()) {
+        let text = "overrides are not replayed; every key goes by its rule's own limits";
+        writeln!(err, "warning: {text}").ok();
+    }
     let trace = open(&args.trace, err)?;
     let replayed = replay::run(&opened, rules, trace, &mut BufWriter::new(out));
     let Summary { lines, failed } = match replayed {

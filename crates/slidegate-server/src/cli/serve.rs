@@ -152,6 +152,9 @@ fn reloader(file: StartupFile, service: &Service) -> FileReloader {
         if let Some(hash) = &report.hash {
             metrics.configured(hash);
         }
+        for warning in &report.warnings {
+            tracing::warn!("{warning}");
+        }
         if report.is_good() {
             tracing::info!("{report}");
         } else {

@@ -12,6 +12,7 @@
 //! ```
 
 mod amount;
+mod difference;
 mod environment;
 mod file;
 mod layer;

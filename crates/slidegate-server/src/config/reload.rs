@@ -11,6 +11,7 @@ use slidegate::Rule;
 use slidegate::store::{Store, StoreError, When};
 use slidegate::time::{Clock, SystemClock};
 
+use super::difference::{Difference, with_windows_of};
 use super::file::Config;
 use super::mistake::{ConfigError, Found};
 use super::startup::StartupFile;
@@ -41,8 +42,10 @@ pub(crate) enum Reloaded {
     Unchanged,
     /// The new rules are in force. By name: those that are new, mean something else, or are gone.
     Applied { added: Vec<String>, changed: Vec<String>, removed: Vec<String> },
-    /// The file is not good, or the store did not follow: the old rules stay in force.
+    /// The file is not good: the old rules stay in force.
     Refused(Vec<String>),
+    /// The file is good, but the store did not follow: the old rules stay in force until it does.
+    StoreFailed(String),
 }
 
 /// What a reload did: for the log, a metric and `/readyz?verbose`.
@@ -63,7 +66,7 @@ pub(crate) struct ReloadReport {
 impl ReloadReport {
     /// Whether the file is good and in force.
     pub(crate) fn is_good(&self) -> bool {
-        !matches!(self.result, Reloaded::Refused(_))
+        !matches!(self.result, Reloaded::Refused(_) | Reloaded::StoreFailed(_))
     }
 }
 
@@ -82,6 +85,9 @@ impl fmt::Display for ReloadReport {
             }
             Reloaded::Refused(mistakes) => {
                 write!(f, "configuration refused, the old rules stay in force: {}", mistakes.join("; "))?;
+            }
+            Reloaded::StoreFailed(text) => {
+                write!(f, "configuration waits for the store, the old rules stay in force: {text}")?;
             }
         }
         if !self.needs_restart.is_empty() {
@@ -161,6 +167,11 @@ impl<S: Store> Reloader<S> {
         Arc::clone(&self.last.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Whether a good file waits for a store that did not follow.
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self.last().result, Reloaded::StoreFailed(_))
+    }
+
     /// Reads the file and puts it in force if it is good, whether or not it has changed.
     pub(crate) async fn reload_now(&self, trigger: Trigger) -> Arc<ReloadReport> {
         let mut last_text = self.last_text.lock().await;
@@ -174,8 +185,8 @@ impl<S: Store> Reloader<S> {
         let mut last_text = self.last_text.lock().await;
         let text = Config::read(self.path());
         let known = text.as_ref().ok() == last_text.as_ref();
-        // A file that is gone is told of once.
-        if known && (text.is_ok() || !self.last().is_good()) {
+        // A file that is gone is told of once. One that waits for the store is tried again.
+        if known && !self.is_waiting() && (text.is_ok() || !self.last().is_good()) {
             return None;
         }
         *last_text = text.clone().ok();
@@ -199,7 +210,7 @@ impl<S: Store> Reloader<S> {
                         hash = Some(config.hash());
                         done
                     }
-                    Err(text) => Reloaded::Refused(vec![text]),
+                    Err(text) => Reloaded::StoreFailed(text),
                 }
             }
         };
@@ -212,7 +223,7 @@ impl<S: Store> Reloader<S> {
 
     /// Carries states over and swaps the rules.
     ///
-    /// 1. `store.change` for every rule whose limits or algorithm differ. If the store fails here, the old rules stay.
+    /// 1. `store.change` for every rule of which limits differ, its own or those of its overrides. If the store fails here, the old rules stay.
     /// 2. The rules are swapped. Requests that begin from now on go by the new ones.
     /// 3. Requests in flight still hold the old ones; they are waited for.
     /// 4. `store.change` again, for what they charged under the old rules since 1.
@@ -248,8 +259,10 @@ impl<S: Store> Reloader<S> {
     /// States that were carried over go on under the old rules; a store that does not answer does not follow.
     async fn take_back(&self, before: &Rules, rules: &[Rule]) {
         for rule in rules {
-            if let Ok(old) = before.get(rule.name()) {
-                let _: Result<(), StoreError> = self.store.change(When::Now, old).await;
+            let old = before.with_overrides().find(|(old, _)| old.name() == rule.name());
+            if let Some((old, overrides)) = old {
+                let old = with_windows_of(old, overrides);
+                let _: Result<(), StoreError> = self.store.change(When::Now, &old).await;
             }
         }
     }
@@ -263,45 +276,6 @@ async fn released(rules: &Arc<Rules>) {
         }
     };
     tokio::time::timeout(IN_FLIGHT_MAX, all_ended).await.ok();
-}
-
-/// What differs between two sets of rules.
-#[derive(Debug, Default)]
-struct Difference {
-    added: Vec<String>,
-    changed: Vec<String>,
-    removed: Vec<String>,
-    /// Rules as they will be, whose states are to be carried over: their limits or algorithm differ.
-    to_carry_over: Vec<Rule>,
-}
-
-impl Difference {
-    fn between(before: &Rules, after: &Rules) -> Self {
-        let mut found = Self::default();
-        let old: std::collections::BTreeMap<_, _> =
-            before.with_overrides().map(|(rule, overrides)| (rule.name(), (rule, overrides))).collect();
-        for (rule, overrides) in after.with_overrides() {
-            let name = rule.name();
-            match old.get(name) {
-                None => found.added.push(name.to_owned()),
-                Some((old, old_overrides)) => {
-                    if *old != rule || *old_overrides != overrides {
-                        found.changed.push(name.to_owned());
-                    }
-                    if old.limits() != rule.limits() {
-                        found.to_carry_over.push(rule.clone());
-                    }
-                }
-            }
-        }
-        let gone = old.keys().filter(|name| after.get(name).is_err());
-        found.removed.extend(gone.map(ToString::to_string));
-        found
-    }
-
-    fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
-    }
 }
 
 fn names(rules: &Rules) -> Vec<String> {

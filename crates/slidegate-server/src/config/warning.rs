@@ -1,7 +1,7 @@
 //! What is legal but unwise.
 
 use serde_saphyr::Location;
-use slidegate::rule::{Limit, OnStoreError};
+use slidegate::rule::OnStoreError;
 use slidegate::{Algorithm, Rule};
 
 use super::layer::Layer;
@@ -74,12 +74,6 @@ fn of_rule(given: &FileRule, is_remote: bool, found: &mut Warnings) {
         let Override::Limited(own) = meant else { continue };
         let named = format!("rule `{name}`: overrides: `{}`", shown(key));
         long_logs(own, &named, *at, found);
-        let window = |rule: &Rule| rule.limits().iter().map(Limit::window_us).max();
-        if window(own) > window(rule) {
-            let text = "has a longer window than the rule; when the rule's own limits are changed live, what this key \
-                        used is remembered for the rule's window only; give it a rule of its own if that matters";
-            found.add(*at, &format!("{named}: {text}"));
-        }
     }
 }
 

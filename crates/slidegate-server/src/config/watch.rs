@@ -5,8 +5,8 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -21,69 +21,110 @@ const QUIET: Duration = Duration::from_millis(50);
 /// It is read after so many waits at the latest, however busy the directory is.
 const WAITS_MAX: usize = 20;
 
-/// A watch that lasts as long as this.
+/// How often it is looked whether the store follows, where it did not.
+const AGAIN: Duration = Duration::from_secs(5);
+/// Links that are followed from one to the next.
+const LINKS_MAX: usize = 40;
+
+/// A watch that lasts as long as this: the thread ends when nobody is left to tell it of changes.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// Ends the thread when it goes, as nobody is left to send.
-    _watcher: RecommendedWatcher,
+    _places: Arc<Mutex<Places>>,
+}
+
+/// What is watched.
+#[derive(Debug)]
+struct Places {
+    watcher: RecommendedWatcher,
+    directories: Vec<PathBuf>,
+}
+
+impl Places {
+    /// Watches the directories where the file is now. Links may lead elsewhere after a change, and a directory
+    /// that was replaced by another of the same name is no longer the one that was watched.
+    fn follow(&mut self, path: &Path) -> io::Result<()> {
+        for directory in std::mem::take(&mut self.directories) {
+            // It may be gone.
+            self.watcher.unwatch(&directory).ok();
+        }
+        for directory in directories(path) {
+            if self.watcher.watch(&directory, RecursiveMode::NonRecursive).is_ok() {
+                self.directories.push(directory);
+            }
+        }
+        if self.directories.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
+    }
 }
 
 /// Reloads whenever the file changes, on a thread of its own.
 pub(crate) fn watch<S: Store + 'static>(reloader: &Arc<Reloader<S>>) -> io::Result<Watch> {
     let (happened, events) = mpsc::channel();
-    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+    let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         // An error may hide a change; reading in vain does no harm. Reading is an event too, and no change.
         if !matches!(&event, Ok(event) if matches!(event.kind, EventKind::Access(_))) {
             happened.send(()).ok();
         }
     })
     .map_err(io::Error::other)?;
-    for directory in directories(reloader.path()) {
-        watcher.watch(&directory, RecursiveMode::NonRecursive).map_err(io::Error::other)?;
-    }
+    let mut places = Places { watcher, directories: Vec::new() };
+    places.follow(reloader.path())?;
+    let places = Arc::new(Mutex::new(places));
     let runtime = runtime()?;
-    let reloader = Arc::clone(reloader);
+    let (reloader, weak) = (Arc::clone(reloader), Arc::downgrade(&places));
     thread::Builder::new().name("reload".to_owned()).spawn(move || {
         // It may have changed since it was read and before it was watched.
         runtime.block_on(reloader.reload_if_changed());
-        while quiet_after_event(&events) {
-            runtime.block_on(reloader.reload_if_changed());
+        while let Some(happened) = next(&events) {
+            if happened {
+                let Some(places) = weak.upgrade() else { return };
+                // Watched first: what changes from now on is seen, and what changed before is read.
+                places.lock().unwrap_or_else(PoisonError::into_inner).follow(reloader.path()).ok();
+            }
+            if happened || reloader.is_waiting() {
+                runtime.block_on(reloader.reload_if_changed());
+            }
         }
     })?;
-    Ok(Watch { _watcher: watcher })
+    Ok(Watch { _places: places })
 }
 
-/// The directory of the file; and, where the file is a link to another directory, that one.
+/// The directory of the file; and, where it is a link, those of all that it leads to.
 fn directories(path: &Path) -> Vec<PathBuf> {
-    let parent = |path: &Path| match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    };
-    let mut directories = vec![parent(path)];
-    if let Ok(real) = path.canonicalize() {
-        let own = directories[0].canonicalize().ok();
-        // What Kubernetes links to is never written again: it goes as a whole.
-        let is_own = |real: &Path| own.as_ref().is_some_and(|own| real.starts_with(own));
-        if !is_own(&real) {
-            directories.push(parent(&real));
+    let mut directories: Vec<PathBuf> = Vec::new();
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let directory = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let target = path.read_link().ok().map(|target| directory.join(target));
+        if !directories.contains(&directory) {
+            directories.push(directory);
+        }
+        match target {
+            Some(target) => path = target,
+            None => break,
         }
     }
     directories
 }
 
-/// Waits for an event and then for quiet; `false` when the watch has ended.
-fn quiet_after_event(events: &Receiver<()>) -> bool {
-    if events.recv().is_err() {
-        return false;
+/// Waits for an event and then for quiet, or for a while; `None` when the watch has ended. Says whether anything
+/// happened.
+fn next(events: &Receiver<()>) -> Option<bool> {
+    match events.recv_timeout(AGAIN) {
+        Ok(()) => {}
+        Err(RecvTimeoutError::Timeout) => return Some(false),
+        Err(RecvTimeoutError::Disconnected) => return None,
     }
     for _ in 0..WAITS_MAX {
         match events.recv_timeout(QUIET) {
             Ok(()) => {}
-            Err(RecvTimeoutError::Timeout) => return true,
-            Err(RecvTimeoutError::Disconnected) => return false,
+            Err(RecvTimeoutError::Timeout) => break,
+            Err(RecvTimeoutError::Disconnected) => return None,
         }
     }
-    true
+    Some(true)
 }
 
 /// Reloads on every SIGHUP, on a thread of its own, as long as the program runs.

@@ -50,6 +50,10 @@ pub(super) async fn reload(reloader: Option<&FileReloader>) -> Result<Reply, Pro
             let text = format!("the old rules stay in force: {}", mistakes.join(" | "));
             return Err(Problem::bad_file(&text));
         }
+        Reloaded::StoreFailed(text) => {
+            let text = format!("the old rules stay in force: {text}; it is tried again every few seconds");
+            return Err(Problem::store_behind(&text));
+        }
     };
     let (needs_restart, warnings) = (&report.needs_restart, &report.warnings);
     let report = Report { result, added, changed, removed, needs_restart, warnings };

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -75,14 +76,15 @@ impl<'a> Request<'a> {
 
     /// Reads a body that is as it should be.
     pub(super) fn read_good(body: &'a [u8]) -> Option<Self> {
-        serde_json::from_slice::<RequestBody<'_>>(body).ok()?.try_into().ok()
+        let Object(request) = serde_json::from_slice::<Object<RequestBody<'_>>>(body).ok()?;
+        request.try_into().ok()
     }
 
     /// Reads the body of a batch.
     pub(super) fn read_batch(body: &'a [u8]) -> Result<Vec<Self>, Problem> {
         let read = || -> Option<Vec<Self>> {
-            let BatchBody { checks } = serde_json::from_slice(body).ok()?;
-            checks.into_iter().map(|check| check.try_into().ok()).collect()
+            let Object(BatchBody { checks }) = serde_json::from_slice(body).ok()?;
+            checks.into_iter().map(|Object(check)| check.try_into().ok()).collect()
         };
         match read() {
             Some(batch) if !batch.is_empty() => Ok(batch),
@@ -95,7 +97,7 @@ impl<'a> Request<'a> {
 #[serde(deny_unknown_fields)]
 struct BatchBody<'a> {
     #[serde(borrow)]
-    checks: Vec<RequestBody<'a>>,
+    checks: Vec<Object<RequestBody<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -108,11 +110,11 @@ struct RequestBody<'a> {
     #[serde(default, deserialize_with = "given")]
     cost: Option<u64>,
     #[serde(borrow, default, deserialize_with = "given")]
-    checks: Option<Vec<ChargeBody<'a>>>,
+    checks: Option<Vec<Object<ChargeBody<'a>>>>,
     #[serde(borrow, default, deserialize_with = "given")]
     tag: Option<Text<'a>>,
-    #[serde(default, deserialize_with = "given")]
-    on_store_error: Option<PolicyText>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    on_store_error: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -126,11 +128,28 @@ struct ChargeBody<'a> {
     cost: Option<u64>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum PolicyText {
-    Allow,
-    Deny,
+/// What is written as an object. Without it, serde would take a list of the fields' values too.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    #[inline]
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Object<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(fields)).map(Object)
+    }
 }
 
 /// A value that is there: `null` is none.
@@ -150,14 +169,16 @@ impl<'a> TryFrom<RequestBody<'a>> for Request<'a> {
                 Charges::One([Charge { rule, key, units: body.cost.unwrap_or(1) }])
             }
             (None, None, Some(checks)) if body.cost.is_none() => {
-                Charges::Several(checks.into_iter().map(Charge::from).collect())
+                Charges::Several(checks.into_iter().map(|Object(check)| check.into()).collect())
             }
             _ => return Err(()),
         };
-        let policy = body.on_store_error.map(|policy| match policy {
-            PolicyText::Allow => Policy::Allow,
-            PolicyText::Deny => Policy::Deny,
-        });
+        let policy = match body.on_store_error.as_ref().map(|Text(policy)| &**policy) {
+            None => None,
+            Some("allow") => Some(Policy::Allow),
+            Some("deny") => Some(Policy::Deny),
+            Some(_) => return Err(()),
+        };
         Ok(Self { charges, policy })
     }
 }

@@ -13,7 +13,7 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, Response, StatusCode, Version};
 use tokio::net::TcpStream;
 use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep};
@@ -30,6 +30,7 @@ use super::stream::Watched;
 use super::watch::{Stage, Watch, Watcher};
 use crate::service::Bounds;
 
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// How often, within the time that a request may take, it is looked at.
 const LOOKS: u32 = 4;
 /// While the server drains, a connection that is idle for so long has sent its last request.
@@ -63,7 +64,8 @@ pub(super) async fn serve(mut stream: TcpStream, shared: Arc<Shared>, mut draini
             // Most connections never come here, and need not have room for it.
             return Box::pin(serve_any(stream, before, shared, draining)).await;
         }
-        Ended::Done(plain::After::Ended) | Ended::Idle => None,
+        Ended::Idle => return farewell::leave(stream).await,
+        Ended::Done(plain::After::Ended) => None,
         Ended::Late => Some(Problem::late("the request")),
     };
     farewell::close(stream, last_words.as_ref(), &shared.handlers.clock).await;
@@ -90,7 +92,8 @@ async fn serve_any(stream: TcpStream, before: Vec<u8>, shared: Arc<Shared>, mut 
             Some(Problem::head_too_large(shared.bounds.header_bytes))
         }
         Ended::Done(Err(error)) if error.is_parse() => Some(Problem::not_http()),
-        Ended::Done(_) | Ended::Idle => None,
+        Ended::Idle => return farewell::leave(connection.into_parts().io.into_stream()).await,
+        Ended::Done(_) => None,
         Ended::Late => Some(Problem::late("the head of the request")),
     };
     let stream = connection.into_parts().io.into_stream();
@@ -144,7 +147,12 @@ async fn answer(
     watch.enter(Stage::Body);
     let (parts, body) = request.into_parts();
     let head = head(&parts);
-    let reply = match shared.gate.pass(&head) {
+    let passed = if head.host.is_none() && parts.version >= Version::HTTP_11 {
+        Err(Problem::malformed("host: is missing; send the header `host`"))
+    } else {
+        shared.gate.pass(&head)
+    };
+    let reply = match passed {
         Err(problem) => problem.reply(),
         Ok(route) => listed(
             route,
@@ -184,6 +192,7 @@ fn head(parts: &hyper::http::request::Parts) -> Head<'_> {
         origin: value(header::ORIGIN),
         authorization: value(header::AUTHORIZATION),
         content_type: value(header::CONTENT_TYPE),
+        fetch_site: value(SEC_FETCH_SITE),
     }
 }
 

@@ -1,12 +1,14 @@
 //! Why a charge would pass or not: the rule, what stands in its place, what is used, and how long to wait.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 use slidegate::Rule;
 use slidegate::rule::OnStoreError;
 
 use super::reply::whole_ms;
-use crate::service::{Ask, Explained, LimitUsage, Resolved};
+use crate::service::{Ask, Checked, Explained, Failure, Kind, LimitUsage, Resolved, Said};
 
 /// What is used of one limit.
 #[derive(Debug, Serialize)]
@@ -30,6 +32,31 @@ impl From<&LimitUsage> for Usage {
     }
 }
 
+/// What a check of all charges would say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Together {
+    Allowed,
+    Denied {
+        retry_after: Duration,
+    },
+    /// However long one waits.
+    Never,
+}
+
+impl Together {
+    /// What a peek said.
+    pub(super) fn of(peeked: Result<Checked<'_>, Failure>) -> Result<Self, Failure> {
+        match peeked {
+            Ok(Checked { said: Said::Decided { decision, .. }, .. }) if !decision.allowed() => {
+                Ok(Self::Denied { retry_after: decision.retry_after() })
+            }
+            Ok(_) => Ok(Self::Allowed),
+            Err(failure) if matches!(failure.kind, Kind::Never | Kind::Blocked) => Ok(Self::Never),
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
 /// What is used of every limit of a rule.
 pub(super) fn usages_written(rule: &Rule, key: &str, usages: &[LimitUsage]) -> Vec<u8> {
     let limits: Vec<_> = usages.iter().map(Usage::from).collect();
@@ -38,14 +65,14 @@ pub(super) fn usages_written(rule: &Rule, key: &str, usages: &[LimitUsage]) -> V
         .into_bytes()
 }
 
-/// The explanation of one or several charges.
-pub(super) fn written(explained: &[(Ask<'_>, Explained<'_>)]) -> Vec<u8> {
+/// The explanation of one or several charges, of which a check would say `together`.
+pub(super) fn written(explained: &[(Ask<'_>, Explained<'_>)], together: Together) -> Vec<u8> {
     let checks: Vec<_> = explained.iter().map(|(ask, explained)| one(ask, explained)).collect();
-    let enforced = || checks.iter().filter(|check| check["shadow"] == false);
-    let allowed = enforced().all(|check| check["allowed"] == true);
-    let never = enforced().any(|check| check["allowed"] == false && check["retry_after_ms"].is_null());
-    let wait = enforced().filter_map(|check| check["retry_after_ms"].as_u64()).max().unwrap_or(0);
-    let retry_after_ms = if never { Value::Null } else { json!(wait) };
+    let (allowed, retry_after_ms) = match together {
+        Together::Allowed => (true, json!(0)),
+        Together::Denied { retry_after } => (false, json!(whole_ms(retry_after))),
+        Together::Never => (false, Value::Null),
+    };
     json!({ "allowed": allowed, "retry_after_ms": retry_after_ms, "checks": checks }).to_string().into_bytes()
 }
 

@@ -3,6 +3,7 @@
 //! Whoever closes a socket with unread bytes in it makes the system throw away what the other side has not read yet.
 //! So we say that we have finished, and then take in what still comes, within bounds.
 
+use std::io;
 use std::time::Duration;
 
 use slidegate::time::Clock;
@@ -17,6 +18,9 @@ use super::raw;
 const BYTES_MAX: usize = 128 << 20;
 const TIME_MAX: Duration = Duration::from_secs(5);
 
+/// Whoever has heard nothing new for long need not be waited for.
+const IDLE_TIME_MAX: Duration = Duration::from_millis(250);
+
 /// Says the last words, if there are any, and closes.
 pub(super) async fn close(mut stream: TcpStream, last_words: Option<&Problem>, clock: &impl Clock) {
     // Whoever does not listen any more needs no farewell.
@@ -26,16 +30,26 @@ pub(super) async fn close(mut stream: TcpStream, last_words: Option<&Problem>, c
             raw::write(reply.status, reply.content, &reply.lines, &reply.body, clock, true, &mut bytes);
             stream.write_all(&bytes).await?;
         }
-        stream.shutdown().await?;
-        let mut ignored = vec![0; 16 << 10];
-        let mut bytes = 0;
-        while bytes < BYTES_MAX {
-            match stream.read(&mut ignored).await? {
-                0 => break,
-                more => bytes += more,
-            }
-        }
-        Ok::<(), std::io::Error>(())
+        take_in(stream).await
     })
     .await;
+}
+
+/// Closes a connection on which nothing was said for a while.
+pub(super) async fn leave(stream: TcpStream) {
+    let _ = timeout(IDLE_TIME_MAX, take_in(stream)).await;
+}
+
+/// Says that we have finished, and takes in what still comes.
+async fn take_in(mut stream: TcpStream) -> io::Result<()> {
+    stream.shutdown().await?;
+    let mut ignored = vec![0; 16 << 10];
+    let mut bytes = 0;
+    while bytes < BYTES_MAX {
+        match stream.read(&mut ignored).await? {
+            0 => break,
+            more => bytes += more,
+        }
+    }
+    Ok(())
 }

@@ -3,6 +3,8 @@
 //! A server on loopback trusts the machine that it runs on. Browsers on that machine run programs of strangers: a page
 //! may send requests to loopback (its `Origin` gives it away), or have its own name point there (its `Host` does).
 
+use std::net::IpAddr;
+
 use subtle::ConstantTimeEq;
 
 use super::problem::Problem;
@@ -18,6 +20,8 @@ pub(super) struct Head<'a> {
     pub(super) origin: Option<&'a [u8]>,
     pub(super) authorization: Option<&'a [u8]>,
     pub(super) content_type: Option<&'a [u8]>,
+    /// What a browser says of the page that asks.
+    pub(super) fetch_site: Option<&'a [u8]>,
 }
 
 /// Decides who passes.
@@ -29,11 +33,16 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    pub(super) fn new(settings: &Settings, is_loopback: bool) -> Self {
-        let own = ["localhost", "127.0.0.1", "[::1]"].into_iter();
-        let names = own.chain(settings.hosts.iter().map(String::as_str)).map(Box::from).collect();
+    pub(super) fn new(settings: &Settings, address: IpAddr) -> Self {
+        let address = address.to_canonical();
+        let own = match address {
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(address) => format!("[{address}]"),
+        };
+        let names = ["localhost", "127.0.0.1", "[::1]", &own].into_iter();
+        let names = names.chain(settings.hosts.iter().map(String::as_str)).map(Box::from).collect();
         let token = settings.token.as_ref().map(|token| token.0.as_bytes().into());
-        Self { names: is_loopback.then_some(names), token }
+        Self { names: address.is_loopback().then_some(names), token }
     }
 
     /// The route of a request that may take it.
@@ -62,6 +71,11 @@ impl Gate {
         }
         if !head.origin.is_none_or(|origin| host_of(origin).is_some_and(|host| is_own(without_port(host)))) {
             let text = "origin: is a page of another site; ask from a program, or add its host to `hosts`";
+            return Err(Problem::foreign(text));
+        }
+        // A page may ask without an origin where it does not read the answer: asking is enough to spend.
+        if !head.fetch_site.is_none_or(|site| matches!(site, b"none" | b"same-origin")) {
+            let text = "sec-fetch-site: is a page of another site; ask from a program";
             return Err(Problem::foreign(text));
         }
         Ok(())
@@ -136,11 +150,18 @@ mod tests {
 
     #[test]
     fn only_own_names_reach_a_server_on_loopback() {
-        let gate = Gate::new(&settings(), true);
+        let gate = Gate::new(&settings(), "127.0.0.2".parse().unwrap());
+        for (site, passes) in
+            [("none", true), ("same-origin", true), ("same-site", false), ("cross-site", false), ("", false)]
+        {
+            let head = Head { fetch_site: Some(site.as_bytes()), ..check() };
+            assert_eq!(gate.pass(&head).is_ok(), passes, "{site}");
+        }
         for (host, passes) in [
             ("localhost", true),
             ("LocalHost:8080", true),
             ("127.0.0.1:80", true),
+            ("127.0.0.2:80", true),
             ("[::1]:8080", true),
             ("[::1]", true),
             ("limiter.internal:8080", true),
@@ -163,13 +184,16 @@ mod tests {
 
     #[test]
     fn elsewhere_names_do_not_matter() {
-        let gate = Gate::new(&settings(), false);
+        let gate = Gate::new(&settings(), "192.0.2.1".parse().unwrap());
         assert!(gate.pass(&Head { host: Some(b"evil.example"), origin: Some(b"null"), ..check() }).is_ok());
     }
 
     #[test]
     fn only_the_token_opens() {
-        let gate = Gate::new(&Settings { token: Some(Secret("hunter2".into())), ..settings() }, true);
+        let gate = Gate::new(
+            &Settings { token: Some(Secret("hunter2".into())), ..settings() },
+            "::1".parse().unwrap(),
+        );
         for (shown, passes) in [
             ("Bearer hunter2", true),
             ("bearer hunter2 ", true),

@@ -7,6 +7,7 @@ use slidegate::charge::CHARGES_MAX;
 use slidegate::time::{Clock, SystemClock};
 
 use super::body::{Charge, Request};
+use super::explanation::Together;
 use super::plain::{self, Scratch};
 use super::problem::Problem;
 use super::reply::{self, Content, Reply, whole_seconds};
@@ -46,7 +47,10 @@ impl Handlers {
         }
         let begun_us = self.clock.now_us();
         let reply = self.answer_any(route, asked).await;
-        self.took_since(begun_us);
+        // A mistake is no decision.
+        if matches!(reply.status, 200 | 429) {
+            self.took_since(begun_us);
+        }
         reply
     }
 
@@ -98,13 +102,13 @@ impl Handlers {
                 plain::write_answer(&self.clock, close, out, |Scratch { lines, body, receipt }| {
                     self.write_decided(&checked, &asks, 429, lines, body, receipt)
                 });
+                self.took_since(begun_us);
             }
             Err(failure) => {
                 let Reply { status, content, lines, body, .. } = Problem::of(&failure).reply();
                 raw::write(status, content, &lines, &body, &self.clock, close, out);
             }
         }
-        self.took_since(begun_us);
     }
 
     async fn peek(&self, body: &[u8]) -> Result<Reply, Problem> {
@@ -189,7 +193,10 @@ impl Handlers {
             })?;
             explained.push((ask, explanation));
         }
-        Ok(Reply::json(200, explanation::written(&explained)))
+        // Charges on one state are summed, so what each would be told alone is not enough.
+        let all = asks(charges);
+        let together = Together::of(self.service.peek(&rules, &all, None).await)?;
+        Ok(Reply::json(200, explanation::written(&explained, together)))
     }
 
     async fn refund(&self, body: &[u8]) -> Result<Reply, Problem> {

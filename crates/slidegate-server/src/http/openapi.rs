@@ -141,7 +141,9 @@ fn answers(route: Route<'_>) -> Vec<(u16, Body)> {
             (503, Body::Problem),
         ],
         Route::Top => &[(200, Body::Json("TopKeys"))],
-        Route::Reload => &[(200, Body::Json("Reloaded")), (409, Body::Problem), (422, Body::Problem)],
+        Route::Reload => {
+            &[(200, Body::Json("Reloaded")), (409, Body::Problem), (422, Body::Problem), (503, Body::Problem)]
+        }
         Route::Metrics => &[(200, Body::Metrics)],
         Route::Livez => &[(200, Body::Text)],
         Route::Readyz => &[(200, Body::Text), (503, Body::Text)],

@@ -137,6 +137,8 @@ fn plain<'a>(headers: &[Header<'a>]) -> Option<(Head<'a>, usize)> {
             6 if is("origin") => &mut head.origin,
             12 if is("content-type") => &mut head.content_type,
             13 if is("authorization") => &mut head.authorization,
+            // Only pages of browsers send it.
+            14 if is("sec-fetch-site") => return None,
             14 if is("content-length") => {
                 if body_bytes.replace(length(header.value)?).is_some() {
                     return None;
@@ -235,6 +237,7 @@ mod tests {
             ("Content-Length", "17"),
             ("Content-Length", "18"),
             ("HOST", "localhost"),
+            ("Sec-Fetch-Site", "cross-site"),
             ("content-type", "application/json"),
         ] {
             assert!(headers(&[&PLAIN[..], &[more]].concat()).is_none(), "{more:?}");

@@ -38,9 +38,10 @@ type About = (u16, &'static str, &'static str);
 impl Problem {
     /// A problem from a text of the form `field: what is wrong; remedy`.
     fn new((status, name, title): About, text: &str) -> Self {
-        let (what, remedy) = match text.rsplit_once("; ") {
+        // What ends with a quote is what the caller wrote, whatever it says.
+        let (what, remedy) = match text.rsplit_once("; ").filter(|_| !text.ends_with('"')) {
             Some((what, remedy)) => (what, Some(escaped(remedy))),
-            None => (text, None),
+            None => (text, expected(text).map(|expected| format!("send {}", escaped(expected)))),
         };
         let field = what.split_once(": ").map(|(field, _)| field).filter(|field| !field.contains(' '));
         Self(Box::new(Document {
@@ -95,6 +96,10 @@ impl Problem {
 
     pub(super) fn bad_file(text: &str) -> Self {
         Self::new((422, "configuration", "The configuration is not accepted"), text)
+    }
+
+    pub(super) fn store_behind(text: &str) -> Self {
+        Self::new((503, "store", "The store does not follow"), text)
     }
 
     pub(super) fn too_large(bytes_max: usize) -> Self {
@@ -179,6 +184,12 @@ fn pointer(field: &str) -> String {
         | "headers" => field.to_owned(),
         field => format!("/{}", field.replace(['[', '.'], "/").replace(']', "")),
     }
+}
+
+/// What `field: expected this, found that` names.
+fn expected(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once(": expected ")?;
+    rest.split_once(", found ").map(|(expected, _)| expected)
 }
 
 #[cfg(test)]

@@ -94,8 +94,8 @@ pub(super) fn checked(
 ) {
     let (decision, receipt) = match &checked.said {
         Said::Decided { decision, receipt } => (decision, receipt),
-        Said::Unlimited { rule } => return without_numbers(rule, false, out),
-        Said::Degraded { rule } => return without_numbers(rule, true, out),
+        Said::Unlimited { rule } => return without_numbers(rule, asks, false, out),
+        Said::Degraded { rule } => return without_numbers(rule, asks, true, out),
     };
     out.extend_from_slice(if decision.allowed() { b"{\"allowed\":true" } else { b"{\"allowed\":false" });
     out.extend_from_slice(b",\"rule\":");
@@ -140,15 +140,13 @@ fn verdicts(decision: &Decision<'_>, asks: &[Ask<'_>], is_free: &[bool], out: &m
 
 /// What was said to one charge; `None` if an override lets it pass for free.
 fn verdict(verdict: Option<&Verdict<'_>>, ask: &Ask<'_>, out: &mut Vec<u8>) {
+    let Some(verdict) = verdict else {
+        return passed(ask, b"0", out);
+    };
     out.extend_from_slice(b"{\"rule\":");
-    text(verdict.map_or_else(|| ask.rule.name(), |verdict| verdict.rule()), out);
+    text(verdict.rule(), out);
     out.extend_from_slice(b",\"key\":");
     text(ask.key, out);
-    let Some(verdict) = verdict else {
-        out.extend_from_slice(b",\"allowed\":true,\"limit\":null,\"used\":null,\"remaining\":null");
-        out.extend_from_slice(b",\"retry_after_ms\":0,\"reset_after_ms\":0}");
-        return;
-    };
     out.extend_from_slice(if verdict.allowed() { b",\"allowed\":true" } else { b",\"allowed\":false" });
     field("limit", verdict.limit(), out);
     field("used", verdict.used(), out);
@@ -161,14 +159,41 @@ fn verdict(verdict: Option<&Verdict<'_>>, ask: &Ask<'_>, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
+/// A charge that passed without numbers; both waits are `wait`.
+fn passed(ask: &Ask<'_>, wait: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"rule\":");
+    text(ask.rule.name(), out);
+    out.extend_from_slice(b",\"key\":");
+    text(ask.key, out);
+    out.extend_from_slice(b",\"allowed\":true");
+    numbers_unknown(wait, out);
+    out.push(b'}');
+}
+
+fn numbers_unknown(wait: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"limit\":null,\"used\":null,\"remaining\":null,\"retry_after_ms\":");
+    out.extend_from_slice(wait);
+    out.extend_from_slice(b",\"reset_after_ms\":");
+    out.extend_from_slice(wait);
+}
+
 /// An admission of which no numbers are known, or that has none.
-fn without_numbers(rule: &str, degraded: bool, out: &mut Vec<u8>) {
+fn without_numbers(rule: &str, asks: &[Ask<'_>], degraded: bool, out: &mut Vec<u8>) {
+    let wait = if degraded { &b"null"[..] } else { b"0" };
     out.extend_from_slice(b"{\"allowed\":true,\"rule\":");
     text(rule, out);
-    out.extend_from_slice(b",\"limit\":null,\"used\":null,\"remaining\":null");
-    out.extend_from_slice(if degraded {
-        b",\"retry_after_ms\":null,\"reset_after_ms\":null,\"degraded\":true,\"receipt\":null}"
-    } else {
-        &b",\"retry_after_ms\":0,\"reset_after_ms\":0,\"degraded\":false,\"receipt\":null}"[..]
-    });
+    numbers_unknown(wait, out);
+    out.extend_from_slice(if degraded { b",\"degraded\":true" } else { &b",\"degraded\":false"[..] });
+    out.extend_from_slice(b",\"receipt\":null");
+    if asks.len() > 1 {
+        out.extend_from_slice(b",\"checks\":[");
+        for (index, ask) in asks.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            passed(ask, wait, out);
+        }
+        out.push(b']');
+    }
+    out.push(b'}');
 }

@@ -81,7 +81,7 @@ impl Server {
         let (address, listener) = listen().map_err(|source| ServeError::Listen { address, source })?;
         let headers = settings.headers.clone().into();
         let shared = Arc::new(Shared {
-            gate: Gate::new(settings, address.ip().is_loopback()),
+            gate: Gate::new(settings, address.ip()),
             handlers: Handlers { service, headers, clock: SystemClock::new(), reloader },
             bounds: settings.bounds.clone(),
             draining: AtomicBool::new(false),
@@ -110,7 +110,7 @@ impl Server {
         }
         shared.draining.store(true, Ordering::Relaxed);
         // Whoever was let in by the system before is served.
-        while let Ok(accepted) = timeout(Duration::ZERO, listener.accept()).await {
+        while let Ok(accepted @ Ok(_)) = timeout(Duration::ZERO, listener.accept()).await {
             accept(accepted, &workers, &shared).await;
         }
         drop(listener);

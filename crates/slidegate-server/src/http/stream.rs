@@ -34,7 +34,8 @@ impl Watched {
 
     /// Whether hyper refuses a head by itself: no answer of ours is without a type.
     fn keeps_back(&self, bytes: &[u8]) -> bool {
-        self.watch.stage() == Stage::Head
+        // A head that came together with the request before it is read while the connection passes for idle.
+        matches!(self.watch.stage(), Stage::Head | Stage::Idle)
             && bytes.starts_with(b"HTTP/1.1 4")
             && !bytes.windows(13).any(|window| window == b"content-type:")
     }

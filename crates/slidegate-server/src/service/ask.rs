@@ -1,7 +1,8 @@
 //! What a request asks for, and what the rules make of it.
 
+use slidegate::charge::CHARGES_MAX;
 use slidegate::rule::OnStoreError;
-use slidegate::{Admission, Charge, Key, Rule};
+use slidegate::{Admission, Charge, ChargeError, Key, Rule};
 
 use super::failure::{Failure, Kind};
 use super::{Resolved, Rules, shown};
@@ -56,6 +57,9 @@ impl<'a> Ask<'a> {
     pub(super) fn charge(&self, rules: &'a Rules) -> Result<Result<Charge<'a>, &'a Rule>, Failure> {
         match self.resolve(rules)? {
             (Resolved::Limited(rule), key) => Ok(Ok(Charge { rule, key, cost: self.units })),
+            (Resolved::Unlimited(rule), _) if self.units == 0 => {
+                Err(ChargeError::Zero { rule: rule.name().to_owned() }.into())
+            }
             (Resolved::Unlimited(rule), _) => Ok(Err(rule)),
             (Resolved::Blocked(rule), _) => {
                 let (key, rule) = (shown(self.key), rule.name());
@@ -92,6 +96,9 @@ impl<'a> Resolution<'a> {
     }
 
     fn of_several(rules: &'a Rules, asks: &[Ask<'a>]) -> Result<Self, Failure> {
+        if asks.len() > CHARGES_MAX {
+            return Err(ChargeError::Count { count: asks.len() }.into());
+        }
         let mut charges = Vec::with_capacity(asks.len());
         let mut is_free = Vec::new();
         let mut free = None;
@@ -110,8 +117,8 @@ impl<'a> Resolution<'a> {
         }
         let admission = Admission::new(&charges).map_err(|error| {
             let guilty = |ask: &Ask<'_>| match &error {
-                slidegate::ChargeError::Zero { .. } => ask.units == 0,
-                slidegate::ChargeError::Never { limit, .. } => ask.units > *limit,
+                ChargeError::Zero { .. } => ask.units == 0,
+                ChargeError::Never { rule, limit, .. } => ask.rule.name() == rule && ask.units > *limit,
                 _ => false,
             };
             let at = asks.iter().position(guilty);

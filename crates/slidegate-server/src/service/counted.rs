@@ -84,10 +84,18 @@ impl Counted {
         let answer = self.timed(operation, call).await;
         match answer.as_ref().map_err(Fault::of_store) {
             Err(Some(error)) => self.failed(operation, error),
-            Ok(_) if self.store_is_down.load(Ordering::Relaxed) => self.answered(),
-            _ => {}
+            Ok(_) => self.heard(),
+            Err(None) => {}
         }
         answer
+    }
+
+    /// Notes that the store has answered.
+    #[inline]
+    pub(super) fn heard(&self) {
+        if self.store_is_down.load(Ordering::Relaxed) {
+            self.answered();
+        }
     }
 
     /// Waits for a call of the store, and counts how long that takes.

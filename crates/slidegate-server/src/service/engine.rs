@@ -120,6 +120,9 @@ impl Service {
         let said = match self.counted.asked("check", self.store.check(When::Now, &admission)).await {
             Ok(Outcome { decision, receipt }) => {
                 self.counted.decided(&admission, &decision);
+                if decision.allowed() {
+                    self.free_charges(asks, &is_free);
+                }
                 Said::Decided { decision, receipt }
             }
             Err(error) => self.without_store(policy, &admission, error)?,
@@ -145,7 +148,11 @@ impl Service {
             };
             let said = match outcomes.next() {
                 Some(Ok(Outcome { decision, receipt })) => {
+                    self.counted.heard();
                     self.counted.decided(&admission, &decision);
+                    if decision.allowed() {
+                        self.free_charges(asks, &is_free);
+                    }
                     Said::Decided { decision, receipt }
                 }
                 Some(Err(error)) => {
@@ -251,6 +258,13 @@ impl Service {
                 self.counted.charge(ask.rule.name(), ask.key, Counts::Denied, 0);
             }
         })
+    }
+
+    /// Counts charges that passed for free beside others that did not.
+    fn free_charges(&self, asks: &[Ask<'_>], is_free: &[bool]) {
+        for (ask, _) in asks.iter().zip(is_free).filter(|(_, is_free)| **is_free) {
+            self.counted.charge(ask.rule.name(), ask.key, Counts::Allowed, 0);
+        }
     }
 
     fn unlimited<'a>(&self, free: Option<&'a Rule>, asks: &[Ask<'a>], is_free: Vec<bool>) -> Checked<'a> {

@@ -3,6 +3,9 @@
 /// A name that was meant is so many characters longer or shorter at most.
 const LENGTH_DIFFERENCE_MAX: usize = 2;
 
+/// More edits than these are no slip, however long the name.
+const EDITS_MAX: usize = 4;
+
 /// The remedy for a name that is none of a few: the one that was probably meant, or all there are.
 pub(crate) fn did_you_mean(name: &str, known: &[&str]) -> String {
     match nearest(name, known.iter().copied()) {
@@ -19,7 +22,7 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
         if name.len().abs_diff(meant.len()) > LENGTH_DIFFERENCE_MAX {
             return None;
         }
-        let edits = edits_within((meant.len() / 3).max(1), &name, &meant)?;
+        let edits = edits_within((meant.len() / 3).clamp(1, EDITS_MAX), &name, &meant)?;
         Some((edits, other))
     });
     measured.min().map(|(_, other)| other)
@@ -32,8 +35,13 @@ fn edits_within(edits_max: usize, from: &[char], to: &[char]) -> Option<usize> {
     let mut before: Vec<usize> = Vec::new();
     let mut above: Vec<usize> = (0..=to.len()).collect();
     for (i, here) in from.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, there) in to.iter().enumerate() {
+        // Further from the diagonal than `edits_max`, all is out of reach.
+        let near = i.saturating_sub(edits_max)..(i + edits_max + 1).min(to.len());
+        let mut row = vec![edits_max + 1; to.len() + 1];
+        if i < edits_max {
+            row[0] = i + 1;
+        }
+        for (j, there) in to.iter().enumerate().take(near.end).skip(near.start) {
             let replaced = above[j] + usize::from(!here.eq_ignore_ascii_case(there));
             let mut fewest = replaced.min(above[j + 1] + 1).min(row[j] + 1);
             let swapped = i > 0
@@ -43,7 +51,7 @@ fn edits_within(edits_max: usize, from: &[char], to: &[char]) -> Option<usize> {
             if swapped {
                 fewest = fewest.min(before[j - 1] + 1);
             }
-            row.push(fewest);
+            row[j + 1] = fewest;
         }
         // No later row can fall below the least of this one.
         if row.iter().all(|&edits| edits > edits_max) {

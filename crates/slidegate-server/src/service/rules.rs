@@ -11,7 +11,7 @@ use super::{Override, Overrides, nearest, shown};
 const LISTED_MAX: usize = 5;
 /// Most rules among which the one that was probably meant is looked for: an unknown name may come with
 /// every request, and must not cost more than a known one by much.
-const SEARCHED_MAX: usize = 1_000;
+const SEARCHED_MAX: usize = 200;
 
 /// The rules in force. A live change replaces one.
 #[derive(Debug, Clone, Default)]
@@ -197,7 +197,7 @@ mod tests {
         let listed = "choose from: rule-0000, rule-0001, rule-0002, rule-0003, rule-0004";
         assert_eq!(error(&rules(5), "x"), format!("rule: `x` is unknown; {listed}"));
         assert_eq!(error(&rules(6), "x"), format!("rule: `x` is unknown; {listed} and 1 more"));
-        assert!(error(&rules(1_000), "rule-077").ends_with("did you mean `rule-0077`?"));
+        assert!(error(&rules(SEARCHED_MAX), "rule-077").ends_with("did you mean `rule-0077`?"));
         assert!(error(&rules(1_001), "rule-077").ends_with("and 996 more"));
     }
 

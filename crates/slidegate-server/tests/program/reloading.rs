@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::json;
+use slidegate::time::{Clock, SystemClock};
 
 use crate::program::file_of;
 use crate::server::RedisServer;
@@ -21,7 +22,11 @@ fn hash_of(metrics: &str) -> Option<String> {
 
 /// Asks until the server has seen a change by itself.
 fn until(what: &str, holds: impl Fn() -> bool) {
-    assert!((0..20_000).any(|_| holds()), "{what} did not come about");
+    let clock = SystemClock::new();
+    let given_up_us = clock.now_us() + 60_000_000;
+    while !holds() {
+        assert!(clock.now_us() < given_up_us, "{what} did not come about");
+    }
 }
 
 #[test]
@@ -89,6 +94,27 @@ fn a_reload_on_redis_keeps_what_is_used() {
     }
     let fresh = Serving::start(&args);
     assert_eq!(fresh.ask("POST", "/v1/check", ASK).status, 429);
+}
+
+/// A good file that finds the store silent is not forgotten.
+#[test]
+fn a_reload_waits_for_a_store_that_does_not_answer() {
+    let redis = RedisServer::start();
+    let text = |rate: &str| format!("rules: {{ api: {{ limit: {rate}, on_store_error: allow }} }}");
+    let config = file_of("rules.yaml", text("5/1h"));
+    let server = Serving::start(&["--config", &config, "--store", &redis.url()]);
+    redis.command(&["CLIENT", "PAUSE", "1000"]);
+    fs::write(&config, text("7/2h")).unwrap();
+    let waits = server.ask("POST", "/v1/admin/reload", "");
+    assert_eq!(
+        (waits.status, &waits.json()["type"]),
+        (503, &json!("urn:slidegate:problem:store")),
+        "{}",
+        waits.body
+    );
+    until("the limit after the store answers", || {
+        server.ask("POST", "/v1/peek", ASK).json()["limit"] == json!(7)
+    });
 }
 
 #[test]

@@ -93,11 +93,6 @@ fn what_is_legal_but_unwise_is_named() {
             "rule `api`: overrides: `a`: sliding-log remembers up to 20000 requests",
         ),
         (
-            "rules: { api: { limit: 5/1m, overrides: { a: 5/1h } } }\n",
-            "1:10",
-            "overrides: `a`: has a longer window than the rule",
-        ),
-        (
             "rules: { api: { limit: 5/1m } }\nstore: redis://db\n",
             "1:10",
             "rule `api`: on_store_error: is not given, so all is denied while the store does not answer",

@@ -198,6 +198,53 @@ fn another_limit_keeps_exactly_what_is_used() {
     assert!(!ask(&server.live.load(), &server.store, NOW_US, "alice"));
 }
 
+/// What a key has used outlives the window of an override that comes or goes, and another key's change does not
+/// touch it.
+#[test]
+fn what_is_used_stays_used_when_an_override_comes_or_goes() {
+    let with = |overrides: &str| api(&format!("limit: 5/1h, overrides: {{ {overrides} }}"));
+    let ends = [
+        ("goes", with("eve: 5/1s"), api("limit: 5/1h")),
+        ("pattern", with("'e*': 5/1s"), with("eva: 5/1s")),
+        ("comes", api("limit: 5/1s"), api("limit: 5/1s, overrides: { eve: 5/1h }")),
+        ("longer", with("eve: 5/1d"), api("limit: 6/1h, overrides: { eve: 5/1d }")),
+    ];
+    for (name, before, after) in ends {
+        let server = Server::start(&format!("override-{name}"), &before);
+        assert!((0..5).all(|_| ask(&server.live.load(), &server.store, NOW_US, "eve")), "{name}");
+        assert!(server.edit(&after).is_good(), "{name}");
+        server.store.clock().advance(Duration::from_micros(MINUTE_US));
+        let now_us = server.store.clock().now_us();
+        server.store.sweep(now_us);
+        assert!(
+            !ask(&server.live.load(), &server.store, now_us, "eve"),
+            "{name}: the sixth within its window"
+        );
+        // Once more, with nothing but the rule's own limit changed.
+        assert!(
+            server
+                .edit(&after.replacen("limit: 5", "limit: 7", 1).replacen("limit: 6", "limit: 8", 1))
+                .is_good()
+        );
+        server.store.sweep(now_us);
+        let used = server.store.state(server.live.load().get("api").unwrap(), Key::new("eve").unwrap());
+        assert!(used.is_some_and(|state| state.usages(now_us).any(|(_, usage)| usage.used == 5)), "{name}");
+    }
+}
+
+/// The wait that a key was told does not grow because the rule's own limit is edited.
+#[test]
+fn an_override_that_stays_keeps_its_stamps() {
+    let server = Server::start("stays", &api("limit: 5/1h, overrides: { dan: 5/3s }"));
+    assert!((0..5).all(|_| ask(&server.live.load(), &server.store, NOW_US, "dan")));
+    server.store.clock().advance(Duration::from_secs(2));
+    assert!(server.edit(&api("limit: 6/1h, overrides: { dan: 5/3s }")).is_good());
+    assert!(
+        ask(&server.live.load(), &server.store, NOW_US + 3_000_000, "dan"),
+        "three seconds after the first"
+    );
+}
+
 /// A request that loaded the old rules may charge under them after the states were carried over. When its old window
 /// ended, its charge and all before it used to be forgotten, though the new window went on.
 #[test]
@@ -337,6 +384,34 @@ fn a_file_behind_a_link_is_seen() {
     server.write(&api("limit: 9/1m"));
     linked.next_good_report();
     assert_eq!(linked.limit(), 9);
+}
+
+/// Each link on the way may be swapped, again and again.
+#[cfg(unix)]
+#[test]
+fn links_that_lead_to_links_are_seen_every_time() {
+    use std::os::unix::fs::symlink;
+
+    let directory = std::env::temp_dir().join(format!("slidegate-reload-{}-hops", std::process::id()));
+    fs::remove_dir_all(&directory).ok();
+    let (near, far) = (directory.join("near"), directory.join("far"));
+    fs::create_dir_all(&near).unwrap();
+    for version in 1..=4 {
+        fs::create_dir_all(far.join(format!("..{version}"))).unwrap();
+        let file = far.join(format!("..{version}/rules.yaml"));
+        fs::write(file, api(&format!("limit: {version}/1m"))).unwrap();
+    }
+    symlink("..1", far.join("..data")).unwrap();
+    symlink("..data/rules.yaml", far.join("rules.yaml")).unwrap();
+    symlink("../far/rules.yaml", near.join("rules.yaml")).unwrap();
+    let server = Server::on(directory.clone(), &near.join("rules.yaml"));
+    let _watch = watch(&server.reloader).unwrap();
+    for version in 2..=4 {
+        symlink(format!("..{version}"), far.join("..data_tmp")).unwrap();
+        fs::rename(far.join("..data_tmp"), far.join("..data")).unwrap();
+        server.next_good_report();
+        assert_eq!(server.limit(), version);
+    }
 }
 
 /// Nothing is reported, and nothing read twice, for what happens beside the file.

@@ -31,6 +31,23 @@ fn the_quick_reader_takes_nothing_that_the_slow_one_does_not() {
     }
 }
 
+/// Left to itself, serde takes the values of an object's fields as a list, too.
+#[test]
+fn a_list_is_no_object() {
+    for body in [
+        r#"["api","alice"]"#,
+        r#"{"checks":[["api","alice",2]]}"#,
+        r#"{"rule":[5,"60s"],"key":"alice"}"#,
+        r#"{"rule":"api","key":"alice","on_store_error":{"allow":null}}"#,
+    ] {
+        assert!(Request::read_good(body.as_bytes()).is_none(), "{body}");
+        assert!(slow_body::request(body.as_bytes()).is_err(), "{body}");
+    }
+    for body in [r#"{"checks":[["api","alice"]]}"#, r#"[[{"rule":"api","key":"alice"}]]"#] {
+        assert!(Request::read_batch(body.as_bytes()).is_err(), "{body}");
+    }
+}
+
 #[test]
 fn whatever_is_sent_is_answered() {
     let server =

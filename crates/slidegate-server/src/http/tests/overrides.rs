@@ -45,6 +45,41 @@ fn with_others_an_override_speaks_for_its_own_charge() {
     assert_eq!((both("mallory").status, used()), (403, json!(1)));
 }
 
+/// What is free is still a charge: it has a cost, there are not too many of them, and each is answered.
+#[test]
+fn what_is_free_is_read_as_strictly() {
+    let server = Running::start(RULES);
+    let zero = server.post("/v1/check", r#"{"rule":"api","key":"ci-1","cost":0}"#);
+    assert_eq!((zero.status, zero.problem().as_str()), (400, "malformed"));
+    let several = |count: usize| {
+        let checks: Vec<_> =
+            (0..count).map(|number| json!({ "rule": "api", "key": format!("ci-{number}") })).collect();
+        server.post("/v1/check", &json!({ "checks": checks }).to_string())
+    };
+    assert_eq!(several(65).status, 400);
+    let both = several(2).json();
+    assert_eq!(both["checks"][1]["key"], "ci-1", "{both}");
+}
+
+/// Two charges on one state are one sum, for an explanation too.
+#[test]
+fn an_explanation_of_several_charges_says_what_a_check_would() {
+    let server = Running::start(RULES);
+    let ask = |path: &str, costs: [u64; 2]| {
+        let checks = costs.map(|cost| json!({ "rule": "api", "key": "alice", "cost": cost }));
+        server.post(path, &json!({ "checks": checks }).to_string())
+    };
+    let explained = ask("/v1/explain", [3, 2]).json();
+    assert_eq!(
+        (&explained["allowed"], &explained["retry_after_ms"]),
+        (&json!(false), &Value::Null),
+        "{explained}"
+    );
+    assert_eq!(ask("/v1/check", [3, 2]).status, 422);
+    assert_eq!(ask("/v1/explain", [2, 2]).json()["allowed"], json!(true));
+    assert_eq!(ask("/v1/check", [2, 2]).status, 200);
+}
+
 #[test]
 fn an_explanation_names_the_override() {
     let server = Running::start(RULES);

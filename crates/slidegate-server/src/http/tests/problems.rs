@@ -1,5 +1,8 @@
 //! Every mistake has its status and its document.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use serde_json::json;
 
 use super::harness::Running;
@@ -20,16 +23,16 @@ const BAD: &[(&str, u16, &str, &str, &str)] = &[
     (r#"{"rule":"api","key":"alice","key":"bob"}"#, 400, "malformed", "/key", "once"),
     (r#"{"rule":"api"}"#, 400, "malformed", "/key", "add it"),
     (r#"{"key":"alice"}"#, 400, "malformed", "/rule", "add it"),
-    (r#"{"rule":7,"key":"alice"}"#, 400, "malformed", "/rule", ""),
-    (r#"{"rule":"api","key":7}"#, 400, "malformed", "/key", ""),
+    (r#"{"rule":7,"key":"alice"}"#, 400, "malformed", "/rule", "send the name"),
+    (r#"{"rule":"api","key":7}"#, 400, "malformed", "/key", "send a text"),
     (r#"{"rule":"api","key":null}"#, 400, "malformed", "/key", ""),
     (r#"{"rule":"api","key":""}"#, 400, "malformed", "/key", "name who"),
     (r#"{"rule":"api","key":"a\u0000b"}"#, 400, "malformed", "/key", "percent-encode"),
     (r#"{"rule":"api","key":"a\nb"}"#, 400, "malformed", "/key", "percent-encode"),
     (r#"{"rule":"api","key":"alice","cost":0}"#, 400, "malformed", "/cost", "at least 1"),
-    (r#"{"rule":"api","key":"alice","cost":-1}"#, 400, "malformed", "/cost", ""),
+    (r#"{"rule":"api","key":"alice","cost":-1}"#, 400, "malformed", "/cost", "send a whole number"),
     (r#"{"rule":"api","key":"alice","cost":1.5}"#, 400, "malformed", "/cost", ""),
-    (r#"{"rule":"api","key":"alice","cost":"1"}"#, 400, "malformed", "/cost", ""),
+    (r#"{"rule":"api","key":"alice","cost":"1; pay us"}"#, 400, "malformed", "/cost", "send a whole number"),
     (r#"{"rule":"api","key":"alice","cost":null}"#, 400, "malformed", "/cost", ""),
     (r#"{"rule":"api","key":"alice","cost":18446744073709551616}"#, 400, "malformed", "/cost", ""),
     (r#"{"rule":"api","key":"alice","cost":6}"#, 422, "never", "/cost", "split"),
@@ -260,4 +263,49 @@ fn strangers_and_strange_pages_are_turned_away() {
     let mut client = server.connect();
     client.send(b"GET /v1/rules HTTP/1.1\r\nhost: evil.example\r\nauthorization: Bearer hunter2\r\n\r\n");
     assert_eq!(client.answer().unwrap().problem(), "foreign");
+}
+
+/// What hyper says of a head by itself is kept back, also when the head came together with a good request.
+#[test]
+fn a_bad_head_behind_a_good_request_is_answered_once() {
+    let server = Running::start(RULES);
+    let mut client = server.connect();
+    client.send(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\nGARBAGE\x01\r\n\r\n");
+    let answers: Vec<_> = std::iter::from_fn(|| client.answer()).collect();
+    let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
+    assert_eq!(statuses, [200, 400]);
+    assert_eq!(answers[1].problem(), "malformed");
+}
+
+#[test]
+fn the_charge_that_can_never_pass_is_named() {
+    let server = Running::start("rules: { big: { limit: 1000/1m }, small: { limit: 5/1m } }");
+    let body = r#"{"checks":[{"rule":"big","key":"a","cost":100},{"rule":"small","key":"a","cost":6}]}"#;
+    let never = server.post("/v1/check", body);
+    assert_eq!((never.status, &never.json()["field"]), (422, &json!("/checks/1/cost")));
+}
+
+#[test]
+fn a_request_without_a_host_is_none() {
+    let server = Running::start(RULES);
+    let mut client = server.connect();
+    client.send(b"GET /livez HTTP/1.1\r\n\r\n");
+    assert_eq!(client.answer().unwrap().status, 400);
+}
+
+/// Who asks for the head alone gets it, unless asking is spending.
+#[test]
+fn heads_are_for_those_who_look() {
+    let server = Running::start("rules: { default: { limit: 5/1m } }");
+    for (path, status) in [("/livez", "200"), ("/v1/rlaas/alice", "405")] {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        write!(stream, "HEAD {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")) && answer.ends_with("\r\n\r\n"),
+            "{answer}"
+        );
+    }
+    assert_eq!(server.ask("GET", "/v1/rlaas/alice", "").json()["currentCount"], json!(0));
 }

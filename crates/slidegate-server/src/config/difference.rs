@@ -1,0 +1,123 @@
+//! What differs between two sets of rules, and which states that concerns.
+
+use std::collections::BTreeMap;
+
+use slidegate::rule::{LIMITS_MAX, Limit};
+use slidegate::{Rate, Rule};
+
+use crate::service::{Override, Overrides, Rules};
+
+/// What differs between two sets of rules.
+#[derive(Debug, Default)]
+pub(super) struct Difference {
+    pub(super) added: Vec<String>,
+    pub(super) changed: Vec<String>,
+    pub(super) removed: Vec<String>,
+    /// For every rule of which limits differ, its own or those of an override, what its states must go on under.
+    pub(super) to_carry_over: Vec<Rule>,
+}
+
+impl Difference {
+    pub(super) fn between(before: &Rules, after: &Rules) -> Self {
+        let mut found = Self::default();
+        let old: BTreeMap<_, _> =
+            before.with_overrides().map(|(rule, overrides)| (rule.name(), (rule, overrides))).collect();
+        for (rule, overrides) in after.with_overrides() {
+            let name = rule.name();
+            match old.get(name) {
+                None => found.added.push(name.to_owned()),
+                Some((old, old_overrides)) => {
+                    if *old != rule || *old_overrides != overrides {
+                        found.changed.push(name.to_owned());
+                    }
+                    if old.limits() != rule.limits() || *old_overrides != overrides {
+                        found.to_carry_over.push(with_windows_of(rule, overrides));
+                    }
+                }
+            }
+        }
+        let gone = old.keys().filter(|name| after.get(name).is_err());
+        found.removed.extend(gone.map(ToString::to_string));
+        found
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
+    }
+}
+
+/// The rule with the windows of its overrides beside its own.
+///
+/// A store does not know the keys of its states, nor which override is whose. Under this rule every state goes on that
+/// any key of the rule can need, and lasts for as long as the longest of the windows; what a key does not need is
+/// dropped when it is charged next. Beyond the most that a rule can have, short windows are left out: states that
+/// are gone soon anyway.
+pub(super) fn with_windows_of(rule: &Rule, overrides: &Overrides) -> Rule {
+    let rates = |rule: &Rule| rule.limits().iter().map(Limit::rate).collect::<Vec<Rate>>();
+    let own = rates(rule);
+    let limited = overrides.iter().filter_map(|(_, meant)| match meant {
+        Override::Limited(rule) => Some(rule),
+        Override::Unlimited | Override::Blocked => None,
+    });
+    let mut others: BTreeMap<u64, Rate> = BTreeMap::new();
+    for rate in limited.flat_map(rates) {
+        others.entry(rate.window_us()).or_insert(rate);
+    }
+    for rate in &own {
+        others.remove(&rate.window_us());
+    }
+    let longest_first = others.into_values().rev();
+    let all: Vec<Rate> = own.into_iter().chain(longest_first).take(LIMITS_MAX).collect();
+    rule.with_rates(&all).unwrap_or_else(|_| rule.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(rates: &[&str]) -> Rule {
+        let rates = rates.iter().map(|rate| rate.parse().unwrap());
+        rates.fold(Rule::builder("api"), slidegate::RuleBuilder::limit).build().unwrap()
+    }
+
+    fn rates(rule: &Rule) -> Vec<String> {
+        rule.limits().iter().map(|limit| limit.rate().to_string()).collect()
+    }
+
+    fn overrides(rule: &Rule, given: &[&str]) -> Overrides {
+        let mut overrides = Overrides::default();
+        for (number, rate) in given.iter().enumerate() {
+            let own = rule.with_rates(&[rate.parse().unwrap()]).unwrap();
+            overrides.add(&format!("key-{number}"), Override::Limited(own)).unwrap();
+        }
+        overrides
+    }
+
+    #[test]
+    fn states_go_on_under_every_window_once() {
+        let own = rule(&["5/1m", "60/1h"]);
+        let all = with_windows_of(&own, &overrides(&own, &["7/1s", "600/1h", "9/1d", "8/1d"]));
+        assert_eq!(rates(&all), ["5/1m", "60/1h", "9/1d", "7/1s"]);
+        let many: Vec<String> = (1..=20).map(|seconds| format!("5/{seconds}s")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let all = with_windows_of(&own, &overrides(&own, &many));
+        assert_eq!((all.limits().len(), rates(&all)[2].as_str()), (LIMITS_MAX, "5/20s"), "the longest stay");
+    }
+
+    #[test]
+    fn an_override_that_differs_concerns_states() {
+        let own = rule(&["5/1m"]);
+        let rules = |given: &[&str]| {
+            let mut rules = Rules::default();
+            rules.add(own.clone(), overrides(&own, given));
+            rules
+        };
+        let carried = |before: &[&str], after: &[&str]| {
+            let difference = Difference::between(&rules(before), &rules(after));
+            difference.to_carry_over.iter().map(rates).collect::<Vec<_>>()
+        };
+        assert_eq!(carried(&["7/1h"], &["7/1h"]), Vec::<Vec<String>>::new());
+        assert_eq!(carried(&["7/1h"], &[]), [["5/1m"]]);
+        assert_eq!(carried(&[], &["7/1h"]), [["5/1m", "7/1h"]]);
+    }
+}
