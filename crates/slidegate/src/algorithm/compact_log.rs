@@ -39,14 +39,14 @@ use crate::rule::{Algorithm, Entries, Limit};
 /// State of a `compact-log` limit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CompactLog {
-    entries: VecDeque<Entry>,
+    pub(super) entries: VecDeque<Entry>,
     /// Units in all entries, those not yet dropped included.
-    sum: u64,
+    pub(super) sum: u64,
     /// Not earlier than any entry's stamp.
-    newest: u64,
+    pub(super) newest: u64,
     /// The newest stamp that a credit has touched: of merged entries up to here it is not known whose
     /// units are left.
-    credited: u64,
+    pub(super) credited: u64,
 }
 
 impl CompactLog {

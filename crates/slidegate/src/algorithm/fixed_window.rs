@@ -23,8 +23,8 @@ use crate::rule::Limit;
 /// State of a `fixed-window` limit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FixedWindow {
-    number: u64,
-    count: u64,
+    pub(super) number: u64,
+    pub(super) count: u64,
 }
 
 impl FixedWindow {

@@ -38,17 +38,17 @@ use crate::rule::Limit;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Gcra {
     /// When the backlog was what it says; time does not run back behind it.
-    as_of_us: u64,
+    pub(super) as_of_us: u64,
     /// What was occupied then, in unit-microseconds.
-    backlog: Backlog,
+    pub(super) backlog: Backlog,
     /// Units that drain per window: the limit at that time, 0 before the first charge.
-    drained_per_window: u64,
+    pub(super) drained_per_window: u64,
     /// Units that refunds and credits took out of the line so far, so that a receipt knows by how much
     /// its stretch may have moved.
-    given_back: u64,
+    pub(super) given_back: u64,
     /// When the last stretch ends as it was charged, what was taken out of the line since not regarded: until
     /// then some receipt may still be presented. The line itself may end later, if the limit was lowered.
-    charges_end_us: u64,
+    pub(super) charges_end_us: u64,
 }
 
 impl Gcra {
@@ -124,11 +124,12 @@ impl Window for Gcra {
             return 0;
         }
         let window_us = limit.window_us();
-        let elapsed_us = now_us.max(self.as_of_us) - charged_us;
+        // A store that lost its last charges with the power may meet receipts that know more than the state.
+        let elapsed_us = now_us.max(self.as_of_us).saturating_sub(charged_us);
         let undrained = backlog
             .get()
             .saturating_sub(product(self.drained_per_window, elapsed_us))
-            .saturating_sub(product(self.given_back - given_back, window_us))
+            .saturating_sub(product(self.given_back.saturating_sub(given_back), window_us))
             .min(self.backlog_at(now_us));
         let whole = narrow(undrained / u128::from(window_us));
         self.credit(&place.limit, now_us, units.min(whole))

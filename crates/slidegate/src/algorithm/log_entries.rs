@@ -50,6 +50,11 @@ impl Entries {
         self.newest
     }
 
+    /// No entries, of which the last stood at `newest`.
+    pub(super) fn emptied(newest: u64) -> Self {
+        Self { newest, held: Held::default() }
+    }
+
     #[inline]
     pub(super) fn len(&self) -> usize {
         match &self.held {

@@ -19,9 +19,11 @@
 //! instant until the clock has caught up: a clock that is set back cannot admit more. Waits are
 //! counted from the `now` that was given.
 
+mod bytes;
 mod cells;
 mod compact_entry;
 mod compact_log;
+mod encoding;
 mod fixed_window;
 mod gcra;
 mod log_block;
@@ -34,6 +36,8 @@ mod state;
 mod wide;
 mod window;
 
+pub use bytes::BytesError;
+pub(crate) use bytes::{Reader, write_number};
 pub use compact_log::CompactLog;
 pub use fixed_window::FixedWindow;
 pub use gcra::Gcra;

@@ -40,9 +40,9 @@ use crate::rule::{Algorithm, Edge, Limit};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SlidingBuckets {
     /// Empty until the first charge.
-    cells: Cells,
+    pub(super) cells: Cells,
     /// Number of the newest bucket that was charged.
-    newest: u64,
+    pub(super) newest: u64,
 }
 
 /// The buckets that count at one instant.
@@ -71,16 +71,16 @@ impl SlidingBuckets {
     }
 
     /// Numbers of the buckets in the ring from `from` on.
-    fn numbers(&self, from: u64) -> std::ops::RangeInclusive<u64> {
+    pub(super) fn numbers(&self, from: u64) -> std::ops::RangeInclusive<u64> {
         from.max((self.newest + 1).saturating_sub(self.cells.len() as u64))..=self.newest
     }
 
     /// Units of bucket `number`, which is in the ring.
-    fn units(&self, number: u64) -> u64 {
+    pub(super) fn units(&self, number: u64) -> u64 {
         self.cells.get(self.index(number))
     }
 
-    fn index(&self, number: u64) -> usize {
+    pub(super) fn index(&self, number: u64) -> usize {
         usize::try_from(number % self.cells.len() as u64).expect("an index into the ring")
     }
 
@@ -260,7 +260,7 @@ fn leaves_us(limit: &Limit, number: u64) -> u64 {
 }
 
 /// The most buckets that one window meets: where the width does not divide it, fewer than k + 1.
-fn ring_len(limit: &Limit) -> usize {
+pub(super) fn ring_len(limit: &Limit) -> usize {
     let len = (limit.window_us() - 2) / limit.bucket_us() + 2;
     usize::try_from(len).expect("at most 4,097 buckets")
 }

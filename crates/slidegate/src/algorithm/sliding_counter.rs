@@ -33,7 +33,7 @@ use crate::rule::Limit;
 /// State of a `sliding-counter` limit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SlidingCounter {
-    counts: PackedCounts,
+    pub(super) counts: PackedCounts,
 }
 
 impl Counts {

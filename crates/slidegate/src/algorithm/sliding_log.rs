@@ -31,7 +31,7 @@ use crate::rule::Limit;
 pub struct SlidingLog {
     /// They know their newest stamp without a look at the heap, for whoever asks whether the log has ended;
     /// time does not run back behind it.
-    entries: Entries,
+    pub(super) entries: Entries,
 }
 
 impl SlidingLog {

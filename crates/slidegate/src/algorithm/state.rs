@@ -21,7 +21,7 @@ use crate::rule::{Algorithm, Limit};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     limit: Limit,
-    kept: Kept,
+    pub(super) kept: Kept,
 }
 
 /// What the algorithm of a state remembers.
@@ -74,6 +74,13 @@ impl State {
     #[must_use]
     pub fn charged_by_us(&self) -> u64 {
         with_window!(&self.kept, window => window.charged_by_us(&self.limit))
+    }
+
+    /// The instant from which nothing of all that was charged counts or could be taken back; 0 if nothing is
+    /// remembered. From then on it may be forgotten.
+    #[must_use]
+    pub fn ends_us(&self) -> u64 {
+        with_window!(&self.kept, window => window.ends_us(&self.limit))
     }
 
     /// Decides whether `cost` units, 1 to the limit, pass at `now_us`. `limit` may differ from the

@@ -22,6 +22,11 @@ impl Limit {
         Self { rate, units, algorithm }
     }
 
+    /// A limit that enforces exactly `units` of a rate, which has at least so many; `None` otherwise.
+    pub(crate) fn enforcing(rate: Rate, units: u64, algorithm: Algorithm) -> Option<Self> {
+        (1..=rate.limit()).contains(&units).then_some(Self { rate, units, algorithm })
+    }
+
     /// The rate as configured, before headroom.
     #[must_use]
     pub fn rate(&self) -> Rate {

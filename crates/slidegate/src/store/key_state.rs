@@ -27,6 +27,20 @@ impl KeyState {
         }
     }
 
+    pub(super) fn states(&self) -> &[State] {
+        &self.states
+    }
+
+    pub(super) fn states_mut(&mut self) -> &mut [State] {
+        &mut self.states
+    }
+
+    /// Whether every limit finds a state of its geometry in its place.
+    pub(super) fn fits(&self, limits: &[Limit]) -> bool {
+        self.states.len() == limits.len()
+            && self.states.iter().zip(limits).all(|(state, limit)| limit.keeps_state_of(state.limit()))
+    }
+
     pub(super) fn into_states(self) -> Vec<State> {
         self.states
     }

@@ -4,6 +4,7 @@
 //! operating system or the processor for the time.
 //!
 //! * [`SystemClock`]: what programs run on.
+//! * [`WallClock`]: the same, read anew every time; what processes on one machine share.
 //! * [`ManualClock`]: moves only when told to; for tests, replays and simulations.
 //! * [`JumpingClock`]: another clock, set back or ahead; for testing what that does.
 //! * [`Timer`]: how a task sleeps.
@@ -16,6 +17,7 @@ mod system;
 mod ticks;
 mod timer;
 mod unpark;
+mod wall;
 
 use std::thread;
 use std::time::Duration;
@@ -25,6 +27,7 @@ pub use manual::ManualClock;
 pub use system::SystemClock;
 pub use timer::Timer;
 pub(crate) use unpark::waker_of_this_thread;
+pub use wall::WallClock;
 
 /// The end of the year 9999: no clock shows more, so that sums of instants and windows cannot overflow.
 pub const TIME_MAX_US: u64 = 253_402_300_799_999_999;

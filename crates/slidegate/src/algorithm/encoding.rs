@@ -1,0 +1,285 @@
+//! States as bytes, for stores that outlive the process.
+//!
+//! ```text
+//! state  = limit  kept                                      every number: 7 bits per byte, the lowest first
+//! limit  = algorithm  parameter  units  limit  window_ms
+//! kept   = newest  count  has_units  (age | step  units?)*  sliding-log: the age of the oldest, then steps
+//!          newest  credited  count  (age | step  units*2+merged)*         compact-log
+//!          0 | 1  newest  count  (back  units)*             sliding-buckets: steps back to the buckets in use
+//!          number  previous  current                        sliding-counter
+//!          number  count                                    fixed-window
+//!          as_of  backlog_low  backlog_high  drained  given_back  charges_end    gcra
+//! ```
+//!
+//! Reading believes nothing: whatever the bytes, the result is a state as charges could have left it, or an
+//! error. What the algorithms rely on (stamps within a window of the newest, counts within [`USED_MAX`], time
+//! before the year 10000) is checked here and nowhere else.
+
+use std::time::Duration;
+
+use super::bytes::{BytesError, Reader, write_number};
+use super::cells::Cells;
+use super::compact_entry::Entry;
+use super::log_entries::Entries as LogEntries;
+use super::packed_counts::{Counts, PackedCounts};
+use super::sliding_buckets::ring_len;
+use super::state::{Kept, State};
+use super::window::USED_MAX;
+use super::{CompactLog, FixedWindow, Gcra, SlidingBuckets, SlidingCounter, SlidingLog};
+use crate::rate::{LIMIT_MAX, Rate};
+use crate::receipt::Backlog;
+use crate::rule::{Algorithm, Buckets, ENTRIES_MAX, Edge, Entries, Limit};
+use crate::time::TIME_MAX_US;
+
+const LATE: &str = "an instant after the year 9999";
+const MANY: &str = "more units than any state counts";
+const OLD: &str = "an entry older than its window";
+
+impl State {
+    /// Appends it as bytes.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        write_limit(out, self.limit());
+        match &self.kept {
+            Kept::SlidingLog(log) => write_log(out, log),
+            Kept::CompactLog(log) => write_compact(out, log),
+            Kept::SlidingBuckets(buckets) => write_buckets(out, buckets),
+            Kept::SlidingCounter(counter) => {
+                let Counts { number, previous, current } = counter.counts.get();
+                write_all(out, &[number, previous, current]);
+            }
+            Kept::FixedWindow(window) => write_all(out, &[window.number, window.count]),
+            Kept::Gcra(gcra) => write_gcra(out, gcra),
+        }
+    }
+
+    /// Reads what [`Self::write`] has written.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, BytesError> {
+        let limit = read_limit(reader)?;
+        let kept = match limit.algorithm() {
+            Algorithm::SlidingLog => Kept::SlidingLog(read_log(reader, &limit)?),
+            Algorithm::CompactLog(_) => Kept::CompactLog(read_compact(reader, &limit)?),
+            Algorithm::SlidingBuckets(..) => Kept::SlidingBuckets(read_buckets(reader, &limit)?),
+            Algorithm::SlidingCounter => {
+                let number = reader.at_most(TIME_MAX_US / limit.window_us(), LATE)?;
+                let (previous, current) = (reader.at_most(USED_MAX, MANY)?, reader.at_most(USED_MAX, MANY)?);
+                let mut counts = PackedCounts::default();
+                counts.set(Counts { number, previous, current });
+                Kept::SlidingCounter(SlidingCounter { counts })
+            }
+            Algorithm::FixedWindow => {
+                let number = reader.at_most(TIME_MAX_US / limit.window_us(), LATE)?;
+                Kept::FixedWindow(FixedWindow { number, count: reader.at_most(USED_MAX, MANY)? })
+            }
+            Algorithm::Gcra => Kept::Gcra(read_gcra(reader, &limit)?),
+        };
+        Ok(Self::of(limit, kept))
+    }
+}
+
+fn write_all(out: &mut Vec<u8>, numbers: &[u64]) {
+    for &number in numbers {
+        write_number(out, number);
+    }
+}
+
+/// Every algorithm by a number that is never given to another.
+fn code(algorithm: Algorithm) -> (u8, u64) {
+    match algorithm {
+        Algorithm::SlidingLog => (1, 0),
+        Algorithm::CompactLog(entries) => (2, entries.get().into()),
+        Algorithm::SlidingBuckets(buckets, Edge::Full) => (3, buckets.get().into()),
+        Algorithm::SlidingBuckets(buckets, Edge::Interpolated) => (4, buckets.get().into()),
+        Algorithm::SlidingBuckets(buckets, Edge::Dropped) => (5, buckets.get().into()),
+        Algorithm::SlidingCounter => (6, 0),
+        Algorithm::FixedWindow => (7, 0),
+        Algorithm::Gcra => (8, 0),
+    }
+}
+
+fn algorithm_of(code: u8, parameter: u64) -> Option<Algorithm> {
+    let buckets = |edge| Some(Algorithm::SlidingBuckets(Buckets::new(parameter).ok()?, edge));
+    match code {
+        1 => Some(Algorithm::SlidingLog),
+        2 => Some(Algorithm::CompactLog(Entries::new(parameter).ok()?)),
+        3 => buckets(Edge::Full),
+        4 => buckets(Edge::Interpolated),
+        5 => buckets(Edge::Dropped),
+        6 => Some(Algorithm::SlidingCounter),
+        7 => Some(Algorithm::FixedWindow),
+        8 => Some(Algorithm::Gcra),
+        _ => None,
+    }
+}
+
+fn write_limit(out: &mut Vec<u8>, limit: &Limit) {
+    let (code, parameter) = code(limit.algorithm());
+    out.push(code);
+    write_all(out, &[parameter, limit.units(), limit.rate().limit(), limit.window_us() / 1_000]);
+}
+
+fn read_limit(reader: &mut Reader<'_>) -> Result<Limit, BytesError> {
+    let (code, parameter) = (reader.byte()?, reader.number()?);
+    let algorithm = algorithm_of(code, parameter).ok_or(BytesError::damaged("no algorithm of ours"))?;
+    let (units, of, window_ms) = (reader.number()?, reader.number()?, reader.number()?);
+    let rate = Rate::new(of, Duration::from_millis(window_ms)).ok();
+    let limit = rate.and_then(|rate| Limit::enforcing(rate, units, algorithm));
+    limit.ok_or(BytesError::damaged("a limit or a window out of range"))
+}
+
+fn write_log(out: &mut Vec<u8>, log: &SlidingLog) {
+    let (entries, len) = (&log.entries, log.entries.len());
+    let has_units = (0..len).any(|index| entries.units(index, index + 1) > 1);
+    write_all(out, &[entries.newest(), len as u64, u64::from(has_units)]);
+    for index in 0..len {
+        let step = match index.checked_sub(1) {
+            None => entries.newest() - entries.stamp(0),
+            Some(before) => entries.stamp(index) - entries.stamp(before),
+        };
+        write_number(out, step);
+        if has_units {
+            write_number(out, entries.units(index, index + 1));
+        }
+    }
+}
+
+fn read_log(reader: &mut Reader<'_>, limit: &Limit) -> Result<SlidingLog, BytesError> {
+    let (newest, len) = (reader.at_most(TIME_MAX_US, LATE)?, reader.count()?);
+    let has_units = reader.at_most(1, "neither with units nor without")? == 1;
+    let mut entries = LogEntries::emptied(if len == 0 { newest } else { 0 });
+    let mut stamps = Stamps::new(newest, limit);
+    let mut sum = 0;
+    for _ in 0..len {
+        let stamp = stamps.next(reader)?;
+        let units = if has_units { reader.at_most(USED_MAX - sum, MANY)? } else { 1 };
+        sum += units;
+        if units == 0 || sum > USED_MAX {
+            return Err(BytesError::damaged("an entry without units"));
+        }
+        entries.push(stamp, units);
+    }
+    if entries.newest() != newest {
+        return Err(BytesError::damaged("a newest entry that does not stand"));
+    }
+    Ok(SlidingLog { entries })
+}
+
+fn write_compact(out: &mut Vec<u8>, log: &CompactLog) {
+    write_all(out, &[log.newest, log.credited, log.entries.len() as u64]);
+    let mut before = None;
+    for entry in &log.entries {
+        let stamp = entry.stamp(log.newest);
+        write_number(out, before.map_or(log.newest - stamp, |before| stamp - before));
+        write_number(out, entry.units() << 1 | u64::from(entry.merged()));
+        before = Some(stamp);
+    }
+}
+
+fn read_compact(reader: &mut Reader<'_>, limit: &Limit) -> Result<CompactLog, BytesError> {
+    let newest = reader.at_most(TIME_MAX_US, LATE)?;
+    let credited = reader.at_most(newest, "a credit later than the newest entry")?;
+    let len = reader.count()?;
+    if len > usize::from(ENTRIES_MAX) {
+        return Err(BytesError::damaged("more entries than a compact log has"));
+    }
+    let mut log = CompactLog { newest, credited, ..CompactLog::default() };
+    log.entries.reserve_exact(len);
+    let mut stamps = Stamps::new(newest, limit);
+    for index in 0..len {
+        let before = stamps.last;
+        let stamp = stamps.next(reader)?;
+        let packed = reader.number()?;
+        let (units, merged) = (packed >> 1, packed & 1 == 1);
+        if units == 0 || units > USED_MAX - log.sum || (index > 0 && stamp == before) {
+            return Err(BytesError::damaged(MANY));
+        }
+        log.sum += units;
+        log.entries.push_back(Entry::new(stamp, units, merged));
+    }
+    Ok(log)
+}
+
+/// Stamps that are read one after the other: none is earlier than the one before it or later than the newest.
+struct Stamps {
+    newest: u64,
+    last: u64,
+    window_us: u64,
+    begun: bool,
+}
+
+impl Stamps {
+    fn new(newest: u64, limit: &Limit) -> Self {
+        Self { newest, last: 0, window_us: limit.window_us(), begun: false }
+    }
+
+    fn next(&mut self, reader: &mut Reader<'_>) -> Result<u64, BytesError> {
+        let step = if self.begun {
+            reader.at_most(self.newest - self.last, "an entry later than the newest")?
+        } else {
+            let age = reader.at_most(self.newest.min(self.window_us - 1), OLD)?;
+            self.begun = true;
+            self.newest - age
+        };
+        self.last += step;
+        Ok(self.last)
+    }
+}
+
+fn write_buckets(out: &mut Vec<u8>, buckets: &SlidingBuckets) {
+    if buckets.cells.is_empty() {
+        write_number(out, 0);
+        return;
+    }
+    let in_use = || buckets.numbers(0).rev().filter(|&number| buckets.units(number) > 0);
+    write_all(out, &[1, buckets.newest, in_use().count() as u64]);
+    let mut before = buckets.newest;
+    for number in in_use() {
+        write_all(out, &[before - number, buckets.units(number)]);
+        before = number;
+    }
+}
+
+fn read_buckets(reader: &mut Reader<'_>, limit: &Limit) -> Result<SlidingBuckets, BytesError> {
+    if reader.at_most(1, "neither a ring nor none")? == 0 {
+        return Ok(SlidingBuckets::default());
+    }
+    let newest = reader.at_most(TIME_MAX_US / limit.bucket_us(), LATE)?;
+    let ring = ring_len(limit);
+    let mut buckets = SlidingBuckets { cells: Cells::zeros(ring, limit.units()), newest };
+    let oldest = (newest + 1).saturating_sub(ring as u64);
+    let mut before = newest;
+    for index in 0..reader.count()? {
+        let back = reader.at_most(before - oldest, "a bucket that the ring has not")?;
+        let units = reader.at_most(USED_MAX - buckets.cells.sum(), MANY)?;
+        if units == 0 || (index > 0 && back == 0) {
+            return Err(BytesError::damaged("a bucket twice, or without units"));
+        }
+        before -= back;
+        buckets.cells.set(buckets.index(before), units);
+    }
+    Ok(buckets)
+}
+
+fn write_gcra(out: &mut Vec<u8>, gcra: &Gcra) {
+    let backlog = gcra.backlog.get();
+    #[expect(clippy::cast_possible_truncation, reason = "cut in two on purpose")]
+    let (low, high) = (backlog as u64, (backlog >> 64) as u64);
+    write_all(
+        out,
+        &[gcra.as_of_us, low, high, gcra.drained_per_window, gcra.given_back, gcra.charges_end_us],
+    );
+}
+
+fn read_gcra(reader: &mut Reader<'_>, limit: &Limit) -> Result<Gcra, BytesError> {
+    let as_of_us = reader.at_most(TIME_MAX_US, LATE)?;
+    let backlog = u128::from(reader.number()?) | u128::from(reader.number()?) << 64;
+    let drained_per_window = reader.at_most(LIMIT_MAX, "a limit out of range")?;
+    let (given_back, charges_end_us) = (reader.number()?, reader.number()?);
+    let most = u128::from(USED_MAX) * u128::from(limit.window_us());
+    if backlog > most || (backlog > 0 && drained_per_window == 0) {
+        return Err(BytesError::damaged(MANY));
+    }
+    Ok(Gcra { as_of_us, backlog: Backlog::new(backlog), drained_per_window, given_back, charges_end_us })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+//! What a store that keeps bytes keeps of one key under one rule.
+//!
+//! The store brings a place for the bytes, an atomic step and a counter; the decisions are made here, by the same
+//! functions that decide in memory.
+//!
+//! ```text
+//! record = version  count  (born  state) per limit  checksum      the checksum: 4 bytes, FNV-1a of all before it
+//! ```
+
+use std::time::Duration;
+
+use super::key_state::KeyState;
+use super::outcome::LimitUsage;
+use crate::algorithm::{BytesError, Reader, State, write_number};
+use crate::charge::Charge;
+use crate::decision::Verdict;
+use crate::receipt::{ReceiptCharge, Standing};
+use crate::rule::{Algorithm, Limit, Rule};
+
+/// The form of the bytes. Another meaning of any of them is another version.
+const VERSION: u8 = 1;
+const CHECKSUM_BYTES: usize = 4;
+/// A row need not move in an index of ends at every charge: its end is known to this part of a window.
+const END_PARTS: u64 = 8;
+
+/// The states of all limits of one rule for one key, and since when receipts fit them.
+///
+/// `order` is a number of the store's that grows with every charge. A state that begins anew remembers the order
+/// it was born at; receipts of earlier charges give nothing back.
+///
+/// ```
+/// use slidegate::store::Record;
+/// use slidegate::{Charge, Key, Rule};
+///
+/// let api = Rule::builder("api").limit("5/10s".parse()?).build()?;
+/// let ask = Charge { rule: &api, key: Key::new("alice")?, cost: 2 };
+/// assert!(Record::verdict(None, 1_000, &ask).allowed());
+/// let (record, verdict, _charge) = Record::charged(None, 1, 1_000, &ask);
+/// assert_eq!(verdict.remaining(), 3);
+/// assert_eq!(Record::from_bytes(&record.to_bytes())?, record);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    state: KeyState,
+    /// One per limit.
+    born: Vec<u64>,
+}
+
+impl Record {
+    fn new(limits: &[Limit], order: u64) -> Self {
+        Self { state: KeyState::new(limits), born: vec![order; limits.len()] }
+    }
+
+    /// The record as `limits` need it where nobody announced a change: where it does not fit, its receipts are void.
+    fn met_by(self, limits: &[Limit], order: u64) -> Self {
+        if self.state.fits(limits) {
+            return self;
+        }
+        Self { state: self.state.met_by(limits), born: vec![order; limits.len()] }
+    }
+
+    /// What the rule of `ask` says to it, without charging. A key without a record was never seen.
+    #[must_use]
+    pub fn verdict<'a>(record: Option<&Self>, now_us: u64, ask: &Charge<'a>) -> Verdict<'a> {
+        let limits = ask.rule.limits();
+        let met = Self::as_met(record, limits);
+        let verdicts = limits.iter().zip(met.states()).map(|(limit, state)| {
+            if ask.cost > limit.units() {
+                // Only a shadow rule gets here: what it can never admit, it would deny.
+                let usage = state.usage(limit, now_us);
+                return Verdict { allowed: false, ..Verdict::of_usage(ask.rule, limit, usage) };
+            }
+            Verdict::of_ruling(ask.rule, limit, state.decide(limit, now_us, ask.cost))
+        });
+        Verdict::join(verdicts).expect("a rule has at least one limit")
+    }
+
+    /// The states as `limits` see them.
+    fn as_met<'r>(record: Option<&'r Self>, limits: &[Limit]) -> std::borrow::Cow<'r, KeyState> {
+        use std::borrow::Cow;
+        match record {
+            Some(record) if record.state.fits(limits) => Cow::Borrowed(&record.state),
+            Some(record) => Cow::Owned(record.state.met_by(limits)),
+            None => Cow::Owned(KeyState::new(limits)),
+        }
+    }
+
+    /// The record after the charge of `ask`, which passes; what the rule says then, and what its receipt holds.
+    #[must_use]
+    pub fn charged<'a>(
+        record: Option<Self>,
+        order: u64,
+        now_us: u64,
+        ask: &Charge<'a>,
+    ) -> (Self, Verdict<'a>, ReceiptCharge<'a>) {
+        let Charge { rule, key, cost } = *ask;
+        let record = record.map(|record| record.met_by(rule.limits(), order));
+        let mut record = record.unwrap_or_else(|| Self::new(rule.limits(), order));
+        let charges = rule.limits().iter().zip(record.state.states_mut()).map(|(limit, state)| {
+            let place = state.charge(limit, now_us, cost);
+            let verdict = Verdict::of_usage(rule, limit, state.usage(limit, now_us));
+            (verdict, Standing { order, position: place.position })
+        });
+        let (verdicts, standings): (Vec<_>, Vec<_>) = charges.unzip();
+        let verdict = Verdict::join(verdicts.into_iter()).expect("a rule has at least one limit");
+        let standings = standings.into_iter().collect();
+        (record, verdict, ReceiptCharge::new(rule, key.as_str(), cost, standings))
+    }
+
+    /// Takes back up to `units` of a charge; says how many at most, as short windows may have forgotten what long
+    /// ones remember. What had expired at `noted_us`, the latest time that the store knows of, stays expired.
+    pub fn refund(&mut self, noted_us: u64, now_us: u64, charge: &ReceiptCharge<'_>, units: u64) -> u64 {
+        let states = self.state.states_mut().iter_mut().zip(&self.born);
+        let given = states.map(|(state, &born)| {
+            let place = charge.places().find(|place| state.limit().keeps_state_of(&place.limit));
+            let live = place.filter(|place| place.order >= born && State::expires_us(place) > noted_us);
+            live.map_or(0, |place| state.refund(now_us, &place, units))
+        });
+        given.max().unwrap_or(0)
+    }
+
+    /// The record after `units` that were spent above the cost of `charge`. A key that was reset or forgotten since
+    /// begins anew, as it was charged.
+    #[must_use]
+    pub fn with_excess(
+        record: Option<Self>,
+        order: u64,
+        now_us: u64,
+        charge: &ReceiptCharge<'_>,
+        units: u64,
+    ) -> Self {
+        let mut record = record.unwrap_or_else(|| Self::new(charge.limits(), order));
+        record.state.charge_excess(now_us, units);
+        record
+    }
+
+    /// Takes back up to the cost of `charge` from the oldest charges of every limit; says how many at most.
+    #[must_use]
+    pub fn credited(self, order: u64, now_us: u64, charge: &Charge<'_>) -> (Self, u64) {
+        let limits = charge.rule.limits();
+        let mut record = self.met_by(limits, order);
+        let states = limits.iter().zip(record.state.states_mut());
+        let given = states.map(|(limit, state)| state.credit(limit, now_us, charge.cost)).max();
+        (record, given.unwrap_or(0))
+    }
+
+    /// The record after `rule` was changed at `now_us`: each limit goes on with the state of its geometry; one
+    /// without begins with the most that is used, and without receipts.
+    #[must_use]
+    pub fn changed(&self, order: u64, now_us: u64, rule: &Rule) -> Self {
+        let born = rule.limits().iter().map(|limit| {
+            let kept = self.state.states().iter().position(|state| limit.keeps_state_of(state.limit()));
+            kept.map_or(order, |index| self.born[index])
+        });
+        Self { born: born.collect(), state: self.state.changed(rule, now_us) }
+    }
+
+    /// What is used of every limit of a rule.
+    #[must_use]
+    pub fn usages(record: Option<&Self>, now_us: u64, rule: &Rule) -> Vec<LimitUsage> {
+        let met = Self::as_met(record, rule.limits());
+        let usages = rule.limits().iter().zip(met.states()).map(|(limit, state)| {
+            let usage = state.usage(limit, now_us);
+            let reset_after = Duration::from_micros(usage.reset_after_us);
+            LimitUsage { limit: *limit, used: usage.used, reset_after }
+        });
+        usages.collect()
+    }
+
+    /// The most that is used of any limit, as it was last charged.
+    #[must_use]
+    pub fn used_max(&self, now_us: u64) -> u64 {
+        self.state.used_max(now_us)
+    }
+
+    /// The instant from which it may be forgotten: nothing of it counts then and no receipt could take anything
+    /// back. It is a little late, and therefore the same for many charges in a row.
+    #[must_use]
+    pub fn expires_us(&self) -> u64 {
+        let ends = self.state.states().iter().map(|state| {
+            let ends_us = state.ends_us();
+            let step_us = match state.limit().algorithm() {
+                Algorithm::SlidingLog | Algorithm::CompactLog(_) | Algorithm::Gcra => {
+                    (state.limit().window_us() / END_PARTS).max(1)
+                }
+                // These end with a window or a bucket, and move in its steps.
+                Algorithm::SlidingBuckets(..) | Algorithm::SlidingCounter | Algorithm::FixedWindow => 1,
+            };
+            ends_us.checked_next_multiple_of(step_us).unwrap_or(u64::MAX)
+        });
+        ends.max().unwrap_or(0)
+    }
+
+    /// As bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![VERSION];
+        write_number(&mut bytes, self.born.len() as u64);
+        for (born, state) in self.born.iter().zip(self.state.states()) {
+            write_number(&mut bytes, *born);
+            state.write(&mut bytes);
+        }
+        let sum = checksum(&bytes);
+        bytes.extend_from_slice(&sum);
+        bytes
+    }
+
+    /// Reads what [`Self::to_bytes`] has written, here or elsewhere. Whatever the bytes, it is a record that can be
+    /// worked with, or an error.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, BytesError> {
+        // The version stands first and is judged first: a newer one may have no checksum, or another.
+        let version = Reader::new(bytes).byte()?;
+        if version > VERSION {
+            return Err(BytesError::Newer { version, known: VERSION });
+        }
+        let body = bytes.split_last_chunk::<CHECKSUM_BYTES>().filter(|(body, sum)| checksum(body) == **sum);
+        let (body, _) = body.ok_or(BytesError::damaged("the checksum is another"))?;
+        Self::from_body(body)
+    }
+
+    fn from_body(body: &[u8]) -> Result<Self, BytesError> {
+        let mut reader = Reader::new(body);
+        if reader.byte()? != VERSION {
+            return Err(BytesError::damaged("a version that never was"));
+        }
+        let limits = reader.count()?;
+        let (mut born, mut states) = (Vec::new(), Vec::new());
+        for _ in 0..limits {
+            born.push(reader.number()?);
+            states.push(State::read(&mut reader)?);
+        }
+        reader.end()?;
+        if states.is_empty() {
+            return Err(BytesError::damaged("a rule has at least one limit"));
+        }
+        Ok(Self { state: KeyState::of(states), born })
+    }
+}
+
+/// Enough to notice a damaged disk; not against forgery, which who can write the file has no need of.
+fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    let (basis, prime) = (0x811C_9DC5_u32, 0x0100_0193_u32);
+    bytes.iter().fold(basis, |sum, &byte| (sum ^ u32::from(byte)).wrapping_mul(prime)).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests;
