@@ -46,7 +46,7 @@ pub(super) fn check(file: &File) -> Vec<Finding> {
     match (in_library.map(module), in_server.map(module)) {
         // The root lists the modules and re-exports from all of them.
         (Some("lib"), _) => Vec::new(),
-        (Some(module), _) => check_library(module, &file.code),
+        (Some(module), _) => check_library(module, &file.code, file.path.ends_with("/tests.rs")),
         (_, Some(module)) => check_server(module, &file.code),
         _ => Vec::new(),
     }
@@ -57,7 +57,7 @@ fn module(path: &str) -> &str {
     path.split(['/', '.']).next().unwrap_or(path)
 }
 
-fn check_library(module: &str, code: &str) -> Vec<Finding> {
+fn check_library(module: &str, code: &str, all_tests: bool) -> Vec<Finding> {
     let Some(place) = LIBRARY_MODULES.iter().position(|(name, _)| *name == module) else {
         return vec![Finding::new(1, format!("no arrows are known for `{module}`; add it to {}", file!()))];
     };
@@ -69,7 +69,7 @@ fn check_library(module: &str, code: &str) -> Vec<Finding> {
     let tests_from = code.find("#[cfg(test)]\nmod ").unwrap_or(code.len());
     let mut found = Vec::new();
     for mention in mentions(code, "crate") {
-        let in_tests = mention.at > tests_from && mention.name == "testing";
+        let in_tests = (all_tests || mention.at > tests_from) && mention.name == "testing";
         if mention.name == module || may_use(mention.name) || in_tests {
             continue;
         }
@@ -147,6 +147,8 @@ mod tests {
             "#[cfg(test)]\nmod tests {\n    use crate::testing::model;\n    use crate::store::Memory;\n}";
         assert_eq!(lines(&format!("{LIBRARY}algorithm/gcra.rs"), text), [4]);
         assert_eq!(lines(&format!("{LIBRARY}algorithm/gcra.rs"), "use crate::testing::model;"), [1]);
+        let text = "use crate::testing::model;\nuse crate::store::Memory;";
+        assert_eq!(lines(&format!("{LIBRARY}algorithm/gcra/tests.rs"), text), [2]);
     }
 
     #[test]

@@ -1,0 +1,154 @@
+//! What receipts are good for: taking an admission back, and settling it.
+
+use rusqlite::{Connection, params};
+use slidegate::algorithm::State;
+use slidegate::receipt::{Receipt, ReceiptCharge, ReceiptId};
+use slidegate::store::{Record, ReturnError, StoreError, When};
+use slidegate::time::Clock;
+use slidegate::{Applied, ReceiptError};
+
+use crate::failure::Failure;
+use crate::rows::{self, Meta, Row, signed};
+use crate::store::SqliteStore;
+use crate::transaction::{Begin, End};
+
+/// Most records of spent receipts.
+const RECORDS_MAX: u64 = 1 << 20;
+/// Records that have expired and are dropped by one presentation, at most.
+const DROPPED_MAX: u64 = 256;
+
+impl<C: Clock> SqliteStore<C> {
+    pub(crate) fn give_back(&self, when: When, receipt: &Receipt<'_>) -> Result<Applied, ReturnError> {
+        self.spend(when, receipt, |connection, meta, now_us| {
+            let mut units = 0;
+            for charge in receipt.charges() {
+                units += refund(connection, meta, now_us, charge, charge.cost())?;
+            }
+            Ok(Ok(Applied { applied: units > 0, units }))
+        })
+    }
+
+    pub(crate) fn replace(
+        &self,
+        when: When,
+        receipt: &Receipt<'_>,
+        actual: u64,
+    ) -> Result<Applied, ReturnError> {
+        self.spend(when, receipt, |connection, meta, now_us| {
+            let cost = match receipt.settled_cost(actual) {
+                Ok(cost) => cost,
+                Err(error) => return Ok(Err(error)),
+            };
+            let mut units = 0;
+            for charge in receipt.charges() {
+                units += match actual.checked_sub(cost) {
+                    Some(0) => 0,
+                    Some(excess) => charge_excess(connection, meta, now_us, charge, excess)?,
+                    None => refund(connection, meta, now_us, charge, cost - actual)?,
+                };
+            }
+            Ok(Ok(Applied { applied: units > 0 || actual == cost, units }))
+        })
+    }
+
+    /// Runs `act` if the receipt is ours, unspent and alive, and records it as spent if that succeeds.
+    fn spend(
+        &self,
+        when: When,
+        receipt: &Receipt<'_>,
+        act: impl Fn(&Connection, &mut Meta, u64) -> Result<Result<Applied, ReceiptError>, Failure>,
+    ) -> Result<Applied, ReturnError> {
+        let spent = self.step(Begin::AtOnce, |held| {
+            let (connection, now_us) = (held.connection(), self.now_us(when));
+            let mut meta = Meta::load(connection)?;
+            if receipt.store() != meta.number {
+                return Ok(End::Nothing(Err(ReceiptError::Foreign)));
+            }
+            // Records up to here are forgotten, so their receipts stay expired, even if the clock is set back.
+            let latest_us = meta.presented_us.max(meta.noted_us).max(now_us);
+            let expires_us = State::receipt_expires_us(receipt);
+            let answer = if expires_us <= latest_us || is_spent(connection, receipt.id())? {
+                Ok(Applied::default())
+            } else {
+                drop_expired(connection, &mut meta, latest_us)?;
+                if meta.spent >= RECORDS_MAX {
+                    let records = usize::try_from(meta.spent).unwrap_or(usize::MAX);
+                    Err(ReceiptError::RecordsFull { records })
+                } else {
+                    act(connection, &mut meta, now_us)?
+                }
+            };
+            // A refusal that wrote nothing but the time of its presentation keeps that.
+            if let Ok(Applied { .. }) = answer
+                && expires_us > latest_us
+                && record(connection, receipt.id(), expires_us)?
+            {
+                meta.spent += 1;
+            }
+            meta.presented_us = latest_us;
+            meta.save(connection)?;
+            Ok(End::Keep(answer))
+        });
+        Ok(spent.map_err(StoreError::from)??)
+    }
+}
+
+fn halves(id: ReceiptId) -> [i64; 2] {
+    let (first, second) = id.halves();
+    [first.cast_signed(), second.cast_signed()]
+}
+
+fn is_spent(connection: &Connection, id: ReceiptId) -> Result<bool, Failure> {
+    let mut select = connection.prepare_cached("SELECT 1 FROM spent WHERE first = ?1 AND second = ?2")?;
+    Ok(select.exists(halves(id))?)
+}
+
+/// Records a receipt as spent; says whether it was not on record yet.
+fn record(connection: &Connection, id: ReceiptId, expires_us: u64) -> Result<bool, Failure> {
+    let [first, second] = halves(id);
+    let sql = "INSERT OR IGNORE INTO spent (first, second, expires_us) VALUES (?1, ?2, ?3)";
+    let mut insert = connection.prepare_cached(sql)?;
+    Ok(insert.execute(params![first, second, signed(expires_us)])? == 1)
+}
+
+fn drop_expired(connection: &Connection, meta: &mut Meta, latest_us: u64) -> Result<(), Failure> {
+    let mut delete = connection.prepare_cached(
+        "DELETE FROM spent WHERE (first, second) IN \
+         (SELECT first, second FROM spent WHERE expires_us <= ?1 ORDER BY expires_us LIMIT ?2)",
+    )?;
+    let dropped = delete.execute([signed(latest_us), signed(DROPPED_MAX)])?;
+    meta.spent = meta.spent.saturating_sub(dropped as u64);
+    Ok(())
+}
+
+/// Lowers what a charge left behind by up to `units`.
+fn refund(
+    connection: &Connection,
+    meta: &Meta,
+    now_us: u64,
+    charge: &ReceiptCharge<'_>,
+    units: u64,
+) -> Result<u64, Failure> {
+    let Some(row) = rows::load(connection, charge.rule(), charge.key())? else { return Ok(0) };
+    let (record, before) = Row::split(Some(row));
+    let mut record = record.expect("there is a row");
+    let given = record.refund(meta.noted_us, now_us, charge, units);
+    if given > 0 {
+        rows::save(connection, charge.rule(), charge.key(), &record, before)?;
+    }
+    Ok(given)
+}
+
+fn charge_excess(
+    connection: &Connection,
+    meta: &mut Meta,
+    now_us: u64,
+    charge: &ReceiptCharge<'_>,
+    units: u64,
+) -> Result<u64, Failure> {
+    let (record, before) = Row::split(rows::load(connection, charge.rule(), charge.key())?);
+    meta.order += 1;
+    let record = Record::with_excess(record, meta.order, now_us, charge, units);
+    rows::save(connection, charge.rule(), charge.key(), &record, before)?;
+    Ok(units)
+}

@@ -1,0 +1,171 @@
+//! Rows: what is read and written of the file.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use slidegate::store::Record;
+
+use crate::failure::Failure;
+
+/// Most rows that an admission drops because they have ended.
+const SWEPT_MAX: i64 = 8;
+
+/// Numbers of ours as SQLite keeps them: no instant that matters is beyond.
+pub(crate) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Numbers of the file as we count: what is negative was written by nobody, and is as if it were not there.
+pub(crate) fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+/// What is kept of a key, with the end that its row has.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) record: Record,
+    expires_us: i64,
+}
+
+pub(crate) fn bytes_of(connection: &Connection, rule: &str, key: &str) -> rusqlite::Result<Option<Vec<u8>>> {
+    let mut select = connection.prepare_cached("SELECT bytes FROM state WHERE rule = ?1 AND key = ?2")?;
+    select.query_row(params![rule, key], |row| row.get(0)).optional()
+}
+
+pub(crate) fn load(connection: &Connection, rule: &str, key: &str) -> Result<Option<Row>, Failure> {
+    let mut select =
+        connection.prepare_cached("SELECT bytes, expires_us FROM state WHERE rule = ?1 AND key = ?2")?;
+    let mut found = select.query(params![rule, key])?;
+    let Some(row) = found.next()? else { return Ok(None) };
+    let bytes = row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?;
+    let record = Record::from_bytes(bytes).map_err(|error| Failure::of_bytes(rule, key, &error))?;
+    Ok(Some(Row { record, expires_us: row.get(1)? }))
+}
+
+/// Writes a record; `before` is the end that its row has, if there is one.
+pub(crate) fn save(
+    connection: &Connection,
+    rule: &str,
+    key: &str,
+    record: &Record,
+    before: Option<i64>,
+) -> Result<(), Failure> {
+    let (bytes, expires_us) = (record.to_bytes(), record.expires_us());
+    match before {
+        None => insert(connection, rule, key, &bytes, expires_us)?,
+        // The index of ends is left alone: a page less to write.
+        Some(before) if before == signed(expires_us) => {
+            let mut update =
+                connection.prepare_cached("UPDATE state SET bytes = ?3 WHERE rule = ?1 AND key = ?2")?;
+            update.execute(params![rule, key, bytes])?;
+        }
+        Some(_) => {
+            let mut update = connection.prepare_cached(
+                "UPDATE state SET bytes = ?3, expires_us = ?4 WHERE rule = ?1 AND key = ?2",
+            )?;
+            update.execute(params![rule, key, bytes, signed(expires_us)])?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn insert(
+    connection: &Connection,
+    rule: &str,
+    key: &str,
+    bytes: &[u8],
+    expires_us: u64,
+) -> rusqlite::Result<()> {
+    let mut insert = connection
+        .prepare_cached("INSERT INTO state (rule, key, bytes, expires_us) VALUES (?1, ?2, ?3, ?4)")?;
+    insert.execute(params![rule, key, bytes, signed(expires_us)]).map(drop)
+}
+
+pub(crate) fn delete(connection: &Connection, rule: &str, key: &str) -> rusqlite::Result<()> {
+    let mut delete = connection.prepare_cached("DELETE FROM state WHERE rule = ?1 AND key = ?2")?;
+    delete.execute(params![rule, key]).map(drop)
+}
+
+impl Row {
+    /// The end that the row has.
+    pub(crate) fn split(row: Option<Self>) -> (Option<Record>, Option<i64>) {
+        row.map_or((None, None), |row| (Some(row.record), Some(row.expires_us)))
+    }
+}
+
+/// Drops a few of the states that had ended by `until_us`.
+pub(crate) fn sweep_some(connection: &Connection, until_us: u64) -> rusqlite::Result<()> {
+    let mut sweep = connection.prepare_cached(
+        "DELETE FROM state WHERE (rule, key) IN \
+         (SELECT rule, key FROM state WHERE expires_us <= ?1 ORDER BY expires_us LIMIT ?2)",
+    )?;
+    sweep.execute(params![signed(until_us), SWEPT_MAX]).map(drop)
+}
+
+/// Drops all states that had ended by `until_us`; says how many.
+pub(crate) fn sweep_all(connection: &Connection, until_us: u64) -> rusqlite::Result<usize> {
+    connection.execute("DELETE FROM state WHERE expires_us <= ?1", [signed(until_us)])
+}
+
+/// The next keys of a rule after `after`, in their order, with their rows.
+pub(crate) fn keys_after(
+    connection: &Connection,
+    rule: &str,
+    after: &str,
+    count: usize,
+) -> Result<Vec<(String, Row)>, Failure> {
+    let mut select = connection.prepare_cached(
+        "SELECT key, bytes, expires_us FROM state WHERE rule = ?1 AND key > ?2 ORDER BY key LIMIT ?3",
+    )?;
+    let mut found = select.query(params![rule, after, signed(count as u64)])?;
+    let mut rows = Vec::new();
+    while let Some(row) = found.next()? {
+        let (key, expires_us): (String, i64) = (row.get(0)?, row.get(2)?);
+        let bytes = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
+        let record = Record::from_bytes(bytes).map_err(|error| Failure::of_bytes(rule, &key, &error))?;
+        rows.push((key, Row { record, expires_us }));
+    }
+    Ok(rows)
+}
+
+/// What the file knows beside states.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Meta {
+    /// What the store is known by in receipts.
+    pub(crate) number: u64,
+    /// The last order that was given out.
+    pub(crate) order: u64,
+    /// The latest time that was noted.
+    pub(crate) noted_us: u64,
+    /// The latest time at which a receipt was presented.
+    pub(crate) presented_us: u64,
+    /// Spent receipts on record.
+    pub(crate) spent: u64,
+}
+
+impl Meta {
+    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            number: row.get::<_, i64>(0)?.cast_unsigned(),
+            order: row.get(1).map(unsigned)?,
+            noted_us: row.get(2).map(unsigned)?,
+            presented_us: row.get(3).map(unsigned)?,
+            spent: row.get(4).map(unsigned)?,
+        })
+    }
+
+    pub(crate) fn load(connection: &Connection) -> Result<Self, Failure> {
+        let sql = "SELECT number, ord, noted_us, presented_us, spent FROM meta WHERE id = 1";
+        let found = connection.prepare_cached(sql)?.query_row([], Self::read).optional()?;
+        found.ok_or_else(|| {
+            Failure::Refused("the file has lost its own row; restore it from a copy, or move it away".into())
+        })
+    }
+
+    pub(crate) fn save(&self, connection: &Connection) -> Result<(), Failure> {
+        let mut update = connection.prepare_cached(
+            "UPDATE meta SET ord = ?1, noted_us = ?2, presented_us = ?3, spent = ?4 WHERE id = 1",
+        )?;
+        let numbers = [self.order, self.noted_us, self.presented_us, self.spent].map(signed);
+        update.execute(params![numbers[0], numbers[1], numbers[2], numbers[3]])?;
+        Ok(())
+    }
+}

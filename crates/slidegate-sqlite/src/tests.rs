@@ -1,0 +1,82 @@
+//! What needs a hand on the connection: whether it syncs, and a disk that is full.
+
+use slidegate::store::{Store, StoreError, When};
+use slidegate::testing::block_on;
+use slidegate::{Admission, Charge, Key, Rule};
+
+use crate::patience::Patience;
+use crate::store::SqliteStore;
+use crate::{Durability, SqliteOptions};
+
+/// A directory of its own, gone when it is dropped.
+struct Directory(std::path::PathBuf);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl SqliteStore {
+    /// As if the disk had no room for more than so many pages.
+    fn set_pages_max(&self, pages: u32) {
+        let patience = Patience::new(&self.waits_by, std::time::Duration::from_secs(9));
+        let held = self.hold.take(&patience).unwrap();
+        held.connection().query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
+    }
+}
+
+/// 2 is FULL: the log is synced at every commit. 1 is NORMAL: before its pages are moved.
+#[test]
+fn durability_is_what_sqlite_is_told() {
+    let directory = Directory(std::env::temp_dir().join(format!("slidegate-sync-{}", std::process::id())));
+    std::fs::create_dir_all(&directory.0).unwrap();
+    for (durability, expected) in [(Durability::Full, 2), (Durability::Normal, 1)] {
+        let options = SqliteOptions::new(directory.0.join("quota.db")).durability(durability);
+        let store = SqliteStore::open(&options).unwrap();
+        let patience = Patience::new(&store.waits_by, std::time::Duration::from_secs(9));
+        let held = store.hold.take(&patience).unwrap();
+        let told =
+            |name| held.connection().query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
+        assert_eq!(told("synchronous"), Ok(expected));
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_and_nothing_is_charged() {
+    let directory = Directory(std::env::temp_dir().join(format!("slidegate-full-{}", std::process::id())));
+    std::fs::create_dir_all(&directory.0).unwrap();
+    for durability in [Durability::Full, Durability::Normal] {
+        let path = directory.0.join(durability.name());
+        let store = SqliteStore::open(&SqliteOptions::new(&path).durability(durability)).unwrap();
+        let rule = Rule::builder("api").limit("5/400d".parse().unwrap()).build().unwrap();
+        let ask = |name: &str, cost| {
+            let charge = Charge { rule: &rule, key: Key::new(name).unwrap(), cost };
+            let outcome = block_on(store.check(When::Now, &Admission::new(&[charge]).unwrap()));
+            outcome.map(|outcome| (outcome.decision.allowed(), outcome.decision.used()))
+        };
+        store.set_pages_max(8);
+        let name = |number: u32| format!("client-{number:0100}");
+        let mut fitted = 0;
+        let error = loop {
+            match ask(&name(fitted), 2) {
+                Ok(answer) => assert_eq!(answer, (true, 2)),
+                Err(error) => break error,
+            }
+            fitted += 1;
+        };
+        assert!(fitted > 10, "{fitted} fitted");
+        assert!(matches!(&error, StoreError::Refused { why } if why.contains("disk is full")), "{error}");
+        assert!(!error.maybe_charged());
+        for number in 0..fitted {
+            assert_eq!(ask(&name(number), 4).unwrap(), (false, 2), "what was charged is, and no more");
+        }
+        assert_eq!(ask(&name(0), 1).unwrap(), (true, 3), "what needs no room goes on");
+        store.set_pages_max(1_000);
+        assert_eq!(ask(&name(fitted), 5).unwrap(), (true, 5), "the one that failed was not charged");
+        drop(store);
+        let file = rusqlite::Connection::open(&path).unwrap();
+        let sound: String = file.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+        assert_eq!(sound, "ok");
+    }
+}

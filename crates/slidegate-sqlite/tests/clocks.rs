@@ -1,0 +1,73 @@
+//! A clock that is set back between two calls, and what is forgotten meanwhile.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+mod common;
+
+use common::*;
+use slidegate::Algorithm;
+use slidegate::store::{Store, When};
+use slidegate::testing::block_on;
+use slidegate::time::ManualClock;
+
+const HOUR_US: u64 = 3_600 * SECOND_US;
+
+#[test]
+fn a_clock_set_back_by_an_hour_between_two_processes_admits_no_more() {
+    for algorithm in Algorithm::ALL {
+        let directory = Directory::new();
+        let rule = rule("api", &["5/10s"], algorithm);
+        let at = |now_us| open(directory.file()).on_clock(ManualClock::at_us(now_us));
+        assert!(check(&at(BOUNDARY_US), When::Now, &rule, 3).decision.allowed());
+        let back = at(BOUNDARY_US - HOUR_US);
+        let denied = check(&back, When::Now, &rule, 3).decision;
+        assert_eq!((denied.allowed(), denied.used()), (false, 3), "{algorithm}");
+        let passes_us = BOUNDARY_US - HOUR_US + u64::try_from(denied.retry_after().as_micros()).unwrap();
+        assert!(!peek(&at(passes_us - 1), When::Now, &rule, 3).allowed(), "{algorithm}");
+        assert!(peek(&at(passes_us), When::Now, &rule, 3).allowed(), "{algorithm}");
+        assert!(check(&back, When::Now, &rule, 2).decision.allowed(), "{algorithm}: what is left is left");
+        assert!(!check(&back, When::Now, &rule, 1).decision.allowed(), "{algorithm}");
+    }
+}
+
+/// By the latest time that was noted they have ended, by their own clock they have not.
+#[test]
+fn keys_that_begin_on_a_clock_set_back_are_not_swept_before_their_time() {
+    for algorithm in Algorithm::ALL {
+        let directory = Directory::new();
+        let (store, rule) = (open(directory.file()), rule("api", &["5/10s"], algorithm));
+        let ask = |at_us, name: &str, cost| {
+            block_on(store.check(When::AtUs(at_us), &admission(&[(&rule, name, cost)])))
+                .unwrap()
+                .decision
+                .allowed()
+        };
+        assert!(ask(BOUNDARY_US, "before", 1));
+        let back_us = BOUNDARY_US - HOUR_US;
+        assert!(ask(back_us, "late", 5));
+        for number in 0..20 {
+            assert!(ask(back_us, &format!("other-{number}"), 1));
+        }
+        assert!(!ask(back_us, "late", 1), "{algorithm}: it was forgotten and may spend again");
+    }
+}
+
+#[test]
+fn ordinary_traffic_sweeps_what_has_ended() {
+    let directory = Directory::new();
+    let (store, rule) = (open(directory.file()), rule("api", &["5/10s"], Algorithm::SlidingLog));
+    let ask = |at_us, name: &str| {
+        block_on(store.check(When::AtUs(at_us), &admission(&[(&rule, name, 1)]))).map(drop).unwrap();
+    };
+    for number in 0..400 {
+        ask(BOUNDARY_US, &format!("client-{number}"));
+    }
+    let rows = || -> i64 {
+        let file = rusqlite::Connection::open(directory.file()).unwrap();
+        file.query_row("SELECT count(*) FROM state", [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(rows(), 400);
+    for number in 0..60 {
+        ask(BOUNDARY_US + HOUR_US + number * 60 * SECOND_US, "one who stays");
+    }
+    assert_eq!(rows(), 1);
+}

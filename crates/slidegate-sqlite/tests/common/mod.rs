@@ -1,0 +1,100 @@
+//! What the test files share.
+#![allow(
+    unreachable_pub,
+    dead_code,
+    clippy::unwrap_used,
+    reason = "every test file uses its own part of it, and one that cannot set itself up should panic"
+)]
+
+pub mod child;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use slidegate::store::{Outcome, Store, StoreError, When};
+use slidegate::testing::block_on;
+use slidegate::{Admission, Algorithm, Charge, Decision, Key, Rule};
+use slidegate_sqlite::{Durability, SqliteOptions, SqliteStore};
+
+pub const SECOND_US: u64 = 1_000_000;
+pub const DAY_US: u64 = 86_400 * SECOND_US;
+/// An instant that is a boundary of every window used with it.
+pub const BOUNDARY_US: u64 = 20_000 * DAY_US;
+
+/// A directory of its own, gone when it is dropped.
+#[derive(Debug)]
+pub struct Directory(PathBuf);
+
+impl Directory {
+    pub fn new() -> Self {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("slidegate-sqlite-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The file that a test is about.
+    pub fn file(&self) -> PathBuf {
+        self.0.join("quota.db")
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // Somebody else may have tidied up already.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A busy machine is no reason to fail, and no test here is about the loss of power unless it says so.
+pub fn options(path: impl Into<PathBuf>) -> SqliteOptions {
+    SqliteOptions::new(path).durability(Durability::Normal).deadline(Duration::from_secs(120))
+}
+
+pub fn open(path: impl Into<PathBuf>) -> SqliteStore {
+    SqliteStore::open(&options(path)).unwrap()
+}
+
+/// A rule with one or several rates.
+pub fn rule(name: &str, rates: &[&str], algorithm: Algorithm) -> Rule {
+    let builder =
+        rates.iter().fold(Rule::builder(name), |builder, rate| builder.limit(rate.parse().unwrap()));
+    builder.algorithm(algorithm).build().unwrap()
+}
+
+pub fn key(text: &str) -> Key<'_> {
+    Key::new(text).unwrap()
+}
+
+pub fn admission<'a>(charges: &[(&'a Rule, &'a str, u64)]) -> Admission<'a> {
+    let charges: Vec<_> =
+        charges.iter().map(|&(rule, name, cost)| Charge { rule, key: key(name), cost }).collect();
+    Admission::new(&charges).unwrap()
+}
+
+/// Asks for `cost` units of one rule for alice.
+pub fn ask<'a>(store: &impl Store, when: When, rule: &'a Rule, cost: u64) -> Result<Outcome<'a>, StoreError> {
+    block_on(store.check(when, &admission(&[(rule, "alice", cost)])))
+}
+
+/// The same where nothing may go wrong.
+pub fn check<'a>(store: &impl Store, when: When, rule: &'a Rule, cost: u64) -> Outcome<'a> {
+    ask(store, when, rule, cost).unwrap_or_else(|error| panic!("{}: {error}", rule.algorithm()))
+}
+
+pub fn peek<'a>(store: &impl Store, when: When, rule: &'a Rule, cost: u64) -> Decision<'a> {
+    block_on(store.peek(when, &admission(&[(rule, "alice", cost)]))).unwrap()
+}
+
+/// The most that alice has used of any limit.
+pub fn used(store: &impl Store, when: When, rule: &Rule) -> u64 {
+    let limits = block_on(store.inspect(when, rule, key("alice"))).unwrap();
+    limits.iter().map(|limit| limit.used).max().unwrap()
+}

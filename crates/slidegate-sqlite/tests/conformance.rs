@@ -1,0 +1,27 @@
+//! The suite that every store must pass; the worked examples are part of it.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+mod common;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::{Directory, open};
+use slidegate::testing::{block_on, conformance};
+use slidegate::time::ManualClock;
+
+#[test]
+fn the_durable_store_keeps_every_promise() {
+    let (directory, stores) = (Directory::new(), AtomicU64::new(0));
+    let fresh = async || {
+        let number = stores.fetch_add(1, Ordering::Relaxed);
+        open(directory.path().join(format!("{number}.db")))
+    };
+    block_on(conformance::all(&fresh)).unwrap_or_else(|broken| panic!("{broken}"));
+}
+
+#[test]
+fn a_store_on_another_clock_goes_by_it() {
+    let directory = Directory::new();
+    let fresh = async || open(directory.file()).on_clock(ManualClock::at_us(1_745_000_145_000_000));
+    block_on(conformance::now_is_the_stores_own(&fresh)).unwrap_or_else(|broken| panic!("{broken}"));
+}

@@ -1,0 +1,74 @@
+//! A denial writes nothing: by the bytes of every file, and by when they were last written.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::SystemTime;
+
+use common::*;
+use slidegate::Algorithm;
+use slidegate::store::{Store, When};
+use slidegate::testing::block_on;
+
+/// Every file but the one that is only memory shared between processes, which readers announce themselves in.
+fn everything(directory: &Path) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
+    let files = std::fs::read_dir(directory).unwrap().map(|entry| {
+        let path = entry.unwrap().path();
+        let written = std::fs::metadata(&path).unwrap().modified().unwrap();
+        (path.file_name().unwrap().to_string_lossy().into_owned(), (std::fs::read(&path).unwrap(), written))
+    });
+    files.filter(|(name, _)| !name.ends_with("-shm")).collect()
+}
+
+#[test]
+fn rows_01_and_07_a_thousand_denials_leave_the_files_as_they_were() {
+    for algorithm in Algorithm::ALL {
+        let directory = Directory::new();
+        let (store, rule) = (open(directory.file()), rule("api", &["100/400d", "500/300d"], algorithm));
+        check(&store, When::Now, &rule, 40);
+        check(&store, When::Now, &rule, 20);
+        let before = everything(directory.path());
+        assert!(before.len() == 2, "the database and its log: {:?}", before.keys());
+        for cost in 0..1_000 {
+            let outcome = check(&store, When::Now, &rule, 41 + cost % 60);
+            assert!(!outcome.decision.allowed() && outcome.receipt.is_none(), "{algorithm}");
+        }
+        for cost in 1..=100 {
+            assert_eq!(peek(&store, When::Now, &rule, cost).allowed(), cost <= 40, "{algorithm}: {cost}");
+        }
+        // And by processes that come and go.
+        for _ in 0..20 {
+            let other = open(directory.file());
+            assert!(!check(&other, When::Now, &rule, 41).decision.allowed(), "{algorithm}");
+            assert_eq!(used(&other, When::Now, &rule), 60, "{algorithm}");
+        }
+        drop(store);
+        assert!(
+            everything(directory.path()) == before,
+            "{algorithm}: a denial, a peek or a look has written"
+        );
+        assert!(check(&open(directory.file()), When::Now, &rule, 40).decision.allowed(), "{algorithm}");
+    }
+}
+
+/// One rule admits and another denies: nothing is written for either, wherever the denial stands.
+#[test]
+fn row_19_a_denial_of_one_charge_writes_nothing_for_the_others() {
+    let directory = Directory::new();
+    let store = open(directory.file());
+    let quota = rule("quota", &["1000/400d"], Algorithm::SlidingLog);
+    let dear = rule("dear", &["5/400d"], Algorithm::SlidingLog);
+    check(&store, When::Now, &dear, 5);
+    let before = everything(directory.path());
+    for asks in [
+        &[(&dear, "alice", 1), (&quota, "alice", 1)][..],
+        &[(&quota, "alice", 1), (&dear, "alice", 1)],
+        &[(&quota, "bob", 1), (&dear, "alice", 1), (&quota, "alice", 1)],
+    ] {
+        let outcome = block_on(store.check(When::Now, &admission(asks))).unwrap();
+        assert_eq!((outcome.decision.allowed(), outcome.decision.rule()), (false, "dear"));
+    }
+    assert!(everything(directory.path()) == before);
+}
