@@ -15,6 +15,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
             core().args(rest),
             "what was measured is in target/bench/core.json; `cargo xtask bench core --help` lists the options",
         ),
+        ["cli", rest @ ..] => cli(rest),
         ["http", rest @ ..] => http(rest),
         ["redis", rest @ ..] => step::run(
             "bench redis",
@@ -25,7 +26,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         ["table", samples] if !samples.starts_with('-') => table(core().args(["--table", samples])),
         _ => {
             bail!(
-                "`cargo xtask bench` needs to know which: `cargo xtask bench core`, `bench http`, `bench redis` or \
+                "`cargo xtask bench` needs to know which: `cargo xtask bench core`, `bench cli`, `bench http`, `bench redis` or \
                  `bench table [FILE]`"
             )
         }
@@ -36,17 +37,38 @@ fn core() -> Command {
     cargo("run --release --package slidegate-bench --bin core --")
 }
 
+/// The program is measured as it is released.
+fn cli(args: &[&str]) -> Result<()> {
+    if measures(args) {
+        packages::install("this benchmark", packages::BENCH_CLI)?;
+        build()?;
+    }
+    step::run(
+        "bench cli",
+        cargo("run --release --package slidegate-bench --bin cli --").args(args),
+        "what was measured is in target/bench/cli.json; `cargo xtask bench cli --help` lists the options",
+    )
+}
+
+/// Whether something is to be measured, and not only shown.
+fn measures(args: &[&str]) -> bool {
+    !args.iter().any(|arg| arg.starts_with("--table") || ["--help", "-h"].contains(arg))
+}
+
+fn build() -> Result<()> {
+    step::run(
+        "building slidegate",
+        &mut cargo("build --release --package slidegate-server"),
+        "mend what the compiler names",
+    )
+}
+
 /// Servers are measured as they are released: ours is built, the other one installed from crates.io.
 fn http(args: &[&str]) -> Result<()> {
-    let measures = !args.iter().any(|arg| arg.starts_with("--table") || ["--help", "-h"].contains(arg));
-    if measures {
+    if measures(args) {
         packages::install("this benchmark", packages::BENCH_HTTP)?;
         rivals::install()?;
-        step::run(
-            "building slidegate",
-            &mut cargo("build --release --package slidegate-server"),
-            "mend what the compiler names",
-        )?;
+        build()?;
     }
     step::run(
         "bench http",

@@ -42,6 +42,10 @@ cargo xtask COMMAND: the one door for development
              before; --help says more.
   bench table writes the README's table from bench/results/core.json. After `bench core --large`,
              `bench table target/bench/core.json` puts those samples there first; commit both files.
+  bench cli  measures commands from start to end, beside the sqlite3 shell and the machine's fsync. A minute on a machine
+             that should have nothing else to do. As root it installs sqlite3 if it is missing.
+             `bench cli --table target/bench/cli.json` then keeps those samples in bench/results/cli.json and writes
+             docs/performance.md from them; commit both. --help says more.
   bench http measures decisions over HTTP beside throttlecrab-server, with wrk and at fixed rates. Some minutes on a
              machine that should have nothing else to do; --quick --reps 3 is a trial. As root it installs wrk and
              protobuf-compiler if they are missing, and it compiles the other server the first time.

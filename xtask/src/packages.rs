@@ -22,6 +22,10 @@ pub(crate) const TESTS: &[Needed] = &[
     Needed { probe: &["python3", "-c", "import ensurepip, venv"], packages: &["python3", "python3-venv"] },
 ];
 
+/// What `bench cli` is measured beside.
+pub(crate) const BENCH_CLI: &[Needed] =
+    &[Needed { probe: &["sqlite3", "--version"], packages: &["sqlite3"] }];
+
 /// What `bench http` starts, and what compiles the server that it compares with.
 pub(crate) const BENCH_HTTP: &[Needed] = &[
     // It has no option that only asks for its version: that ends with a failure.

@@ -10,12 +10,10 @@ mod http;
 mod replay;
 mod service;
 
-use std::io;
 use std::process::ExitCode;
-
-use clap::Parser;
+use std::{env, io};
 
 fn main() -> ExitCode {
     // Not locked: other threads log to it, and whoever panics says so there.
-    cli::run(&cli::Cli::parse(), &mut io::stdout().lock(), &mut io::stderr())
+    cli::main(&env::args_os().collect::<Vec<_>>(), &mut io::stdout().lock(), &mut io::stderr())
 }

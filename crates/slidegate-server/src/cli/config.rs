@@ -9,6 +9,7 @@ use crate::config;
 
 /// Print a configuration to begin with
 #[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Command,
@@ -17,8 +18,14 @@ pub(super) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     /// Print an example that uses every field, each with a comment
+    #[command(after_help = HELP)]
     Example,
 }
+
+const HELP: &str = "Example:
+
+  slidegate config example > slidegate.yaml
+  slidegate validate slidegate.yaml";
 
 /// Prints it.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode> {

@@ -1,21 +1,31 @@
 //! The command line: what was typed, and which command runs.
 //!
 //! Data goes to stdout, everything else to stderr. Exit status 2 means that something could not be
-//! done, and the last line on stderr says what.
+//! done, and the last line on stderr says what; `run` has statuses of its own.
 
+mod ask;
 mod check;
+mod child;
 mod colour;
+mod completions;
 mod config;
 mod demo;
 mod duration;
 mod files;
+mod help;
 mod live;
+mod man;
+mod peek;
 mod redis;
 mod replay;
+mod reset;
+mod run;
 mod schema;
 mod serve;
+mod usage;
 mod validate;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -24,7 +34,8 @@ use clap::{Parser, Subcommand};
 /// Rate limiting that holds: no window, wherever it starts, contains more than its limit.
 #[derive(Debug, Parser)]
 #[command(name = "slidegate", version, arg_required_else_help = true, after_help = START)]
-pub(crate) struct Cli {
+#[command(disable_help_subcommand = true)]
+struct Cli {
     #[command(subcommand)]
     command: Command,
 }
@@ -32,32 +43,53 @@ pub(crate) struct Cli {
 const START: &str = "Start here:
   slidegate serve            answer over HTTP, in memory, on 127.0.0.1:8080
   slidegate demo             watch a fixed window let twice its limit through
+  slidegate check --help     ask for units from a script
+  slidegate run --help       run a command only if it is admitted
   slidegate replay --help    ask any algorithm about traffic of your own
-  slidegate check --help     ask for units from a script";
+  slidegate help algorithms  which algorithm to choose; also: help keys, help exit-status";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Check(check::Args),
-    Demo(demo::Args),
-    Redis(redis::Args),
-    Replay(replay::Args),
+    Check(Box<check::Args>),
+    Peek(Box<peek::Args>),
+    Reset(Box<reset::Args>),
+    Run(Box<run::Args>),
     Serve(serve::Args),
+    Demo(demo::Args),
+    Replay(replay::Args),
     Validate(validate::Args),
     Schema(schema::Args),
     Config(config::Args),
+    Redis(redis::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+    Help(help::Args),
 }
 
-/// Runs the command and says how the program ends.
-pub(crate) fn run(cli: &Cli, out: &mut impl Write, err: &mut impl Write) -> ExitCode {
+/// Runs what was typed, the name of the program first, and says how the program ends.
+pub(crate) fn main(args: &[OsString], out: &mut impl Write, err: &mut impl Write) -> ExitCode {
+    match Cli::try_parse_from(args) {
+        Ok(cli) => run(&cli, out, err),
+        Err(error) => usage::refuse(&error, args, out, err),
+    }
+}
+
+fn run(cli: &Cli, out: &mut impl Write, err: &mut impl Write) -> ExitCode {
     let ended = match &cli.command {
         Command::Check(args) => check::run(args, out, err),
-        Command::Demo(args) => demo::run(args, out, err),
-        Command::Redis(args) => redis::run(args, out),
-        Command::Replay(args) => replay::run(args, out, err),
+        Command::Peek(args) => peek::run(args, out, err),
+        Command::Reset(args) => reset::run(args, out),
+        Command::Run(args) => return run::run(args, err),
         Command::Serve(args) => serve::run(args, err),
+        Command::Demo(args) => demo::run(args, out, err),
+        Command::Replay(args) => replay::run(args, out, err),
         Command::Validate(args) => validate::run(args, out, err),
         Command::Schema(_) => schema::run(out),
         Command::Config(args) => config::run(args, out),
+        Command::Redis(args) => redis::run(args, out),
+        Command::Completions(args) => completions::run(args, out),
+        Command::Man(args) => man::run(args, out),
+        Command::Help(args) => help::run(args, out),
     };
     ended.unwrap_or_else(|error| {
         // With stderr closed there is nobody left to tell.

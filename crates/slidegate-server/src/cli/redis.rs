@@ -10,6 +10,7 @@ use crate::service::did_you_mean;
 
 /// What programs in other languages need to share limits in a Redis
 #[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Command,

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, anyhow, bail};
 
 use crate::config::Config;
 use crate::replay::{self, ReplayError, Summary};
@@ -28,7 +28,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Where states live [default: what the configuration says, else memory] [supported: memory, redis://...]
+    /// Where states live [default: what the configuration says, else memory] [supported: memory, sqlite:PATH, redis://...]
     #[arg(long, value_name = "URL")]
     store: Option<StoreUrl>,
 }
@@ -95,8 +95,9 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
 
 fn open(path: &Path, err: &mut impl Write) -> Result<Box<dyn Read>> {
     if path.as_os_str() != "-" {
-        let file = File::open(path)
-            .with_context(|| format!("cannot open the trace {}", escaped(&path.display().to_string())))?;
+        let file = File::open(path).map_err(|error| {
+            anyhow!("cannot open the trace {}: {error}; check the path", escaped(&path.display().to_string()))
+        })?;
         return Ok(Box::new(file));
     }
     if io::stdin().is_terminal() {

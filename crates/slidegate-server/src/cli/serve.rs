@@ -26,7 +26,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Where states live [default: what the configuration says, else memory] [supported: memory, redis://...]
+    /// Where states live [default: what the configuration says, else memory] [supported: memory, sqlite:PATH, redis://...]
     #[arg(long, value_name = "URL")]
     store: Option<String>,
 

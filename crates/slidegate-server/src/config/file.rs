@@ -100,7 +100,12 @@ impl Config {
 
     /// The store that the file names; memory if it names none.
     pub(crate) fn store(&self) -> StoreUrl {
-        self.settings.layer.store.as_ref().map(|given| given.value.clone()).unwrap_or_default()
+        self.store_named().unwrap_or_default()
+    }
+
+    /// The store that the file names.
+    pub(crate) fn store_named(&self) -> Option<StoreUrl> {
+        self.settings.layer.store.as_ref().map(|given| given.value.clone())
     }
 
     /// What is legal but unwise, given the settings that are in force in the end.

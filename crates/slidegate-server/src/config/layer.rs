@@ -86,6 +86,9 @@ fn within(deadline: Duration, store: StoreUrl) -> StoreUrl {
             let told = options.as_ref().clone().deadline(deadline);
             StoreUrl::Redis(told.map_or(options, Box::new))
         }
+        StoreUrl::Sqlite(options) => {
+            StoreUrl::Sqlite(Box::new(options.as_ref().clone().deadline_unless_given(deadline)))
+        }
         StoreUrl::Memory => StoreUrl::Memory,
     }
 }

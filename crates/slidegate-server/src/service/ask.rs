@@ -130,7 +130,7 @@ impl<'a> Resolution<'a> {
 
 /// Whether a request passes while the store does not answer: by the caller's word, else by the strictest rule.
 /// Shadow rules take no part, unless there are no others.
-pub(super) fn passes_without_store(policy: Option<Policy>, admission: &Admission<'_>) -> bool {
+pub(crate) fn passes_without_store(policy: Option<Policy>, admission: &Admission<'_>) -> bool {
     if let Some(policy) = policy {
         return policy == Policy::Allow;
     }

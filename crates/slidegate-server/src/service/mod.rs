@@ -26,7 +26,7 @@ mod top;
 mod worker;
 
 pub(crate) use algorithm::AlgorithmText;
-pub(crate) use ask::{Ask, Policy, RuleAsked};
+pub(crate) use ask::{Ask, Policy, RuleAsked, passes_without_store};
 pub(crate) use engine::{Checked, Explained, Said, Service};
 pub(crate) use failure::{Failure, Kind};
 pub(crate) use live::Live;

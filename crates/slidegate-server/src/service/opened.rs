@@ -9,6 +9,7 @@ use slidegate::store::{
 };
 use slidegate::{Admission, Applied, Decision, Key, Receipt, Rule};
 use slidegate_redis::{ConnectError, OptionsError, RedisStore};
+use slidegate_sqlite::SqliteStore;
 use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
 
@@ -18,6 +19,7 @@ use super::{Live, Rules, Service, Settings, StoreUrl};
 #[derive(Debug)]
 pub(crate) enum AnyStore {
     Memory(Box<MemoryStore>),
+    Sqlite(Box<SqliteStore>),
     Redis(Box<RedisStore>),
 }
 
@@ -26,6 +28,7 @@ impl AnyStore {
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Memory(_) => "memory",
+            Self::Sqlite(_) => "sqlite",
             Self::Redis(_) => "redis",
         }
     }
@@ -34,7 +37,7 @@ impl AnyStore {
     pub(crate) fn stats(&self) -> Option<Stats> {
         match self {
             Self::Memory(store) => Some(store.stats()),
-            Self::Redis(_) => None,
+            Self::Sqlite(_) | Self::Redis(_) => None,
         }
     }
 }
@@ -52,6 +55,7 @@ impl Opened {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(OpenError::Runtime)?;
         let store = match url {
             StoreUrl::Memory => AnyStore::Memory(Box::default()),
+            StoreUrl::Sqlite(options) => AnyStore::Sqlite(Box::new(SqliteStore::open(options)?)),
             StoreUrl::Redis(options) => {
                 AnyStore::Redis(Box::new(runtime.block_on(RedisStore::connect(options))?))
             }
@@ -70,6 +74,11 @@ impl Opened {
                 let mut secret = [0; 32];
                 SystemRandom::new().fill(&mut secret).map_err(|_| OpenError::Random)?;
                 (AnyStore::Memory(Box::new(store)), secret)
+            }
+            StoreUrl::Sqlite(options) => {
+                let store = SqliteStore::open(options)?;
+                let secret = store.secret()?;
+                (AnyStore::Sqlite(Box::new(store)), secret)
             }
             StoreUrl::Redis(options) => {
                 let options = options.as_ref().clone().deadline(settings.deadline)?;
@@ -93,6 +102,9 @@ pub(crate) enum OpenError {
     /// The system refuses what a runtime needs.
     #[error("cannot start: the system refuses what waiting needs (such as an epoll)")]
     Runtime(#[source] io::Error),
+    /// The file cannot be used.
+    #[error(transparent)]
+    Sqlite(#[from] slidegate_sqlite::OpenError),
     /// The Redis is not there, or not as it should be.
     #[error(transparent)]
     Redis(#[from] ConnectError),
@@ -115,6 +127,7 @@ macro_rules! each {
     ($any:expr, $store:ident => $call:expr) => {
         match $any {
             AnyStore::Memory($store) => $call,
+            AnyStore::Sqlite($store) => $call,
             AnyStore::Redis($store) => $call,
         }
     };

@@ -40,10 +40,14 @@ fn what_is_not_understood_exits_with_2() {
 #[test]
 fn a_store_that_is_none_is_named_with_those_that_are() {
     assert_eq!(run(&["replay", "--store", "memory"], "").code, 0);
-    for store in ["sqlite:x.db", "Memory", ""] {
+    for store in ["mysql://db", "Memory", ""] {
         let run = run(&["replay", "--store", store], "");
         assert_eq!(run.code, 2, "{store}");
-        assert!(run.err.contains("is not available; write `memory` or `redis://HOST:PORT`"), "{}", run.err);
+        assert!(
+            run.err.contains("is not available; write `memory`, `sqlite:PATH` or `redis://HOST:PORT`"),
+            "{}",
+            run.err
+        );
     }
 }
 

@@ -1,16 +1,19 @@
 //! The program as its users run it: arguments and input in, output and exit status out.
 
+mod asking_a_server;
 #[path = "../../src/http/tests/client.rs"]
 #[allow(dead_code, clippy::unwrap_used, reason = "tests inside the program use the rest")]
 mod client;
 mod command_line;
 mod config_files;
 mod control_characters;
+mod cron;
 mod demo;
 mod flows;
 mod inline_rules;
 mod large_files;
 mod live_change;
+mod local_store;
 mod malformed_lines;
 #[path = "../../src/http/tests/mischief.rs"]
 #[allow(dead_code, reason = "tests inside the program use the rest")]
@@ -18,6 +21,7 @@ mod mischief;
 mod program;
 mod readme;
 mod reloading;
+mod running;
 mod schemathesis;
 mod serve;
 #[path = "../../../slidegate-redis/tests/common/server.rs"]
@@ -25,5 +29,8 @@ mod serve;
 mod server;
 mod serving;
 mod shared_store;
+mod shells;
+mod snapshots;
 mod validate;
+mod waiting;
 mod worked_examples;

@@ -28,6 +28,12 @@ impl Run {
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slidegate"));
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // Settings of whoever runs the tests are not those of the tests.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("SLIDEGATE_") {
+            command.env_remove(name);
+        }
+    }
     command
 }
 
@@ -48,6 +54,17 @@ pub(crate) fn run(args: &[&str], input: impl Into<Vec<u8>>) -> Run {
     }
 }
 
+/// Runs a prepared program without input.
+pub(crate) fn output_of(command: &mut Command) -> Run {
+    let output = command.stdin(Stdio::null()).output().expect("the program starts");
+    let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
+    Run {
+        code: output.status.code().expect("the program was not killed"),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
+}
+
 /// Replays lines under a configuration that must hold no mistake.
 pub(crate) fn replay(config: &str, lines: &[String]) -> Run {
     let file = file_of("replay.yaml", config);
@@ -56,11 +73,23 @@ pub(crate) fn replay(config: &str, lines: &[String]) -> Run {
 
 /// A file with that content, for this test alone.
 pub(crate) fn file_of(name: &str, content: impl AsRef<[u8]>) -> String {
-    let thread = thread::current();
-    let test = thread.name().unwrap_or("main").replace("::", "-");
-    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
-    fs::create_dir_all(&directory).expect("a directory for the test");
-    let path = directory.join(name);
+    let path = scratch("").join(name);
     fs::write(&path, content).expect("a file for the test");
     path.into_os_string().into_string().expect("a path of text")
+}
+
+/// A directory for this test alone. What an earlier run left is still there.
+pub(crate) fn scratch(name: &str) -> PathBuf {
+    let thread = thread::current();
+    let test = thread.name().unwrap_or("main").replace("::", "-");
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test).join(name);
+    fs::create_dir_all(&directory).expect("a directory for the test");
+    directory
+}
+
+/// The same, empty.
+pub(crate) fn fresh(name: &str) -> PathBuf {
+    let directory = scratch(name);
+    fs::remove_dir_all(&directory).expect("what an earlier run left goes");
+    scratch(name)
 }

@@ -1,6 +1,9 @@
 //! The README says what the program prints.
 
-use crate::program::{file_of, run};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::program::{file_of, fresh, output_of, run};
 
 const README: &str = include_str!("../../../../README.md");
 
@@ -20,11 +23,24 @@ fn the_demo_is_shown_as_it_is() {
 }
 
 #[test]
-fn the_replay_is_shown_as_it_is() {
+fn the_commands_answer_as_shown() {
     let typed = block("## From the command line", "console");
+    let typed: Vec<&str> = typed.lines().map(|line| line.strip_prefix("$ ").expect("a prompt")).collect();
+    let home = fresh("home");
+    let programs = Path::new(env!("CARGO_BIN_EXE_slidegate")).parent().expect("in a directory").display();
+    let mut shell = Command::new("/bin/sh");
+    shell.env_clear().env("HOME", &home).env("PATH", format!("{programs}:/usr/bin:/bin"));
+    shell.args(["-c", &typed.join("\n")]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let run = output_of(&mut shell);
+    assert_eq!((run.out.as_str(), run.err.as_str()), (block("## From the command line", "text"), ""));
+}
+
+#[test]
+fn the_replay_is_shown_as_it_is() {
+    let typed = block("`slidegate replay` asks", "console");
     let input = typed.split_once("<<'EOF'\n").expect("a here-document").1.trim_end_matches("EOF\n");
     let replayed = run(&["replay"], input);
-    assert_eq!((replayed.code, replayed.out.as_str()), (0, block("## From the command line", "json")));
+    assert_eq!((replayed.code, replayed.out.as_str()), (0, block("`slidegate replay` asks", "json")));
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn mistakes_are_named_and_charge_nothing() {
     let url = server.url();
     for (args, said) in [
         (&["a", "--limit", "5/1m", "--store", url.as_str()][..], "password"),
-        (&["a", "--limit", "5/1m"], "memory forgets everything"),
+        (&["a", "--limit", "5/1m", "--store", "memory"], "memory forgets everything"),
         (&["a", "--limit", "5/1m", "--store", "disk"], "`disk` is not available"),
         (&["a", "--limit", "5/1m", "--cost", "6", "--store", NOBODY], "never"),
         (&["a", "--limit", "5/1m", "--cost", "0", "--store", NOBODY], "cost"),

@@ -129,6 +129,8 @@ impl Client {
                 self.read.extend_from_slice(&buffer[..count]);
                 true
             }
+            // Whoever was stopped for a while goes on.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
             Err(error) => panic!("the connection broke: {error}"),
         }
     }

@@ -1,0 +1,224 @@
+//! One request to a server and its reply, over a connection of its own.
+//!
+//! A client of a page, because a command asks once and ends: no runtime is started for it, and of HTTP/1.1 it needs
+//! only what servers answer with (a length, chunks, or the end of the connection).
+
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use slidegate::store::StoreError;
+use slidegate::time::{Clock, SystemClock};
+
+use super::server_url::ServerUrl;
+
+/// How long the whole exchange may take.
+const DEADLINE: Duration = Duration::from_secs(5);
+/// Announcements that may come before a reply.
+const INTERIM_MAX: usize = 8;
+/// Largest reply. The largest answer, to 64 charges of long keys, is below 100 KiB.
+const REPLY_BYTES_MAX: usize = 1 << 20;
+const HEADERS_MAX: usize = 64;
+
+/// What a server replied.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) body: Vec<u8>,
+}
+
+/// Sends a body and reads the reply. A failure says whether the request may have been executed.
+pub(super) fn post(
+    url: &ServerUrl,
+    path: &str,
+    token: Option<&str>,
+    body: &[u8],
+) -> Result<Reply, StoreError> {
+    let timer = Timer::new(DEADLINE);
+    let mut stream = connect(url, &timer).map_err(|error| StoreError::Unavailable {
+        why: format!("http://{}: {}; is the server running there?", url.authority, said(&error)).into(),
+    })?;
+    let exchanged =
+        send(&mut stream, url, path, token, body, &timer).and_then(|()| receive(&mut stream, &timer));
+    exchanged.map_err(|error| StoreError::Ambiguous {
+        why: format!("http://{}: {}; look at the server's log", url.authority, said(&error)).into(),
+    })
+}
+
+fn said(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => format!("no answer within {DEADLINE:?}"),
+        _ => error.to_string(),
+    }
+}
+
+struct Timer {
+    clock: SystemClock,
+    end_us: u64,
+}
+
+impl Timer {
+    fn new(deadline: Duration) -> Self {
+        let clock = SystemClock::new();
+        let end_us = clock.now_us() + u64::try_from(deadline.as_micros()).unwrap_or(u64::MAX / 2);
+        Self { clock, end_us }
+    }
+
+    fn left(&self) -> io::Result<Duration> {
+        let left_us = self.end_us.saturating_sub(self.clock.now_us());
+        if left_us == 0 { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Duration::from_micros(left_us)) }
+    }
+}
+
+/// To the first address of the host that accepts.
+fn connect(url: &ServerUrl, timer: &Timer) -> io::Result<TcpStream> {
+    let mut failed = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for address in (url.host.as_str(), url.port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, timer.left()?) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+fn send(
+    stream: &mut TcpStream,
+    url: &ServerUrl,
+    path: &str,
+    token: Option<&str>,
+    body: &[u8],
+    timer: &Timer,
+) -> io::Result<()> {
+    let authorization = token.map_or_else(String::new, |token| format!("authorization: Bearer {token}\r\n"));
+    let (host, length) = (&url.authority, body.len());
+    let mut request = format!(
+        "POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\
+         {authorization}connection: close\r\n\r\n"
+    )
+    .into_bytes();
+    request.extend_from_slice(body);
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(timer.left()?))?;
+    stream.write_all(&request)
+}
+
+fn receive(stream: &mut TcpStream, timer: &Timer) -> io::Result<Reply> {
+    let mut bytes = Vec::with_capacity(1_024);
+    let mut part = [0; 4_096];
+    loop {
+        stream.set_read_timeout(Some(timer.left()?))?;
+        let count = match stream.read(&mut part) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
+        bytes.extend_from_slice(&part[..count]);
+        if let Some(reply) = read_reply(&bytes, count == 0)? {
+            return Ok(reply);
+        }
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if bytes.len() > REPLY_BYTES_MAX {
+            return Err(malformed("the reply is too long"));
+        }
+    }
+}
+
+/// The reply, if all of it is there. Without a length its body ends with the connection.
+fn read_reply(mut bytes: &[u8], closed: bool) -> io::Result<Option<Reply>> {
+    for _ in 0..INTERIM_MAX {
+        match read_one(bytes, closed)? {
+            One::Interim { end } => bytes = &bytes[end..],
+            One::Final(reply) => return Ok(reply),
+        }
+    }
+    Err(malformed("the server goes on announcing a reply"))
+}
+
+/// A reply, or what announces one.
+enum One {
+    Interim { end: usize },
+    Final(Option<Reply>),
+}
+
+fn read_one(bytes: &[u8], closed: bool) -> io::Result<One> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut head = httparse::Response::new(&mut headers);
+    let parsed = head.parse(bytes).map_err(|_| malformed("the reply is not HTTP"))?;
+    let httparse::Status::Complete(head_bytes) = parsed else { return Ok(One::Final(None)) };
+    let status = head.code.unwrap_or(0);
+    let header = |name: &str| {
+        let found = head.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
+        std::str::from_utf8(found.value).ok().map(str::trim)
+    };
+    let rest = &bytes[head_bytes..];
+    if (100..200).contains(&status) {
+        return Ok(One::Interim { end: head_bytes });
+    }
+    let body = if header("transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case("chunked")) {
+        joined_chunks(rest)?
+    } else if let Some(length) = header("content-length") {
+        let length: usize = length.parse().map_err(|_| malformed("the reply's length is no number"))?;
+        rest.get(..length).map(<[u8]>::to_vec)
+    } else {
+        closed.then(|| rest.to_vec())
+    };
+    Ok(One::Final(body.map(|body| Reply { status, body })))
+}
+
+/// The body of chunks, if the last one is there.
+fn joined_chunks(mut rest: &[u8]) -> io::Result<Option<Vec<u8>>> {
+    let mut body = Vec::new();
+    loop {
+        let parsed =
+            httparse::parse_chunk_size(rest).map_err(|_| malformed("the reply's chunks are malformed"))?;
+        let httparse::Status::Complete((begin, size)) = parsed else { return Ok(None) };
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        let end = begin.saturating_add(size);
+        if size == 0 {
+            return Ok(Some(body));
+        }
+        let (Some(chunk), Some(after)) = (rest.get(begin..end), rest.get(end.saturating_add(2)..)) else {
+            return Ok(None);
+        };
+        body.extend_from_slice(chunk);
+        rest = after;
+    }
+}
+
+fn malformed(text: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(text: &str, closed: bool) -> Option<(u16, String)> {
+        let reply = read_reply(text.as_bytes(), closed).unwrap()?;
+        Some((reply.status, String::from_utf8(reply.body).unwrap()))
+    }
+
+    #[test]
+    fn a_reply_ends_by_length_chunks_or_connection_and_never_early() {
+        for text in [
+            "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello",
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\n\r\n",
+        ] {
+            assert_eq!(whole(text, false), Some((200, "hello".to_owned())), "{text}");
+            // The last chunk is known by its first line; what may follow it says nothing.
+            for end in 0..text.len() - 4 {
+                assert_eq!(whole(&text[..end], false), None, "{text} cut at {end}");
+            }
+        }
+        let open = "HTTP/1.1 429 Too Many Requests\r\n\r\nhello";
+        assert_eq!((whole(open, false), whole(open, true)), (None, Some((429, "hello".to_owned()))));
+        let interim = "HTTP/1.1 100 Continue\r\n\r\n".repeat(50_000);
+        assert!(read_reply(interim.as_bytes(), false).is_err(), "a server may not go on for ever");
+        assert!(read_reply(b"220 ready for mail\r\n", false).is_err());
+        assert!(read_reply(b"HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n", false).is_err());
+        assert!(read_reply(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", false).is_err());
+    }
+}

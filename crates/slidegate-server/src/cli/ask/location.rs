@@ -1,0 +1,114 @@
+//! Where states live: the flag's word first, then that of the environment, of the configuration, and the user's own file.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use super::server_url::ServerUrl;
+use crate::config::Config;
+use crate::service::{StoreUrl, StoreUrlError, escaped};
+
+/// The variable that names the store.
+const VARIABLE: &str = "SLIDEGATE_STORE";
+
+/// Who is asked.
+#[derive(Debug, Clone)]
+pub(in crate::cli) enum Location {
+    /// The file of this user, in a directory that is made where there is none.
+    Own(PathBuf),
+    /// A store.
+    Store(StoreUrl),
+    /// A server, which has a store.
+    Server(ServerUrl),
+}
+
+impl FromStr for Location {
+    type Err = StoreUrlError;
+
+    fn from_str(text: &str) -> Result<Self, StoreUrlError> {
+        match ServerUrl::read(text) {
+            Some(url) => Ok(Self::Server(url.map_err(StoreUrlError::Server)?)),
+            None => match text.parse() {
+                Ok(url) => Ok(Self::Store(url)),
+                Err(StoreUrlError::Unknown { text }) => Err(StoreUrlError::Server(format!(
+                    "store: `{text}` is not available; write `sqlite:PATH`, `redis://HOST:PORT` or `http://HOST:PORT`"
+                ))),
+                Err(error) => Err(error),
+            },
+        }
+    }
+}
+
+impl Location {
+    /// Whoever was named; the file of this user if nobody was.
+    pub(super) fn choose(flag: Option<&Self>, config: Option<&Config>) -> Result<Self> {
+        let chosen = match (flag, env::var_os(VARIABLE).filter(|value| !value.is_empty())) {
+            (Some(flag), _) => Some(flag.clone()),
+            (None, Some(value)) => {
+                let text =
+                    value.to_str().with_context(|| format!("{VARIABLE}: is not UTF-8; write it as UTF-8"))?;
+                Some(text.parse().with_context(|| VARIABLE.to_owned())?)
+            }
+            (None, None) => config.and_then(Config::store_named).map(Self::Store),
+        };
+        match chosen {
+            Some(Self::Store(StoreUrl::Memory)) => bail!(
+                "store: memory forgets everything when this program ends; give sqlite:PATH, redis://HOST:PORT or \
+                 http://HOST:PORT"
+            ),
+            Some(chosen) => Ok(chosen),
+            None => Ok(Self::Own(own_file(env::var_os("XDG_STATE_HOME"), env::var_os("HOME"))?)),
+        }
+    }
+
+    /// Whether the rules are another's to know.
+    pub(super) fn is_server(&self) -> bool {
+        matches!(self, Self::Server(_))
+    }
+}
+
+/// Where programs keep what should outlive them and is of no use elsewhere (the XDG base directories).
+fn own_file(state_home: Option<OsString>, home: Option<OsString>) -> Result<PathBuf> {
+    // A relative one is to be ignored.
+    let absolute = |value: Option<OsString>| value.map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = absolute(state_home).or_else(|| absolute(home).map(|home| home.join(".local/state")));
+    let Some(state) = state else {
+        bail!("store: there is no HOME to keep states in; give --store sqlite:PATH, or set HOME");
+    };
+    Ok(state.join("slidegate/state.db"))
+}
+
+/// Makes the directory of the user's own file, for that user only.
+pub(super) fn make_directory(file: &Path) -> Result<()> {
+    let Some(directory) = file.parent() else { return Ok(()) };
+    DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|error| {
+        let directory = escaped(&directory.display().to_string());
+        anyhow!("store: {directory} cannot be made: {error}; give --store sqlite:PATH, or set XDG_STATE_HOME")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_live_where_the_user_keeps_them() {
+        let file = |state_home: &str, home: &str| {
+            let value = |text: &str| (text != "-").then(|| OsString::from(text));
+            own_file(value(state_home), value(home)).map(|path| path.display().to_string())
+        };
+        let in_home = "/users/alice/.local/state/slidegate/state.db";
+        assert_eq!(file("-", "/users/alice").unwrap(), in_home);
+        assert_eq!(file("", "/users/alice").unwrap(), in_home);
+        assert_eq!(file("state", "/users/alice").unwrap(), in_home);
+        assert_eq!(file("/var/state", "-").unwrap(), "/var/state/slidegate/state.db");
+        for home in ["-", "", "alice"] {
+            assert!(file("-", home).unwrap_err().to_string().contains("--store sqlite:PATH"), "{home}");
+        }
+    }
+}

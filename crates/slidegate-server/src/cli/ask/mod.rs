@@ -1,0 +1,109 @@
+//! What `check`, `peek`, `reset` and `run` share: from what was typed to the answer.
+//!
+//! `args` is what was typed and `question` what it means, before any store is touched; `location` says where states
+//! live, `target` asks there, `server` is a slidegate server as the store. `waiting` asks again until a request
+//! passes. `answer` is what came of it.
+
+mod answer;
+mod args;
+mod exchange;
+mod location;
+mod progress;
+mod question;
+mod server;
+mod server_url;
+mod target;
+mod values;
+mod waiting;
+
+pub(super) use answer::Answer;
+pub(super) use args::{Asked, Shown};
+pub(super) use question::Meant;
+pub(super) use target::{Failure, Target, Verb};
+pub(super) use values::wait;
+pub(super) use waiting::Ended;
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use slidegate::time::SystemClock;
+
+use progress::Progress;
+
+/// Asks, waits if that was wanted, and lets the outage policy answer for a store that does not.
+pub(super) fn answered(
+    asked: &Asked,
+    verb: Verb,
+    wait: Option<Duration>,
+    quiet: bool,
+    err: &mut impl Write,
+) -> Result<Ended> {
+    let (question, location) = match Meant::of(asked)? {
+        Meant::Known(answer) => return Ok(Ended::at_once(answer)),
+        Meant::Asks(question, location) => (question, location),
+    };
+    let asked = Target::open(&location).and_then(|target| {
+        let ask = || target.ask(verb, &question);
+        match wait {
+            None => ask().map(Ended::at_once),
+            Some(wait) => {
+                let mut progress = Progress::new(io::stderr(), !quiet && io::stderr().is_terminal());
+                waiting::until_admitted(wait, &SystemClock::new(), &mut progress, ask)
+            }
+        }
+    });
+    match asked {
+        Ok(ended) => Ok(ended),
+        Err(Failure::Store(error)) if question.passes_without_store() => {
+            // With stderr closed there is nobody left to tell.
+            writeln!(err, "degraded: {error:#}").ok();
+            Ok(Ended::at_once(Answer::degraded(question.rule())))
+        }
+        Err(Failure::Store(error) | Failure::Other(error)) => Err(error),
+    }
+}
+
+/// Prints what was answered, and says how the program ends.
+pub(super) fn print(
+    Ended { answer, gave_up }: &Ended,
+    shown: Shown,
+    out: &mut impl Write,
+    err: &mut impl Write,
+) -> Result<ExitCode> {
+    let text = if shown.json { answer.json()? } else { answer.to_string() };
+    if let (Some(reason), false) = (gave_up, shown.quiet || shown.json) {
+        writeln!(err, "{reason}").ok();
+    }
+    print_line(&text, shown, out)?;
+    Ok(if answer.allowed { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Prints a line, unless nothing is to be printed.
+pub(super) fn print_line(text: &str, shown: Shown, out: &mut impl Write) -> Result<()> {
+    if shown.quiet {
+        return Ok(());
+    }
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        // Whoever read has seen enough; the exit status is the answer.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write the answer"),
+        _ => Ok(()),
+    }
+}
+
+/// With `--json`, what went wrong is an object on stdout like any answer, and stderr stays empty.
+pub(super) fn reported(json: bool, ended: Result<ExitCode>, out: &mut impl Write) -> Result<ExitCode> {
+    match ended {
+        Err(error) if json => {
+            print_line(&error_json(&format!("{error:#}"))?, Shown { json, quiet: false }, out)?;
+            Ok(ExitCode::from(2))
+        }
+        ended => ended,
+    }
+}
+
+/// A mistake or a failure as an object.
+pub(super) fn error_json(text: &str) -> Result<String> {
+    serde_json::to_string(&serde_json::json!({ "error": text })).context("an error is text")
+}

@@ -1,0 +1,45 @@
+//! `slidegate completions`: what a shell needs to complete our command lines.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{CommandFactory, ValueEnum};
+use clap_complete::{Shell, generate};
+
+use super::Cli;
+
+/// Print completions for a shell
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(super) struct Args {
+    /// Which shell
+    shell: ShellName,
+}
+
+const HELP: &str = "Example: put them where your shell looks for them:
+
+  slidegate completions bash > ~/.local/share/bash-completion/completions/slidegate
+  slidegate completions zsh > ~/.zfunc/_slidegate
+  slidegate completions fish > ~/.config/fish/completions/slidegate.fish";
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ShellName {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+/// Prints the script.
+pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode> {
+    let shell = match args.shell {
+        ShellName::Bash => Shell::Bash,
+        ShellName::Zsh => Shell::Zsh,
+        ShellName::Fish => Shell::Fish,
+    };
+    // Gathered first: writing to a closed pipe would end in a panic there.
+    let mut script = Vec::new();
+    generate(shell, &mut Cli::command(), "slidegate", &mut script);
+    out.write_all(&script).and_then(|()| out.flush()).context("cannot write the completions")?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,64 @@
+//! `slidegate help`: the help of a command, or a topic that several commands share.
+
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::CommandFactory;
+
+use super::Cli;
+use crate::service::did_you_mean;
+
+/// Explain a command or a topic: algorithms, keys, exit-status
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(super) struct Args {
+    /// A command, or one of: algorithms, keys, exit-status
+    #[arg(value_name = "TOPIC")]
+    words: Vec<String>,
+}
+
+const HELP: &str = "Examples:
+
+  slidegate help algorithms     which algorithm holds what, and which one to choose
+  slidegate help keys           what to count by
+  slidegate help exit-status    what every status means
+  slidegate help check          the same as slidegate check --help";
+
+const TOPICS: [(&str, &str); 3] = [
+    ("algorithms", include_str!("help/algorithms.txt")),
+    ("keys", include_str!("help/keys.txt")),
+    ("exit-status", include_str!("help/exit-status.txt")),
+];
+
+/// Prints what was asked about.
+pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode> {
+    let text = explained(&args.words)?;
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to stdout"),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn explained(words: &[String]) -> Result<String> {
+    if let [topic] = words
+        && let Some((_, text)) = TOPICS.iter().find(|(name, _)| name == topic)
+    {
+        return Ok((*text).to_owned());
+    }
+    let mut command = &Cli::command();
+    for word in words {
+        let Some(found) = command.find_subcommand(word) else {
+            let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+            let names = [names, TOPICS.map(|(name, _)| name).to_vec()].concat();
+            bail!("help: `{word}` is neither a command nor a topic; {}", did_you_mean(word, &names));
+        };
+        command = found;
+    }
+    // The same text as that of `--help`, because it is that.
+    let line = ["slidegate"].into_iter().chain(words.iter().map(String::as_str)).chain(["--help"]);
+    match Cli::command().try_get_matches_from(line) {
+        Err(help) => Ok(help.render().to_string()),
+        Ok(_) => bail!("help: there is none; see slidegate --help"),
+    }
+}

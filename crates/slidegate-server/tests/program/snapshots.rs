@@ -1,0 +1,132 @@
+//! Every help text and every error, as they are checked in under `tests/texts`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::program::{Run, command, fresh, output_of, scratch};
+
+/// All commands, with those below them.
+const COMMANDS: [&str; 18] = [
+    "",
+    "check",
+    "peek",
+    "reset",
+    "run",
+    "serve",
+    "demo",
+    "replay",
+    "validate",
+    "schema",
+    "config",
+    "config example",
+    "redis",
+    "redis script",
+    "completions",
+    "man",
+    "help",
+    "help algorithms",
+];
+
+/// Runs a line as a shell would, in an empty place of its own where nobody has a store, a name or a terminal.
+fn run_line(line: &str) -> Run {
+    let home = scratch("home");
+    let words = words(line);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut command = command(&words);
+    command.env_clear().env("HOME", &home).env("COLUMNS", "100").current_dir(&home);
+    let mut run = output_of(&mut command);
+    for text in [&mut run.out, &mut run.err] {
+        *text = text.replace(&home.display().to_string(), "$HOME");
+    }
+    run
+}
+
+/// Words as a shell cuts them, with single quotes only.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (index, part) in line.split('\'').enumerate() {
+        if index % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(ToOwned::to_owned));
+        }
+    }
+    words
+}
+
+/// Compares a text with the one that is checked in.
+fn assert_checked_in(name: &str, right: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/texts").join(name);
+    if std::env::var_os("SLIDEGATE_WRITE_DOCS").is_some() {
+        fs::create_dir_all(path.parent().expect("in a folder")).expect("the folder");
+        fs::write(&path, right).expect("the text is written");
+    }
+    let shown = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        shown == right,
+        "tests/texts/{name} is\n{shown}\nand should be\n{right}\n\
+         `SLIDEGATE_WRITE_DOCS=1 cargo test -p slidegate-server snapshots` writes it"
+    );
+}
+
+#[test]
+fn every_help_text_is_the_one_that_is_checked_in() {
+    for name in COMMANDS {
+        let file = if name.is_empty() { "slidegate".to_owned() } else { name.replace(' ', "-") };
+        let topic = name.strip_prefix("help ").is_some();
+        let mut text = String::new();
+        for line in
+            if topic { vec![name.to_owned()] } else { vec![format!("{name} -h"), format!("{name} --help")] }
+        {
+            let Run { code, out, err } = run_line(&line);
+            assert_eq!((code, err.as_str()), (0, ""), "{line}");
+            write!(text, "$ slidegate {}\n{out}", line.trim_start()).expect("memory");
+        }
+        assert_checked_in(&format!("help/{file}.txt"), &text);
+    }
+    for topic in ["keys", "exit-status"] {
+        let Run { code, out, .. } = run_line(&format!("help {topic}"));
+        assert_eq!(code, 0);
+        assert_checked_in(&format!("help/help-{topic}.txt"), &format!("$ slidegate help {topic}\n{out}"));
+    }
+}
+
+#[test]
+fn help_lists_every_command_and_each_teaches_with_an_example() {
+    let listed = run_line("--help").out;
+    let listed = listed.split_once("Commands:\n").expect("a list").1.split_once("\n\n").expect("it ends").0;
+    // What goes on in a second line stands further in.
+    for line in listed.lines().filter(|line| !line.starts_with("   ")) {
+        let name = line.split_whitespace().next().expect("a name");
+        assert!(COMMANDS.contains(&name), "{name} has no checked-in help");
+        let help = run_line(&format!("{name} --help")).out;
+        assert!(help.contains(&format!("slidegate {name}")), "{name}: {help}");
+        assert!(help.contains("Example"), "{name} has no example: {help}");
+        assert_eq!(run_line(&format!("help {name}")).out, help, "{name}");
+    }
+}
+
+#[test]
+fn every_error_is_one_sentence_with_its_remedy_and_leaves_nothing_behind() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/texts/errors.txt");
+    let shown = fs::read_to_string(&path).expect("the errors are checked in");
+    let lines = shown.lines().filter_map(|line| line.strip_prefix("$ slidegate"));
+    let mut right = String::new();
+    for line in lines {
+        let home = fresh("home");
+        let Run { code, out, err } = run_line(line);
+        writeln!(right, "$ slidegate{line}\n{out}{err}-> {code}\n").expect("memory");
+        let json = line.split_whitespace().any(|word| word == "--json");
+        let said = if json { &out } else { &err };
+        assert_eq!(said.lines().count(), 1, "{line}: {said}");
+        let start = if json { "{\"error\":\"" } else { "error: " };
+        assert!(said.starts_with(start) && (said.contains("; ") || said.contains('?')), "{line}: {said}");
+        assert_eq!(if json { &err } else { &out }, "", "{line}");
+        assert_eq!(code, if line.starts_with(" run") { 125 } else { 2 }, "{line}");
+        let left: Vec<PathBuf> =
+            fs::read_dir(&home).expect("it is there").map(|file| file.expect("a name").path()).collect();
+        assert!(left.is_empty(), "{line} left {left:?}");
+    }
+    assert_checked_in("errors.txt", &right);
+}
