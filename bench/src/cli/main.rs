@@ -1,0 +1,25 @@
+//! What a command costs from its start to its end, beside the `sqlite3` shell and the machine's own fsync.
+//!
+//! Every round runs each subject once, one after the other, so that a noisy second of the machine falls on all of them;
+//! those that wait for the disk have rounds of their own.
+//! What is timed is what a script waits for: from the call that starts a process until its end is known.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
+
+mod bench;
+mod options;
+mod published;
+mod report;
+mod results;
+mod subject;
+
+use clap::Parser;
+
+use options::Options;
+
+fn main() -> anyhow::Result<()> {
+    let options = Options::parse();
+    if let Some(samples) = &options.table {
+        return published::publish(samples);
+    }
+    bench::run(&options)
+}
