@@ -3,4 +3,5 @@
 pub mod block;
 pub mod machine;
 pub mod markdown;
+pub mod measured;
 pub mod statistics;

@@ -3,22 +3,26 @@
 use slidegate_bench::markdown::Table;
 use slidegate_bench::statistics::{ratio, thousands};
 
-use crate::results::Measured;
+use crate::results::{Measured, percentile, spread};
 use crate::subject::Subject;
 
 /// The table alone.
 pub(crate) fn table(measured: &Measured) -> String {
     let head = ["from start to end, ms", "median", "90 of 100", "99 of 100", "/ sqlite3"];
     let mut table = Table::new(head.map(str::to_owned).to_vec());
-    let sqlite3 = measured.spread(Subject::Sqlite3);
+    let sqlite3 = spread(measured, Subject::Sqlite3);
     for subject in Subject::ALL {
         let figure = |us: Option<u64>| us.map_or_else(|| "-".to_owned(), milliseconds);
         table.push(vec![
             subject.title().to_owned(),
-            figure(measured.spread(subject).map(|spread| spread.median)),
-            figure(measured.percentile(subject, 90)),
-            figure(measured.percentile(subject, 99)),
-            if subject == Subject::Fsync { "-".to_owned() } else { ratio(measured.spread(subject), sqlite3) },
+            figure(spread(measured, subject).map(|spread| spread.median)),
+            figure(percentile(measured, subject, 90)),
+            figure(percentile(measured, subject, 99)),
+            if subject == Subject::Fsync {
+                "-".to_owned()
+            } else {
+                ratio(spread(measured, subject), sqlite3)
+            },
         ]);
     }
     table.to_string()

@@ -1,20 +1,13 @@
 //! The JSON file of all samples.
 
-use std::fs;
-use std::path::Path;
-
-use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use slidegate_bench::machine::Machine;
+use slidegate_bench::measured;
 
 use crate::sample::Sample;
 
 /// What is in the file.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Measured {
-    pub(crate) setting: Setting,
-    pub(crate) samples: Vec<Sample>,
-}
+pub(crate) type Measured = measured::Measured<Setting, Sample>;
 
 /// What all samples have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,30 +21,6 @@ pub(crate) struct Setting {
     /// Keys that every server held.
     pub(crate) keys: u64,
     pub(crate) slice_seconds: u64,
-}
-
-impl Measured {
-    pub(crate) fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        serde_json::from_str(&text).with_context(|| format!("{} holds no samples", path.display()))
-    }
-
-    /// JSON with one sample per line, so that a difference shows which ones changed.
-    fn to_json(&self) -> Result<String> {
-        let samples = self.samples.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-        let setting = serde_json::to_string(&self.setting)?;
-        Ok(format!("{{\n\"setting\": {setting},\n\"samples\": [\n{}\n]\n}}\n", samples.join(",\n")))
-    }
-
-    /// Replaces the file as a whole, so that no one finds half of it.
-    pub(crate) fn write(&self, path: &Path) -> Result<()> {
-        let folder = path.parent().context("a file in a folder")?;
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let draft = path.with_extension("json.new");
-        fs::write(&draft, self.to_json()?)
-            .and_then(|()| fs::rename(&draft, path))
-            .with_context(|| format!("cannot write {}", path.display()))
-    }
 }
 
 #[cfg(test)]
@@ -81,6 +50,6 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("slidegate-http-results-{}", std::process::id()));
         measured.write(&folder.join("http.json")).unwrap();
         assert_eq!(Measured::read(&folder.join("http.json")).unwrap(), measured);
-        fs::remove_dir_all(folder).unwrap();
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }
