@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use ring::hmac;
 use slidegate::receipt::{Backlog, Position, ReceiptCharge, ReceiptId};
-use slidegate::rule::{Algorithm, Buckets, Decimal, Edge, Entries, Limit};
+use slidegate::rule::{Algorithm, Decimal, Limit};
 use slidegate::{Rate, Receipt};
 use subtle::ConstantTimeEq;
 use thiserror::Error;
@@ -79,7 +79,7 @@ fn write_charge(charge: &ReceiptCharge<'_>, out: &mut Vec<u8>) {
     write_text(charge.key(), out);
     write_number(charge.cost(), out);
     let limits = charge.limits();
-    let (code, parameter) = algorithm_code(limits[0].algorithm());
+    let (code, parameter) = limits[0].algorithm().code();
     out.push(code);
     write_number(parameter, out);
     write_number(limits.len() as u64, out);
@@ -110,35 +110,6 @@ fn write_number(mut number: u64, out: &mut Vec<u8>) {
         number >>= 7;
     }
     out.push(number as u8);
-}
-
-/// Every algorithm by a number that is never given to another.
-fn algorithm_code(algorithm: Algorithm) -> (u8, u64) {
-    match algorithm {
-        Algorithm::SlidingLog => (1, 0),
-        Algorithm::CompactLog(entries) => (2, entries.get().into()),
-        Algorithm::SlidingBuckets(buckets, Edge::Full) => (3, buckets.get().into()),
-        Algorithm::SlidingBuckets(buckets, Edge::Interpolated) => (4, buckets.get().into()),
-        Algorithm::SlidingBuckets(buckets, Edge::Dropped) => (5, buckets.get().into()),
-        Algorithm::SlidingCounter => (6, 0),
-        Algorithm::FixedWindow => (7, 0),
-        Algorithm::Gcra => (8, 0),
-    }
-}
-
-fn algorithm_of(code: u8, parameter: u64) -> Option<Algorithm> {
-    let buckets = |edge| Some(Algorithm::SlidingBuckets(Buckets::new(parameter).ok()?, edge));
-    match code {
-        1 => Some(Algorithm::SlidingLog),
-        2 => Some(Algorithm::CompactLog(Entries::new(parameter).ok()?)),
-        3 => buckets(Edge::Full),
-        4 => buckets(Edge::Interpolated),
-        5 => buckets(Edge::Dropped),
-        6 => Some(Algorithm::SlidingCounter),
-        7 => Some(Algorithm::FixedWindow),
-        8 => Some(Algorithm::Gcra),
-        _ => None,
-    }
 }
 
 fn read_receipt(bytes: &[u8]) -> Option<Receipt<'static>> {
@@ -187,7 +158,7 @@ impl<'a> Reader<'a> {
     fn charge(&mut self) -> Option<ReceiptCharge<'static>> {
         let (rule, key, cost) = (self.text()?, self.text()?, self.number()?);
         let [code] = self.take()?;
-        let algorithm = algorithm_of(code, self.number()?)?;
+        let algorithm = Algorithm::of_code(code, self.number()?)?;
         let mut places = Vec::new();
         for _ in 0..self.number()? {
             places.push(self.place(algorithm)?);

@@ -28,7 +28,7 @@ use super::window::USED_MAX;
 use super::{CompactLog, FixedWindow, Gcra, SlidingBuckets, SlidingCounter, SlidingLog};
 use crate::rate::{LIMIT_MAX, Rate};
 use crate::receipt::Backlog;
-use crate::rule::{Algorithm, Buckets, ENTRIES_MAX, Edge, Entries, Limit};
+use crate::rule::{Algorithm, ENTRIES_MAX, Limit};
 use crate::time::TIME_MAX_US;
 
 const LATE: &str = "an instant after the year 9999";
@@ -82,44 +82,15 @@ fn write_all(out: &mut Vec<u8>, numbers: &[u64]) {
     }
 }
 
-/// Every algorithm by a number that is never given to another.
-fn code(algorithm: Algorithm) -> (u8, u64) {
-    match algorithm {
-        Algorithm::SlidingLog => (1, 0),
-        Algorithm::CompactLog(entries) => (2, entries.get().into()),
-        Algorithm::SlidingBuckets(buckets, Edge::Full) => (3, buckets.get().into()),
-        Algorithm::SlidingBuckets(buckets, Edge::Interpolated) => (4, buckets.get().into()),
-        Algorithm::SlidingBuckets(buckets, Edge::Dropped) => (5, buckets.get().into()),
-        Algorithm::SlidingCounter => (6, 0),
-        Algorithm::FixedWindow => (7, 0),
-        Algorithm::Gcra => (8, 0),
-    }
-}
-
-fn algorithm_of(code: u8, parameter: u64) -> Option<Algorithm> {
-    let buckets = |edge| Some(Algorithm::SlidingBuckets(Buckets::new(parameter).ok()?, edge));
-    match code {
-        1 => Some(Algorithm::SlidingLog),
-        2 => Some(Algorithm::CompactLog(Entries::new(parameter).ok()?)),
-        3 => buckets(Edge::Full),
-        4 => buckets(Edge::Interpolated),
-        5 => buckets(Edge::Dropped),
-        6 => Some(Algorithm::SlidingCounter),
-        7 => Some(Algorithm::FixedWindow),
-        8 => Some(Algorithm::Gcra),
-        _ => None,
-    }
-}
-
 fn write_limit(out: &mut Vec<u8>, limit: &Limit) {
-    let (code, parameter) = code(limit.algorithm());
+    let (code, parameter) = limit.algorithm().code();
     out.push(code);
     write_all(out, &[parameter, limit.units(), limit.rate().limit(), limit.window_us() / 1_000]);
 }
 
 fn read_limit(reader: &mut Reader<'_>) -> Result<Limit, BytesError> {
     let (code, parameter) = (reader.byte()?, reader.number()?);
-    let algorithm = algorithm_of(code, parameter).ok_or(BytesError::damaged("no algorithm of ours"))?;
+    let algorithm = Algorithm::of_code(code, parameter).ok_or(BytesError::damaged("no algorithm of ours"))?;
     let (units, of, window_ms) = (reader.number()?, reader.number()?, reader.number()?);
     let rate = Rate::new(of, Duration::from_millis(window_ms)).ok();
     let limit = rate.and_then(|rate| Limit::enforcing(rate, units, algorithm));

@@ -62,6 +62,48 @@ impl Algorithm {
         }
     }
 
+    /// What it is written down as in bytes: a number that is never given to another, and its parameter.
+    ///
+    /// ```
+    /// use slidegate::Algorithm;
+    ///
+    /// for algorithm in Algorithm::ALL {
+    ///     let (code, parameter) = algorithm.code();
+    ///     assert_eq!(Algorithm::of_code(code, parameter), Some(algorithm));
+    /// }
+    /// assert_eq!(Algorithm::of_code(0, 0), None);
+    /// ```
+    #[must_use]
+    pub fn code(self) -> (u8, u64) {
+        match self {
+            Self::SlidingLog => (1, 0),
+            Self::CompactLog(entries) => (2, entries.get().into()),
+            Self::SlidingBuckets(buckets, Edge::Full) => (3, buckets.get().into()),
+            Self::SlidingBuckets(buckets, Edge::Interpolated) => (4, buckets.get().into()),
+            Self::SlidingBuckets(buckets, Edge::Dropped) => (5, buckets.get().into()),
+            Self::SlidingCounter => (6, 0),
+            Self::FixedWindow => (7, 0),
+            Self::Gcra => (8, 0),
+        }
+    }
+
+    /// The algorithm that was written down so; `None` if none is.
+    #[must_use]
+    pub fn of_code(code: u8, parameter: u64) -> Option<Self> {
+        let buckets = |edge| Some(Self::SlidingBuckets(Buckets::new(parameter).ok()?, edge));
+        match code {
+            1 => Some(Self::SlidingLog),
+            2 => Some(Self::CompactLog(Entries::new(parameter).ok()?)),
+            3 => buckets(Edge::Full),
+            4 => buckets(Edge::Interpolated),
+            5 => buckets(Edge::Dropped),
+            6 => Some(Self::SlidingCounter),
+            7 => Some(Self::FixedWindow),
+            8 => Some(Self::Gcra),
+            _ => None,
+        }
+    }
+
     /// The most units that can be admitted within one window, whatever the traffic, at a limit of
     /// `limit` units.
     ///

@@ -1,3 +1,4 @@
+use slidegate::rule::{Buckets, Edge};
 use slidegate::store::MemoryStore;
 use slidegate::{Admission, Charge, Key, Rule};
 
