@@ -135,15 +135,32 @@ fn an_outage_is_answered_by_the_policy_wherever_it_is() {
 
 #[test]
 fn what_is_no_slidegate_server_is_said_to_be_none() {
+    let answer = |status: &str, allowed: bool| {
+        let body = format!(
+            r#"{{"allowed":{allowed},"rule":"r","limit":5,"used":1,"remaining":4,"retry_after_ms":0,"reset_after_ms":0,"degraded":false}}"#
+        );
+        format!("HTTP/1.1 {status} So\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+    };
+    let (allowed_429, denied_200) = (answer("429", true), answer("200", false));
     for (reply, said, code) in [
         ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi", "with status 200 is no slidegate server", 2),
         ("HTTP/1.1 404 Not Found\r\n\r\n", "with status 404 is no slidegate server", 2),
         ("220 ready for mail\r\n", "the reply is not HTTP", 2),
         ("", "may have been made", 2),
+        // Status and answer contradict each other.
+        (allowed_429.as_str(), "with status 429 is no slidegate server", 2),
+        (denied_200.as_str(), "with status 200 is no slidegate server", 2),
+        (
+            "HTTP/1.1 400 Bad\r\ncontent-length: 44\r\n\r\n{\"type\":\"x\",\"detail\":\"\\u001b[2J\\u0007 gone\"}",
+            "\\u{1b}[2J\\u{7} gone",
+            2,
+        ),
         ("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n", "degraded: ", 0),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("its address"));
+        let reply = reply.to_owned();
+        let told = reply.clone();
         let served = thread::spawn(move || {
             let (mut stream, _) = listener.accept().expect("it asks");
             // Until the body is there: whoever closes before that resets the connection.
@@ -153,7 +170,7 @@ fn what_is_no_slidegate_server_is_said_to_be_none() {
                 stream.read_exact(&mut byte).expect("a request");
                 request.extend(byte);
             }
-            stream.write_all(reply.as_bytes()).expect("it listens");
+            stream.write_all(told.as_bytes()).expect("it listens");
         });
         let more: &[&str] = if code == 0 { &["--on-store-error", "allow"] } else { &[] };
         let asked = ask("check", &url, &[&["alice", "--limit", "5/m"], more].concat());
