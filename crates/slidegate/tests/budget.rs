@@ -17,8 +17,9 @@ const FULL: StoreError = StoreError::Full { budget_bytes: BUDGET_BYTES_MIN };
 
 type Charges<'a, 'b> = &'b [(&'a Rule, &'a str, u64)];
 
+/// Which keys find room depends on where they stand: with the same seed it is the same ones in every run.
 fn small() -> MemoryStore {
-    MemoryStore::with_budget(BUDGET_BYTES_MIN).unwrap()
+    MemoryStore::with_budget(BUDGET_BYTES_MIN).unwrap().with_seed(1)
 }
 
 /// Checks, and that the budget holds.
@@ -299,8 +300,9 @@ fn a_rule_may_evict_what_is_old() {
             }
             let now_us = BOUNDARY_US + 4 * SECOND_US;
             let stats = store.stats();
-            // A key makes room within its shard: where there is no other, nothing does.
-            assert!(stats.full < 3_000, "{rule:?}: {stats:?}");
+            // A key makes room within its shard: where there is no other, nothing does. Of logs of two limits
+            // five keys fit a shard, and that is one call in ten to twenty, whatever the seed.
+            assert!(stats.full < 5_000, "{rule:?}: {stats:?}");
             assert!(stats.evicted + stats.keys + stats.full >= 40_000, "{rule:?}: {stats:?}");
             let kept = |names: &[String]| {
                 names.iter().filter(|name| store.state(&rule, key(name)).is_some()).count()
@@ -380,7 +382,7 @@ fn the_budget_holds_at_every_step_and_everything_is_given_back() {
         let rules = many_rules(algorithm);
         for seed in 0..2 {
             let mut rng = Rng::new(seed);
-            let store: MemoryStore = MemoryStore::with_locks(4, 120_000);
+            let store: MemoryStore = MemoryStore::with_locks(4, 120_000).with_seed(seed);
             let (mut receipts, mut now_us, mut full) = (Vec::new(), BOUNDARY_US, 0);
             for step in 0..8_000 {
                 now_us += if rng.one_in(1_000) { rng.below(30 * SECOND_US) } else { rng.below(2_000) };
@@ -406,7 +408,7 @@ fn what_goes_beyond_the_budget_is_given_back_too() {
         let rules = many_rules(algorithm);
         for seed in 0..3 {
             let mut rng = Rng::new(seed);
-            let store: MemoryStore = MemoryStore::with_locks(4, 400_000);
+            let store: MemoryStore = MemoryStore::with_locks(4, 400_000).with_seed(seed);
             let (mut receipts, mut now_us) = (Vec::new(), BOUNDARY_US);
             for _ in 0..8_000 {
                 now_us += if rng.one_in(1_000) { rng.below(30 * SECOND_US) } else { rng.below(2_000) };

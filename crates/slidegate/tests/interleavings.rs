@@ -48,7 +48,7 @@ type Store = MemoryStore<SystemClock, ShuttleLocks>;
 
 /// Two shards, so that keys share them as often as not.
 fn store() -> Arc<Store> {
-    Arc::new(MemoryStore::with_locks(2, 1 << 20))
+    Arc::new(MemoryStore::with_locks(2, 1 << 20).with_seed(1))
 }
 
 fn admit(store: &Store, rule: &Rule, name: &str, cost: u64) -> Option<Receipt<'static>> {
@@ -244,7 +244,7 @@ fn at_the_budget_nothing_goes_beyond_it_and_nothing_stays_of_what_was_refused() 
     for algorithm in algorithms() {
         let test = move || {
             let rule = Arc::new(rule("api", &["9/10s"], algorithm));
-            let store: Arc<Store> = Arc::new(MemoryStore::with_locks(2, 3_000));
+            let store: Arc<Store> = Arc::new(MemoryStore::with_locks(2, 3_000).with_seed(1));
             admit(&store, &rule, "alice", 1).unwrap();
             let threads: Vec<_> = (0..3)
                 .map(|number| {

@@ -21,7 +21,7 @@ const RATE: &str = "1000000/10s";
 type Limited = Limiter<ManualClock>;
 
 fn limiter_at(now_us: u64) -> Limited {
-    Limiter::with_clock(ManualClock::at_us(now_us))
+    Limiter::new(MemoryStore::with_clock(ManualClock::at_us(now_us)).with_seed(1))
 }
 
 fn admit(limiter: &Limited, rule: &Rule, name: &str) {

@@ -146,6 +146,43 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         }
     }
 
+    /// The same empty store with a seed that is known, for tests and simulations that have to repeat.
+    ///
+    /// Which keys find room at the budget, and which one is evicted, depends on where they stand, and so on
+    /// the seed. A store that takes keys from outside keeps the random one: who knows the seed can aim.
+    ///
+    /// ```
+    /// use slidegate::store::{BUDGET_BYTES_MIN, MemoryStore};
+    /// use slidegate::{Admission, Charge, Key, Rule};
+    ///
+    /// let api = Rule::builder("api").limit("1/10s".parse()?).build()?;
+    /// let room = || -> Result<u64, Box<dyn std::error::Error>> {
+    ///     let store = MemoryStore::with_budget(BUDGET_BYTES_MIN)?.with_seed(7);
+    ///     for user in 0..20_000 {
+    ///         let key = format!("user:{user}");
+    ///         let request = Admission::new(&[Charge { rule: &api, key: Key::new(&key)?, cost: 1 }])?;
+    ///         let _full = store.check(5_000_000, &request).is_err();
+    ///     }
+    ///     Ok(store.stats().keys)
+    /// };
+    /// assert_eq!(room()?, room()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If it holds keys: under another seed they could not be found.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Self {
+        static SHARED: SharedSeed = SharedSeed::from_u64(0);
+        assert_eq!(
+            self.stats().keys,
+            0,
+            "seed: the store has keys already; give it a seed before it is used"
+        );
+        Self { seeded: SeedableRandomState::with_seed(seed, &SHARED), ..self }
+    }
+
     /// The same store on another clock.
     ///
     /// ```
