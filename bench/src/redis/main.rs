@@ -15,7 +15,7 @@ mod results;
 mod runner;
 mod sample;
 mod scenario;
-#[path = "../../../crates/slidegate-redis/tests/common/server.rs"]
+#[path = "../../../crates/slidegate-redis/tests/store/common/server.rs"]
 #[expect(dead_code, unreachable_pub, reason = "shared with tests, which also restart it")]
 mod server;
 mod subject;

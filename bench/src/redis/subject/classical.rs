@@ -10,7 +10,7 @@ use super::{Decides, Request};
 use crate::scenario::Load;
 
 /// The script that also judges the store in its tests.
-const SCRIPT: &str = include_str!("../../../../crates/slidegate-redis/tests/judge/classical.lua");
+const SCRIPT: &str = include_str!("../../../../crates/slidegate-redis/tests/store/judge/classical.lua");
 
 pub(crate) struct Classical {
     connections: Vec<MultiplexedConnection>,

@@ -1,11 +1,12 @@
 //! The shared store on a real redis-server: in a fleet, under mischief, beside values of others, and judged.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
-#[path = "../common/mod.rs"]
 mod common;
 
 mod clocks;
+mod conformance;
 mod denials;
+mod differential;
 mod faults;
 mod flat;
 mod fleet;
@@ -15,6 +16,7 @@ mod judge;
 mod layout;
 mod lifetimes;
 mod listed;
+mod long_logs;
 mod page;
 mod php_example;
 mod reconnects;
@@ -22,3 +24,4 @@ mod secret;
 mod sorted_sets;
 mod takeover;
 mod templates;
+mod wide;

@@ -24,7 +24,7 @@ mod reloading;
 mod running;
 mod schemathesis;
 mod serve;
-#[path = "../../../slidegate-redis/tests/common/server.rs"]
+#[path = "../../../slidegate-redis/tests/store/common/server.rs"]
 #[expect(dead_code, unreachable_pub, reason = "shared with other tests, which use the rest")]
 mod server;
 mod serving;

@@ -8,7 +8,7 @@ use slidegate::time::{Clock, SystemClock};
 
 use super::harness::Running;
 
-#[path = "../../../../slidegate-redis/tests/common/server.rs"]
+#[path = "../../../../slidegate-redis/tests/store/common/server.rs"]
 #[allow(dead_code, unreachable_pub, reason = "other tests use the rest")]
 mod redis_server;
 

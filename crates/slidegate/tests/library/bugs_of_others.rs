@@ -1,10 +1,7 @@
 //! Bugs that other limiters shipped, each a test of ours. The names begin with the row of the table
 //! that we keep of them.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use slidegate::rule::{Buckets, Edge};
 use slidegate::store::MemoryStore;
 use slidegate::testing::Rng;

@@ -1,9 +1,6 @@
 //! Logs that outgrow a small value: they answer like those in memory, field by field, whatever is done to them.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
-mod common;
-
-use common::RedisServer;
+use crate::common::RedisServer;
 use slidegate::store::{MemoryStore, Store, When};
 use slidegate::testing::{Forgetting, Rng};
 use slidegate::{Admission, Algorithm, Charge, Key, Receipt, Rule};
@@ -24,7 +21,8 @@ async fn equal(
     cost_max: u64,
     begins_us: u64,
 ) {
-    let (real, memory) = (common::prefixed(&server.url(), name, LogLayout::Packed).await, MemoryStore::new());
+    let (real, memory) =
+        (crate::common::prefixed(&server.url(), name, LogLayout::Packed).await, MemoryStore::new());
     let (rule, key) = (rule(rates), Key::new("alice").unwrap());
     let mut rng = Rng::new(step_us);
     let (mut now_us, mut longest, mut denied) = (begins_us, 0, 0);

@@ -1,11 +1,8 @@
 //! Keys of which nothing counts any more are forgotten by ordinary traffic, and no others are.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
-
-mod common;
 
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use slidegate::rule::{Buckets, Edge};
 use slidegate::store::MemoryStore;
 use slidegate::testing::Rng;

@@ -1,14 +1,11 @@
 //! The limiter reads its clock, once per call, and knows all verbs.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
-
-mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use slidegate::time::{Clock, ManualClock};
 use slidegate::{Algorithm, Charge, ChargeError, CheckError, Limiter, ReceiptError};
 

@@ -1,10 +1,7 @@
 //! The same requests to the store in memory and to the durable one: the answers are equal, field by field, while the
 //! durable one is closed and opened again at every turn.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use slidegate::store::{MemoryStore, Store, When};
 use slidegate::testing::{Rng, block_on, trace};
 use slidegate::{Algorithm, Rule};
@@ -67,7 +64,7 @@ fn trace_of(seed: u64, algorithm: Algorithm) {
             }
             4 if rng.one_in(3) => {
                 let rates: &[&str] = if rng.one_in(2) { &["30/10s"] } else { &["50/20s", "90/1m"] };
-                let changed = common::rule("wide", rates, *rng.pick(&trace::algorithms()));
+                let changed = crate::common::rule("wide", rates, *rng.pick(&trace::algorithms()));
                 block_on(Store::change(memory, when, &changed)).unwrap();
                 block_on(durable.change(when, &changed)).unwrap();
                 rules[0] = changed;

@@ -1,22 +1,14 @@
 //! Many processes and threads on one file; processes that are killed.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
-
-mod common;
 
 use std::time::Duration;
 
-use common::child::{Orders, Said};
-use common::*;
+use crate::common::child::{Orders, Said};
+use crate::common::*;
 use slidegate::Algorithm;
 use slidegate::store::{StoreError, When};
 use slidegate::testing::Rng;
 use slidegate::time::{Clock, SystemClock};
 use slidegate_sqlite::{Durability, SqliteStore};
-
-#[test]
-fn as_a_child() {
-    child::obey();
-}
 
 #[test]
 fn two_hundred_processes_on_a_new_file_admit_exactly_the_limit() {

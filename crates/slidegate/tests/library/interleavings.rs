@@ -1,13 +1,10 @@
 //! Interleavings of sweep, admission, refund, reset and admissions over several keys, explored on the
 //! real store type with a scheduler of our choosing.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
-
-mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{BOUNDARY_US, SECOND_US, admission, key, rule};
+use crate::common::{BOUNDARY_US, SECOND_US, admission, key, rule};
 use shuttle::sync::{Mutex, MutexGuard};
 use shuttle::thread;
 use slidegate::store::{Lock, Locks, MemoryStore, StoreError};

@@ -1,13 +1,10 @@
 //! Threads: exactly the limit passes, admissions over several keys are one step, and nothing deadlocks.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
-
-mod common;
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use common::*;
+use crate::common::*;
 use slidegate::store::{BUDGET_BYTES_MIN, MemoryStore};
 use slidegate::testing::Rng;
 use slidegate::time::{Clock, ManualClock};

@@ -1,9 +1,6 @@
 //! The store equals the model, field by field, on seeded traces over all verbs; every case was met.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use slidegate::store::MemoryStore;
 use slidegate::testing::{Coverage, Rng, block_on, differential, trace};
 

@@ -1,14 +1,11 @@
 //! Waiting for admission on threads: what `acquire.rs` says of tasks, with parking and real races.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
-
-mod common;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use slidegate::time::{Clock, ManualClock};
 use slidegate::{Algorithm, Charge, Limiter, Rule};
 

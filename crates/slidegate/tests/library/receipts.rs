@@ -1,9 +1,6 @@
 //! Refunds, settlements and credits: never more is given back than still counts.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use slidegate::rule::Entries;
 use slidegate::store::{MemoryStore, Outcome};
 use slidegate::testing::Auditor;

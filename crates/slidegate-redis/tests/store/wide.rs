@@ -1,16 +1,13 @@
 //! The wide arithmetic of the scripts equals that of 128 bits, on random operands and at every seam.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
-mod common;
-
-use common::RedisServer;
+use crate::common::RedisServer;
 use slidegate::testing::Rng;
 
 /// Reads operands three at a time and answers, for a, b, d: a x b, its quotient and rest by d, the two rounded
 /// shares, and whether a x b is at most b x d.
 const JUDGED: &str = concat!(
     "local floor, unpack, pack = math.floor, struct.unpack, struct.pack\n",
-    include_str!("../scripts/wide.lua"),
+    include_str!("../../scripts/wide.lua"),
     r"
 local w, replies = wide(), {}
 for index = 1, #ARGV, 3 do

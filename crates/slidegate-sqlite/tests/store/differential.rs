@@ -1,10 +1,7 @@
 //! Seeded traces over all verbs give the answers of the model, field by field, as the store in memory does on the same
 //! traces.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use slidegate::testing::{Coverage, block_on, differential, trace};
 
 const STEPS: usize = 400;

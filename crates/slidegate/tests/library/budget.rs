@@ -1,9 +1,6 @@
 //! The memory budget: it holds at every step, what does not fit changes nothing, and what has ended makes room.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use slidegate::rule::{AtBudget, Buckets, Edge, OnStoreError};
 use slidegate::store::{BUDGET_BYTES_MIN, BudgetError, MemoryStore, Outcome, StoreError};
 use slidegate::testing::Rng;
@@ -110,7 +107,7 @@ fn at_the_budget_new_keys_are_refused_and_known_ones_go_on() {
 fn what_does_not_fit_is_charged_nowhere_in_either_order() {
     for rule in rules() {
         let store = small();
-        let other = common::rule("other", &["9/1h"], Algorithm::SlidingCounter);
+        let other = crate::common::rule("other", &["9/1h"], Algorithm::SlidingCounter);
         for name in known_names() {
             ask(&store, BOUNDARY_US, &[(&rule, &name, 1), (&other, &name, 1)]).unwrap();
         }
@@ -176,7 +173,7 @@ fn an_admission_makes_room_for_all_its_keys() {
 #[test]
 fn when_the_windows_have_passed_new_keys_are_admitted_without_a_sweep() {
     for rule in rules() {
-        let other = common::rule("other", &["9/1h"], Algorithm::Gcra);
+        let other = crate::common::rule("other", &["9/1h"], Algorithm::Gcra);
         for asked in [&rule, &other] {
             let (store, empty) = (small(), small());
             flood(&store, BOUNDARY_US, &rule);

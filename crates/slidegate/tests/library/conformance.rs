@@ -1,12 +1,9 @@
 //! The suite that every store must pass, and proof that it bites.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
-mod stores;
-
+use crate::stores::{Broken, Fault, Modelled};
 use slidegate::store::MemoryStore;
 use slidegate::testing::{block_on, conformance};
 use slidegate::time::ManualClock;
-use stores::{Broken, Fault, Modelled};
 
 #[test]
 fn the_memory_store_keeps_every_promise() {

@@ -1,13 +1,10 @@
 //! A denial writes nothing: by the bytes of every file, and by when they were last written.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::SystemTime;
 
-use common::*;
+use crate::common::*;
 use slidegate::Algorithm;
 use slidegate::store::{Store, When};
 use slidegate::testing::block_on;

@@ -1,24 +1,16 @@
 //! Files that are missing, foreign, damaged, newer, older, or not ours to write.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use common::child::{Orders, Said};
-use common::*;
+use crate::common::child::{Orders, Said};
+use crate::common::*;
 use rusqlite::Connection;
 use slidegate::store::{Record, Store, StoreError, When};
 use slidegate::testing::{Rng, block_on};
 use slidegate::{Algorithm, Charge};
 use slidegate_sqlite::{Durability, OpenError, SqliteStore};
-
-#[test]
-fn as_a_child() {
-    child::obey();
-}
 
 fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let files = std::fs::read_dir(directory).unwrap().map(|entry| {

@@ -1,11 +1,8 @@
 //! The suite that every store must pass; the worked examples are part of it.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
-
-mod common;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{Directory, open};
+use crate::common::{Directory, open};
 use slidegate::testing::{block_on, conformance};
 use slidegate::time::ManualClock;
 

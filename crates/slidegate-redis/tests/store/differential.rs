@@ -6,13 +6,10 @@
 //! clock was set back; the model forgets when the store does that it judges.
 //!
 //! A sorted set keeps a member per unit, and no time after 2252: its traces are those with small limits, of today.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
-
-mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::{RedisServer, in_database};
+use crate::common::{RedisServer, in_database};
 use slidegate::Algorithm;
 use slidegate::testing::trace::{Trace, algorithms};
 use slidegate::testing::{Coverage, Event, differential};

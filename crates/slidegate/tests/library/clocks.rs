@@ -1,11 +1,8 @@
 //! Clocks that are set back or leap ahead: a limit may bind for longer, never for shorter, than it should.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
-
-mod common;
 
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use slidegate::store::MemoryStore;
 use slidegate::time::{Clock, JumpingClock, ManualClock};
 
@@ -81,7 +78,7 @@ fn use_does_not_grow_with_the_step() {
         let store = MemoryStore::new();
         check(&store, BOUNDARY_US, &rule, 5);
         assert_eq!(used(&store, BOUNDARY_US - DAY_US, &rule), 5, "{algorithm}");
-        store.change(BOUNDARY_US - DAY_US, &common::rule("api", &["5/1d"], algorithm));
+        store.change(BOUNDARY_US - DAY_US, &crate::common::rule("api", &["5/1d"], algorithm));
         assert_eq!(used(&store, BOUNDARY_US - DAY_US, &rule), 5, "{algorithm}");
     }
 }

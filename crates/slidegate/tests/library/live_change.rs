@@ -1,10 +1,7 @@
 //! Editing rules while they are used: counters that are lost, panics after an edit, edits that disable
 //! everything (row 22 of the table of bugs that other limiters shipped).
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use slidegate::store::MemoryStore;
 use slidegate::{Algorithm, Rule};
 

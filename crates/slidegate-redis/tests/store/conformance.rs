@@ -1,11 +1,8 @@
 //! The suite that every store must pass.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
-
-mod common;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::RedisServer;
+use crate::common::RedisServer;
 use slidegate::testing::conformance;
 use slidegate_redis::LogLayout;
 
@@ -18,7 +15,7 @@ async fn the_shared_store_keeps_every_promise() {
     let stores = AtomicU64::new(0);
     let fresh = async || {
         let database = stores.fetch_add(1, Ordering::Relaxed) % DATABASES;
-        common::in_database(&server.url(), database, LogLayout::Packed).await
+        crate::common::in_database(&server.url(), database, LogLayout::Packed).await
     };
     conformance::all(&fresh).await.unwrap_or_else(|broken| panic!("{broken}"));
 }

@@ -1,9 +1,6 @@
 //! A clock that is set back between two calls, and what is forgotten meanwhile.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use slidegate::Algorithm;
 use slidegate::store::{Store, When};
 use slidegate::testing::block_on;

@@ -1,16 +1,12 @@
 //! Waiting for admission: in the order of arrival, without a stampede, and without a trace when given up.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
-
-mod common;
-mod tasks;
 
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
+use crate::tasks::Tasks;
 use slidegate::limiter::WAITERS_MAX;
 use slidegate::time::{Clock, ManualClock};
 use slidegate::{AcquireError, Algorithm, Charge, ChargeError, Limiter, Receipt, Rule};
-use tasks::Tasks;
 
 const PATIENT: Duration = Duration::MAX;
 

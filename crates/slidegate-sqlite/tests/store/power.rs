@@ -4,13 +4,10 @@
 //! After every admission both files are copied. What the disk may hold between two copies is then made by hand, sector by
 //! sector: the log is written first and synced; only then, once in a while, pages of the database. A sector that was
 //! written may be there before one that was written earlier.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
-
-mod common;
 
 use std::path::Path;
 
-use common::*;
+use crate::common::*;
 use rusqlite::Connection;
 use slidegate::store::{Store, When};
 use slidegate::testing::{Rng, block_on};

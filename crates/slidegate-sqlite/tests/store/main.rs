@@ -1,0 +1,19 @@
+//! The store on one file: its promises, many processes, power cuts, and files that are not what they should be.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+mod common;
+
+mod clocks;
+mod conformance;
+mod denials;
+mod differential;
+mod files;
+mod memory;
+mod power;
+mod processes;
+
+/// By this name tests start the program again, with orders.
+#[test]
+fn as_a_child() {
+    common::child::obey();
+}

@@ -1,0 +1,21 @@
+//! The library as its users have it: what it promises, judged by models, by threads and by the bugs of others.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+mod common;
+mod stores;
+mod tasks;
+
+mod acquire;
+mod acquire_threads;
+mod budget;
+mod bugs_of_others;
+mod clocks;
+mod concurrency;
+mod conformance;
+mod differential;
+mod interleavings;
+mod limiter;
+mod live_change;
+mod never_over;
+mod receipts;
+mod sweeping;
