@@ -165,11 +165,15 @@ fn not_created(path: &Path, error: &io::Error) -> OpenError {
 }
 
 /// Looks at what is there without a lock, a journal or a log: what is not ours stays as it is, byte for byte.
+///
+/// Others may write meanwhile, and their first page can be there before the last: nothing but the first is looked at.
 fn sniff(path: &Path) -> Result<(), OpenError> {
     let about = |error: rusqlite::Error| explained(path, &error);
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     let connection = Connection::open_with_flags(immutable(path), flags).map_err(about)?;
+    // Without it SQLite takes a file that is shorter than its first page says for damaged.
+    connection.execute_batch("PRAGMA writable_schema = ON").map_err(about)?;
     match schema::whose(&connection).map_err(about)? {
         Whose::Ours(version) if version > schema::VERSION => Err(newer(path, version)),
         Whose::Ours(_) => Ok(()),

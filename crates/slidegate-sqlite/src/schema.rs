@@ -54,8 +54,9 @@ pub(crate) enum Whose {
     Foreign,
 }
 
-/// Whose the file is, as the connection sees it.
+/// Whose the file is, as the connection sees it at one moment: another process may be about to fill it.
 pub(crate) fn whose(connection: &Connection) -> rusqlite::Result<Whose> {
+    let _snapshot = connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose()?;
     let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     Ok(match (number("PRAGMA application_id")?, number("PRAGMA user_version")?) {
         (APPLICATION_ID, version) => Whose::Ours(version),

@@ -1,4 +1,4 @@
-//! What needs a hand on the connection: whether it syncs, and a disk that is full.
+//! What needs a hand on the connection: whether it syncs, a disk that is full, and files that others are writing to.
 
 use slidegate::store::{Store, StoreError, When};
 use slidegate::testing::block_on;
@@ -8,8 +8,19 @@ use crate::patience::Patience;
 use crate::store::SqliteStore;
 use crate::{Durability, SqliteOptions};
 
+/// Bytes of a page.
+const PAGE: usize = 4_096;
+
 /// A directory of its own, gone when it is dropped.
 struct Directory(std::path::PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("slidegate-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
 
 impl Drop for Directory {
     fn drop(&mut self) {
@@ -29,8 +40,7 @@ impl SqliteStore {
 /// 2 is FULL: the log is synced at every commit. 1 is NORMAL: before its pages are moved.
 #[test]
 fn durability_is_what_sqlite_is_told() {
-    let directory = Directory(std::env::temp_dir().join(format!("slidegate-sync-{}", std::process::id())));
-    std::fs::create_dir_all(&directory.0).unwrap();
+    let directory = Directory::new("sync");
     for (durability, expected) in [(Durability::Full, 2), (Durability::Normal, 1)] {
         let options = SqliteOptions::new(directory.0.join("quota.db")).durability(durability);
         let store = SqliteStore::open(&options).unwrap();
@@ -44,8 +54,7 @@ fn durability_is_what_sqlite_is_told() {
 
 #[test]
 fn a_full_disk_is_told_and_nothing_is_charged() {
-    let directory = Directory(std::env::temp_dir().join(format!("slidegate-full-{}", std::process::id())));
-    std::fs::create_dir_all(&directory.0).unwrap();
+    let directory = Directory::new("full");
     for durability in [Durability::Full, Durability::Normal] {
         let path = directory.0.join(durability.name());
         let store = SqliteStore::open(&SqliteOptions::new(&path).durability(durability)).unwrap();
@@ -79,4 +88,55 @@ fn a_full_disk_is_told_and_nothing_is_charged() {
         let sound: String = file.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
         assert_eq!(sound, "ok");
     }
+}
+
+fn ask(store: &SqliteStore, name: &str) -> u64 {
+    let rule = Rule::builder("api").limit("5/400d".parse().unwrap()).build().unwrap();
+    let charge = Charge { rule: &rule, key: Key::new(name).unwrap(), cost: 1 };
+    block_on(store.check(When::Now, &Admission::new(&[charge]).unwrap())).unwrap().decision.used()
+}
+
+/// The first page is written first: for a moment it promises more pages than there are.
+#[test]
+fn a_file_whose_creator_was_killed_at_the_first_page_is_created_anew() {
+    let directory = Directory::new("creating");
+    let (path, image) = (directory.0.join("quota.db"), directory.0.join("image.db"));
+    let creator = rusqlite::Connection::open(&path).unwrap();
+    creator.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    crate::schema::create(&creator).unwrap();
+    creator.cache_flush().unwrap();
+    std::fs::copy(directory.0.join("quota.db-journal"), directory.0.join("image.db-journal")).unwrap();
+    creator.execute_batch("COMMIT").unwrap();
+    let pages = std::fs::read(&path).unwrap();
+    assert!(pages.len() > 2 * PAGE, "{} bytes", pages.len());
+    std::fs::write(&image, &pages[..PAGE]).unwrap();
+    let store = SqliteStore::open(&SqliteOptions::new(&image)).unwrap();
+    assert_eq!((ask(&store, "alice"), ask(&store, "alice")), (1, 2));
+}
+
+/// The log goes into the database page by page, the first one first.
+#[test]
+fn a_file_in_the_middle_of_a_checkpoint_is_ours() {
+    let directory = Directory::new("checkpoint");
+    let (path, after) = (directory.0.join("quota.db"), directory.0.join("after.db"));
+    let store = SqliteStore::open(&SqliteOptions::new(&path)).unwrap();
+    let pages = std::fs::read(&path).unwrap();
+    let name = |number: u32| format!("client-{number:0200}");
+    for number in 0..24 {
+        ask(&store, &name(number));
+    }
+    assert!(std::fs::read(&path).unwrap() == pages, "all of it is in the log");
+    std::fs::copy(&path, &after).unwrap();
+    std::fs::copy(directory.0.join("quota.db-wal"), directory.0.join("after.db-wal")).unwrap();
+    let checkpointed = rusqlite::Connection::open(&after).unwrap();
+    checkpointed.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).unwrap();
+    let whole = std::fs::read(&after).unwrap();
+    assert!(whole.len() > pages.len());
+    let half = [&whole[..PAGE], &pages[PAGE..]].concat();
+
+    let image = directory.0.join("image.db");
+    std::fs::write(&image, half).unwrap();
+    std::fs::copy(directory.0.join("quota.db-wal"), directory.0.join("image.db-wal")).unwrap();
+    let opened = SqliteStore::open(&SqliteOptions::new(&image)).unwrap();
+    assert_eq!((ask(&opened, &name(7)), ask(&opened, &name(23))), (2, 2));
 }
