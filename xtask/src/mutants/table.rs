@@ -21,7 +21,7 @@ macro_rules! mutants {
 macro_rules! charging_refused {
     ($algorithm:literal) => {
         concat!(
-            "Err(ruling) => { if std::any::type_name::<S>().ends_with(\"::",
+            "Err(ruling) => { if std::any::type_name::<S>().contains(\"::",
             $algorithm,
             "\") { state.charge(hit.limit, hit.now_us, hit.cost); }",
         )
@@ -59,6 +59,9 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
         OffByOne "sliding-log/stamps-too-far-apart-stay-in-place":
             "(index > 0 && span_us > u64::from(u32::MAX))"
             => "(index > 0 && span_us > u64::from(u32::MAX) * 2)";
+        OffByOne "sliding-log/a-wider-slot-loses-the-oldest":
+            "for (index, place) in lows[..len].iter_mut().enumerate() {\n            *place = low(self.stamp(index));"
+            => "for (index, place) in lows[..len].iter_mut().enumerate() {\n            *place = low(self.stamp(len - 1 - index / 2));";
         RoundingToMs "sliding-log/stamps-in-ms":
             "pub(super) fn push(&mut self, stamp: u64, cost: u64) {"
             => "pub(super) fn push(&mut self, stamp: u64, cost: u64) { let stamp = stamp / 1_000 * 1_000;";

@@ -1,38 +1,36 @@
 //! The entries of a `sliding-log`: the first few in place, more of them in a block on the heap.
 //!
-//! A key that is seen a few times per window, as most are, is then one look at memory and no allocation. In
-//! place a stamp is its low 32 bits: all that stand lie within 2^32 us (71 minutes) of the newest, which is
-//! kept whole. Stamps further apart and entries with costs go to the block.
+//! A key that is seen a few times per window, as most are, is then one look at memory and no allocation. How many
+//! go in place is whoever keeps it to say. In place a stamp is its low 32 bits: all that stand lie within 2^32 us
+//! (71 minutes) of the newest, which is kept whole. Stamps further apart and entries with costs go to the block.
 
 use super::log_block::{Block, bytes_at_most};
 
-/// Most entries in place: as many as make a slot of a table 64 bytes, the line that a processor fetches.
-const NEAR_MAX: usize = 11;
-/// Entries come back from the heap when only so many stand: fewer than [`NEAR_MAX`], so that a log that
+/// Entries come back from the heap when only so many stand: fewer than go in place, so that a log that
 /// breathes around it is not moved at every breath.
 const BACK_MAX: usize = 4;
 
-/// Entries, oldest first.
+/// Entries, oldest first, of which up to `NEAR` stand in place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Entries {
+pub(super) struct Entries<const NEAR: usize> {
     /// The newest stamp that stands or, where none does, the last that stood.
     newest: u64,
-    held: Held,
+    held: Held<NEAR>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Held {
+enum Held<const NEAR: usize> {
     /// Each of cost 1. Behind `len` there are zeros.
     Near {
         len: u8,
-        lows: [u32; NEAR_MAX],
+        lows: [u32; NEAR],
     },
     Far(Block),
 }
 
-impl Default for Held {
+impl<const NEAR: usize> Default for Held<NEAR> {
     fn default() -> Self {
-        Self::Near { len: 0, lows: [0; NEAR_MAX] }
+        Self::Near { len: 0, lows: [0; NEAR] }
     }
 }
 
@@ -43,7 +41,7 @@ fn low(stamp: u64) -> u32 {
     stamp as u32
 }
 
-impl Entries {
+impl<const NEAR: usize> Entries<NEAR> {
     /// The newest stamp that stands or, where none does, the last that stood; 0 if none ever did.
     #[inline]
     pub(super) fn newest(&self) -> u64 {
@@ -138,16 +136,50 @@ impl Entries {
 
     /// Moves entries from the heap that fit in place with room to spare.
     fn bring_back(&mut self) {
-        let Held::Far(block) = &self.held else { return };
-        let count = block.len();
-        if count > BACK_MAX || !block.of_units() || self.newest - block.stamp(0) > u64::from(u32::MAX) {
-            return;
+        if self.heap_bytes() > 0 && self.fits(BACK_MAX) {
+            self.held = self.near();
         }
-        let mut lows = [0; NEAR_MAX];
-        for (index, place) in lows[..count].iter_mut().enumerate() {
-            *place = low(block.stamp(index));
+    }
+
+    /// Whether all entries would stand in place, if there were as many places.
+    pub(super) fn fits(&self, places: usize) -> bool {
+        let of_a_kind = match &self.held {
+            Held::Near { .. } => true,
+            Held::Far(block) => block.of_units(),
+        };
+        let len = self.len();
+        of_a_kind && len <= places && (len == 0 || u32::try_from(self.newest - self.stamp(0)).is_ok())
+    }
+
+    /// All entries in place: they fit.
+    fn near<const TO: usize>(&self) -> Held<TO> {
+        let (mut lows, len) = ([0; TO], self.len());
+        for (index, place) in lows[..len].iter_mut().enumerate() {
+            *place = low(self.stamp(index));
         }
-        self.held = Held::Near { len: u8::try_from(count).expect("a few"), lows };
+        Held::Near { len: u8::try_from(len).expect("a few"), lows }
+    }
+
+    /// All entries on the heap, with room for one more.
+    fn far(&self, with_costs: bool) -> Block {
+        let len = self.len();
+        let mut block = Block::for_len(with_costs, len);
+        for index in 0..len {
+            block.push(self.stamp(index), 1);
+        }
+        block
+    }
+
+    /// The same entries with another number of places, in them if they fit.
+    pub(super) fn refitted<const TO: usize>(self) -> Entries<TO> {
+        let held = if self.fits(TO) {
+            self.near()
+        } else if let Held::Far(block) = self.held {
+            Held::Far(block)
+        } else {
+            Held::Far(self.far(false))
+        };
+        Entries { newest: self.newest, held }
     }
 
     /// Adds `cost` units at `stamp`, which is no earlier than the newest.
@@ -168,7 +200,7 @@ impl Entries {
         let index = usize::from(*len);
         // What stands is at most so much older than the newest, and that than the new one.
         let span_us = stamp - self.newest + u64::from(low(self.newest).wrapping_sub(lows[0]));
-        if cost > 1 || index == NEAR_MAX || (index > 0 && span_us > u64::from(u32::MAX)) {
+        if cost > 1 || index == NEAR || (index > 0 && span_us > u64::from(u32::MAX)) {
             return false;
         }
         lows[index] = low(stamp);
@@ -179,11 +211,7 @@ impl Entries {
     /// Moves what stands in place to the heap, and adds to it there.
     #[inline(never)]
     fn push_far(&mut self, stamp: u64, cost: u64) {
-        let len = self.len();
-        let mut block = Block::for_len(cost > 1, len);
-        for index in 0..len {
-            block.push(self.stamp(index), 1);
-        }
+        let mut block = self.far(cost > 1);
         block.push(stamp, cost);
         self.held = Held::Far(block);
     }
@@ -212,7 +240,7 @@ impl Entries {
         match &self.held {
             Held::Near { len, .. } => {
                 let len = usize::from(*len);
-                let stays = cost == 1 && len < NEAR_MAX && u32::try_from(window_us).is_ok();
+                let stays = cost == 1 && len < NEAR && u32::try_from(window_us).is_ok();
                 if stays { 0 } else { bytes_at_most(cost > 1, len) }
             }
             Held::Far(block) => block.growth_bytes_max(cost),
@@ -229,7 +257,7 @@ impl Entries {
 }
 
 /// Takes out entries `index..index + count`.
-fn remove(len: &mut u8, lows: &mut [u32; NEAR_MAX], index: usize, count: usize) {
+fn remove<const NEAR: usize>(len: &mut u8, lows: &mut [u32; NEAR], index: usize, count: usize) {
     let before = usize::from(*len);
     lows.copy_within(index + count..before, index);
     lows[before - count..before].fill(0);
@@ -243,59 +271,64 @@ mod tests {
     use super::*;
     use crate::testing::Rng;
 
-    #[test]
-    fn a_slot_with_its_fingerprint_is_one_line() {
-        assert_eq!(size_of::<u64>() + size_of::<Entries>(), 64);
-    }
-
     /// Against a list of (stamp, units) that is kept the obvious way.
     #[test]
     fn entries_are_a_list() {
         for seed in 0..200 {
-            let mut rng = Rng::new(seed);
-            let (mut entries, mut list) = (Entries::default(), VecDeque::<(u64, u64)>::new());
-            let dear = seed % 2 == 0;
-            let mut now = 1;
-            for _ in 0..300 {
-                match rng.below(10) {
-                    0..6 => {
-                        now += if seed % 3 == 0 && rng.one_in(9) { rng.below(3 << 31) } else { rng.below(3) };
-                        let cost = if dear && rng.one_in(3) { rng.between(1, 50) } else { 1 };
-                        entries.push(now, cost);
-                        match list.back_mut() {
-                            Some((stamp, units)) if *stamp == now => *units += cost,
-                            _ => list.push_back((now, cost)),
-                        }
-                    }
-                    6..8 => {
-                        let gone = now.saturating_sub(rng.below(30));
-                        entries.drop_front(entries.first_after(gone));
-                        list.retain(|&(stamp, _)| stamp > gone);
-                    }
-                    _ if list.is_empty() => {}
-                    _ => {
-                        let at = usize::try_from(rng.below(list.len() as u64)).unwrap();
-                        let (stamp, held) = list[at];
-                        let units = rng.between(1, held);
-                        let from = entries.first_after(stamp - 1);
-                        entries.lower(from, units);
-                        list[at].1 -= units;
-                        list.retain(|&(_, units)| units > 0);
+            compare_with_a_list::<5, 11>(seed);
+            compare_with_a_list::<11, 5>(seed);
+        }
+    }
+
+    fn compare_with_a_list<const NEAR: usize, const OTHER: usize>(seed: u64) {
+        let mut rng = Rng::new(seed);
+        let (mut entries, mut list) = (Entries::<NEAR>::default(), VecDeque::<(u64, u64)>::new());
+        let dear = seed % 2 == 0;
+        let mut now = 1;
+        for _ in 0..300 {
+            if rng.one_in(8) {
+                let refitted = entries.clone().refitted::<OTHER>();
+                assert_eq!(refitted.heap_bytes() == 0, entries.fits(OTHER), "seed {seed}");
+                entries = refitted.refitted();
+            }
+            match rng.below(10) {
+                0..6 => {
+                    now += if seed % 3 == 0 && rng.one_in(9) { rng.below(3 << 31) } else { rng.below(3) };
+                    let cost = if dear && rng.one_in(3) { rng.between(1, 50) } else { 1 };
+                    entries.push(now, cost);
+                    match list.back_mut() {
+                        Some((stamp, units)) if *stamp == now => *units += cost,
+                        _ => list.push_back((now, cost)),
                     }
                 }
-                let all: u64 = list.iter().map(|&(_, units)| units).sum();
-                assert_eq!(entries.units(0, entries.len()), all, "seed {seed}");
-                if let Some(&(newest, _)) = list.back() {
-                    assert_eq!(entries.newest(), newest, "seed {seed}");
+                6..8 => {
+                    let gone = now.saturating_sub(rng.below(30));
+                    entries.drop_front(entries.first_after(gone));
+                    list.retain(|&(stamp, _)| stamp > gone);
                 }
-                let mut sum = 0;
-                for &(stamp, units) in &list {
-                    let (from, to) = (entries.first_after(stamp - 1), entries.first_after(stamp));
-                    assert_eq!(entries.units(from, to), units, "seed {seed}: at {stamp}");
-                    assert_eq!(entries.first_after_few(stamp), to, "seed {seed}");
-                    sum += units;
-                    assert_eq!(entries.stamp(entries.entry_reaching(0, sum)), stamp, "seed {seed}");
+                _ if list.is_empty() => {}
+                _ => {
+                    let at = usize::try_from(rng.below(list.len() as u64)).unwrap();
+                    let (stamp, held) = list[at];
+                    let units = rng.between(1, held);
+                    let from = entries.first_after(stamp - 1);
+                    entries.lower(from, units);
+                    list[at].1 -= units;
+                    list.retain(|&(_, units)| units > 0);
                 }
+            }
+            let all: u64 = list.iter().map(|&(_, units)| units).sum();
+            assert_eq!(entries.units(0, entries.len()), all, "seed {seed}");
+            if let Some(&(newest, _)) = list.back() {
+                assert_eq!(entries.newest(), newest, "seed {seed}");
+            }
+            let mut sum = 0;
+            for &(stamp, units) in &list {
+                let (from, to) = (entries.first_after(stamp - 1), entries.first_after(stamp));
+                assert_eq!(entries.units(from, to), units, "seed {seed}: at {stamp}");
+                assert_eq!(entries.first_after_few(stamp), to, "seed {seed}");
+                sum += units;
+                assert_eq!(entries.stamp(entries.entry_reaching(0, sum)), stamp, "seed {seed}");
             }
         }
     }
@@ -304,7 +337,7 @@ mod tests {
     fn growth_is_announced() {
         let mut rng = Rng::new(3);
         for dear in [1, 40] {
-            let mut entries = Entries::default();
+            let mut entries = Entries::<5>::default();
             for now in 1..3_000 {
                 let cost = if rng.one_in(dear) { 1 } else { rng.between(1, 9) };
                 let most = entries.heap_bytes() + entries.growth_bytes_max(900, cost);

@@ -11,7 +11,7 @@
 //! **Bound.** Exact: L in any window, and a refusal means that the window is truly full. The wait is
 //! the time until enough of the *oldest* entries have left for the cost asked, no more.
 //!
-//! **State.** While every cost is 1, the stamps alone: up to eleven in place, in 48 bytes where the window is
+//! **State.** While every cost is 1, the stamps alone: the first few in place, in 4 bytes each where the window is
 //! below 71 minutes, more of them on the heap in 8 bytes per live request. With costs, a stamp
 //! and the running total: 16 bytes. The running total finds both the use and the entry whose leaving
 //! makes room by binary search, so a decision is O(log n) for any cost. Requests of one microsecond
@@ -26,15 +26,30 @@ use super::window::{Ruling, Usage, Window};
 use crate::receipt::{Place, Position};
 use crate::rule::Limit;
 
-/// State of a `sliding-log` limit.
+/// So many in place make a slot of a table 40 bytes: for tables of keys that are seen once or a few times.
+pub(crate) const PLACES_FEW: usize = 5;
+/// So many make it 64 bytes, the line that a processor fetches.
+pub(crate) const PLACES_MANY: usize = 11;
+
+/// State of a `sliding-log` limit, up to `PLACES` requests of it in place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SlidingLog {
+pub struct SlidingLog<const PLACES: usize = PLACES_MANY> {
     /// They know their newest stamp without a look at the heap, for whoever asks whether the log has ended;
     /// time does not run back behind it.
-    pub(super) entries: Entries,
+    pub(super) entries: Entries<PLACES>,
 }
 
-impl SlidingLog {
+impl<const PLACES: usize> SlidingLog<PLACES> {
+    /// The same with another number of places.
+    pub(crate) fn refitted<const TO: usize>(self) -> SlidingLog<TO> {
+        SlidingLog { entries: self.entries.refitted() }
+    }
+
+    /// Whether it would stand in place if there were many, and not if there were few.
+    pub(crate) fn wants_many_places(&self) -> bool {
+        !self.entries.fits(PLACES_FEW) && self.entries.fits(PLACES_MANY)
+    }
+
     /// The first live entry.
     #[inline]
     fn live_from(&self, limit: &Limit, now_us: u64) -> usize {
@@ -44,7 +59,7 @@ impl SlidingLog {
     }
 }
 
-impl Window for SlidingLog {
+impl<const PLACES: usize> Window for SlidingLog<PLACES> {
     #[inline]
     fn decide(&self, limit: &Limit, now_us: u64, cost: u64) -> Ruling {
         self.ruling_from(self.live_from(limit, now_us), limit, now_us, cost)
@@ -120,7 +135,7 @@ impl Window for SlidingLog {
     }
 }
 
-impl SlidingLog {
+impl<const PLACES: usize> SlidingLog<PLACES> {
     /// Drops what stands before `live` and adds what is charged now.
     #[inline]
     fn push(&mut self, live: usize, now_us: u64, cost: u64) -> Position {
@@ -172,9 +187,16 @@ mod tests {
     }
 
     #[test]
+    fn slots_are_a_line_or_less() {
+        let fingerprint = size_of::<u64>();
+        assert_eq!(fingerprint + size_of::<SlidingLog<PLACES_FEW>>(), 40);
+        assert_eq!(fingerprint + size_of::<SlidingLog<PLACES_MANY>>(), 64);
+    }
+
+    #[test]
     fn an_entry_exactly_one_window_old_is_gone() {
         let limit = limit("5/60s");
-        let mut state = SlidingLog::default();
+        let mut state = <SlidingLog>::default();
         for second in [3_650, 3_680, 3_695] {
             state.charge(&limit, second * 1_000_000, 1);
         }
@@ -189,7 +211,7 @@ mod tests {
     #[test]
     fn the_wait_is_for_the_cost_and_from_the_oldest() {
         let limit = limit("100/10s");
-        let mut state = SlidingLog::default();
+        let mut state = <SlidingLog>::default();
         for (now_us, cost) in [(1, 10), (2, 30), (3, 60)] {
             state.charge(&limit, now_us, cost);
         }
@@ -201,7 +223,7 @@ mod tests {
     #[test]
     fn a_live_request_of_cost_1_takes_8_bytes_and_a_past_burst_is_given_back() {
         let limit = limit("100000/10s");
-        let mut state = SlidingLog::default();
+        let mut state = <SlidingLog>::default();
         for now_us in 0..10_000 {
             state.charge(&limit, now_us, 1);
         }

@@ -1,6 +1,6 @@
 //! The states of one limit of a rule, for all keys of a shard.
 
-use super::any_table::{AnyTable, Stored, with_table, with_table_and_kept};
+use super::any_table::{AnyTable, with_table, with_table_and_kept};
 use super::budget::Budget;
 use super::error::StoreError;
 use super::placing::{Room, insert, rounded};
@@ -55,10 +55,10 @@ impl LimitTable {
         })
     }
 
-    /// The states, if they are of algorithm `S` and kept under exactly this limit.
+    /// The states, if they are kept under exactly this limit.
     #[inline]
-    pub(super) fn exactly<S: Stored>(&mut self, limit: &Limit) -> Option<&mut Table<S>> {
-        if self.limit == *limit { S::table(&mut self.table) } else { None }
+    pub(super) fn exactly(&mut self, limit: &Limit) -> Option<&mut AnyTable> {
+        if self.limit == *limit { Some(&mut self.table) } else { None }
     }
 
     /// What the state says to `cost`; a key that is not there has used nothing.
@@ -165,6 +165,7 @@ impl LimitTable {
     /// A copy of a key's state.
     pub(super) fn state(&self, fingerprint: u64) -> Option<State> {
         let kept = match &self.table {
+            AnyTable::NarrowLog(table) => Kept::SlidingLog(table.get(fingerprint)?.clone().refitted()),
             AnyTable::SlidingLog(table) => Kept::SlidingLog(table.get(fingerprint)?.clone()),
             AnyTable::CompactLog(table) => Kept::CompactLog(table.get(fingerprint)?.clone()),
             AnyTable::SlidingBuckets(table) => Kept::SlidingBuckets(table.get(fingerprint)?.clone()),
@@ -246,10 +247,12 @@ impl LimitTable {
         (ended.into_inner(), round)
     }
 
-    /// Makes the array smaller if most of it is empty, and drops records that are no longer needed.
+    /// Makes the array smaller if most of it is empty, gives its keys the slots that suit them, and drops records
+    /// that are no longer needed.
     pub(super) fn tidy(&mut self, room: Room<'_>) {
         self.voids.forget(room.noted_us);
         with_table!(&mut self.table, table => table.shrink(room.budget));
+        self.table.refit(room.budget);
     }
 
     /// The key among a few near `fingerprint` that was charged longest ago, itself and `spared` ones excepted.

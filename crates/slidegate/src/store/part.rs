@@ -157,6 +157,25 @@ impl<S: Window> Part<S> {
         Ok(index)
     }
 
+    /// Puts in a fingerprint that is not there, in a larger array if it must be.
+    pub(super) fn put(&mut self, fingerprint: u64, state: S) {
+        let mut put = self.insert(fingerprint, state);
+        while let Err(state) = put {
+            self.rebuild(self.homes_next(), |_| false, |_| unreachable!("nothing is gone"));
+            put = self.insert(fingerprint, state);
+        }
+    }
+
+    /// The same keys with states of another kind.
+    pub(super) fn converted<T: Window>(self, mut convert: impl FnMut(S) -> T) -> Part<T> {
+        let mut converted = Part::of_common_bits(self.common_bits);
+        converted.rebuild(Part::<T>::homes_for(self.len), |_| false, |_| unreachable!("nothing is there"));
+        for (fingerprint, state) in self.into_iter() {
+            converted.put(fingerprint, convert(state));
+        }
+        converted
+    }
+
     pub(super) fn remove(&mut self, fingerprint: u64) -> Option<S> {
         let Found::At(index) = self.find(fingerprint) else { return None };
         Some(self.remove_at(index))

@@ -2,13 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
-use super::any_table::Stored;
+use super::any_table::AnyTable;
 use super::error::StoreError;
 use super::key_state::KeyState;
 use super::layout::{Layout, Prepared};
 use super::placing::Room;
 use super::rule_states::RuleStates;
-use super::table::Table;
 use crate::algorithm::Usage;
 use crate::charge::Charge;
 use crate::decision::Verdict;
@@ -105,11 +104,7 @@ impl Shard {
     /// The table of a rule that has this limit only and nothing unusual, and the last order handed out.
     #[expect(clippy::inline_always, reason = "the way of a single charge is one function, see `check_as`")]
     #[inline(always)]
-    pub(super) fn only_table<S: Stored>(
-        &mut self,
-        rule: &Rule,
-        limit: &Limit,
-    ) -> Option<(&mut Table<S>, &mut u64)> {
+    pub(super) fn only_table(&mut self, rule: &Rule, limit: &Limit) -> Option<(&mut AnyTable, &mut u64)> {
         let hash = rule.name_hash();
         // Most limiters have one rule or a few.
         let index = match self.rules.iter().take(4).position(|states| states.hash() == hash) {

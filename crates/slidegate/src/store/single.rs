@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::any_table::Stored;
+use super::any_table::AnyTable;
 use super::error::OnFailure;
 use super::lock::Locks;
 use super::memory::MemoryStore;
@@ -81,6 +81,46 @@ fn admit<'s, S: Window>(
     }
 }
 
+/// An algorithm, by the tables that its states may be in.
+trait Stored {
+    /// Decides on a charge and makes it if it passes. `None` if there is no room or the table is of another
+    /// algorithm, and then nothing was changed.
+    fn admit<'s>(
+        any: &mut AnyTable,
+        room: impl Fn() -> Room<'s>,
+        hit: Hit<'_>,
+        last_order: &mut u64,
+    ) -> Option<Answer>;
+}
+
+macro_rules! stored {
+    ($($algorithm:ident: $($table:ident)|+;)+) => {$(
+        impl Stored for $algorithm {
+            #[inline(always)]
+            fn admit<'s>(
+                any: &mut AnyTable,
+                room: impl Fn() -> Room<'s>,
+                hit: Hit<'_>,
+                last_order: &mut u64,
+            ) -> Option<Answer> {
+                match any {
+                    $(AnyTable::$table(table) => admit(table, room, hit, last_order),)+
+                    _ => None,
+                }
+            }
+        }
+    )+};
+}
+
+stored! {
+    SlidingLog: NarrowLog | SlidingLog;
+    CompactLog: CompactLog;
+    SlidingBuckets: SlidingBuckets;
+    SlidingCounter: SlidingCounter;
+    FixedWindow: FixedWindow;
+    Gcra: Gcra;
+}
+
 impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// Decides on one charge, which is by far the most common admission.
     #[inline]
@@ -129,8 +169,8 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         let hit = Hit { fingerprint, limit, now_us, cost: ask.cost };
         let number = self.shard_of(hit.fingerprint);
         let mut shard = self.lock_shard(number);
-        let table = shard.only_table::<S>(ask.rule, limit);
-        let answer = table.and_then(|(table, last_order)| admit(table, || self.room(), hit, last_order));
+        let table = shard.only_table(ask.rule, limit);
+        let answer = table.and_then(|(table, last_order)| S::admit(table, || self.room(), hit, last_order));
         // After the decision: what a key is told depends on what was forgotten before, not on whose turn it is.
         if shard.sweep_is_due() {
             self.sweep_some(Some((number, &mut shard)));

@@ -105,11 +105,7 @@ impl<S: Window> Table<S> {
     pub(super) fn put(&mut self, budget: &Budget, fingerprint: u64, state: S) {
         let part = self.part_mut(fingerprint);
         let before = part.bytes();
-        let mut put = part.insert(fingerprint, state);
-        while let Err(state) = put {
-            part.rebuild(part.homes_next(), |_| false, |_| unreachable!("nothing is gone"));
-            put = part.insert(fingerprint, state);
-        }
+        part.put(fingerprint, state);
         budget.settle(before, part.bytes());
     }
 
@@ -142,6 +138,26 @@ impl<S: Window> Table<S> {
         }
         self.swept = 0;
         budget.give(before);
+    }
+
+    /// The same keys with states of another kind, if the budget has room for both for a moment; nothing stays here.
+    pub(super) fn converted<T: Window>(
+        &mut self,
+        budget: &Budget,
+        mut convert: impl FnMut(S) -> T,
+    ) -> Option<Table<T>> {
+        let arrays = self.parts().iter().map(|part| Part::<T>::bytes_with(Part::<T>::homes_for(part.len())));
+        let own = self.bytes() - self.parts().iter().map(Part::bytes).sum::<usize>();
+        let wanted = own + arrays.sum::<usize>();
+        budget.take(wanted).ok()?;
+        let before = self.bytes();
+        let parts = match std::mem::take(self).parts {
+            Parts::One(part) => Parts::One(part.converted(&mut convert)),
+            Parts::Eight(parts) => Parts::Eight(Box::new(parts.map(|part| part.converted(&mut convert)))),
+        };
+        let table = Table { parts, swept: 0 };
+        budget.settle(before + wanted, table.bytes());
+        Some(table)
     }
 
     /// Makes arrays smaller that are mostly empty.

@@ -19,3 +19,4 @@ mod live_change;
 mod never_over;
 mod receipts;
 mod sweeping;
+mod widths;

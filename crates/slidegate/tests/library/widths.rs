@@ -1,0 +1,63 @@
+//! Logs move between slots of two widths as traffic changes, and nobody can tell.
+
+use std::time::Duration;
+
+use slidegate::store::MemoryStore;
+use slidegate::testing::Rng;
+use slidegate::time::ManualClock;
+use slidegate::{Algorithm, Charge, Limiter, Receipt};
+
+use crate::common::*;
+
+type Limited = Limiter<ManualClock>;
+
+const KEYS: usize = 60;
+
+fn limiter(locks: usize) -> Limited {
+    let store: MemoryStore = MemoryStore::with_locks(locks, 1 << 20).with_seed(1);
+    Limiter::new(store.on_clock(ManualClock::at_us(BOUNDARY_US)))
+}
+
+/// Many keys of one shard against as many stores of one key, in which slots stay as they are: in phases of few and of
+/// many requests per window.
+#[test]
+fn a_change_of_width_is_not_noticed() {
+    for rates in [&["12/10s"][..], &["12/10s", "40/60s"]] {
+        let rule = rule("api", rates, Algorithm::SlidingLog);
+        let mut rng = Rng::new(rates.len() as u64);
+        let (together, names) = (limiter(1), (0..KEYS).map(|key| format!("key:{key}")).collect::<Vec<_>>());
+        let alone: Vec<Limited> = names.iter().map(|_| limiter(1)).collect();
+        let mut receipts: Vec<(usize, Receipt<'static>, Receipt<'static>)> = Vec::new();
+        let mut bytes = Vec::new();
+        for phase in 0..6 {
+            // A key is asked once in ten seconds in one phase and about ten times in the next.
+            let pause_us = if phase % 2 == 0 { 160_000 } else { 16_000 };
+            for step in 0..6_000 {
+                let pause = Duration::from_micros(rng.below(2 * pause_us));
+                together.clock().advance(pause);
+                for alone in &alone {
+                    alone.clock().advance(pause);
+                }
+                let index = usize::try_from(rng.below(KEYS as u64)).unwrap();
+                let ask = [Charge { rule: &rule, key: key(&names[index]), cost: 1 }];
+                let (ours, its) = (together.check(&ask).unwrap(), alone[index].check(&ask).unwrap());
+                assert_eq!(ours.decision, its.decision, "{rates:?}, phase {phase}, step {step}");
+                if let (Some(ours), Some(its)) = (ours.receipt, its.receipt) {
+                    receipts.push((index, ours.into_owned(), its.into_owned()));
+                }
+                if rng.one_in(8) && !receipts.is_empty() {
+                    let drawn = usize::try_from(rng.below(receipts.len() as u64)).unwrap();
+                    let (index, ours, its) = receipts.swap_remove(drawn);
+                    let given = (together.refund(&ours).unwrap(), alone[index].refund(&its).unwrap());
+                    assert_eq!(given.0, given.1, "{rates:?}, phase {phase}, step {step}");
+                }
+                receipts.drain(..receipts.len().saturating_sub(200));
+            }
+            together.sweep();
+            bytes.push(together.stats().bytes);
+        }
+        let (few, many) = (bytes[0].max(bytes[2]), bytes[1].min(bytes[3]));
+        assert!(few * 5 / 4 < many, "{rates:?}: {bytes:?}, the width changes");
+        assert_eq!((bytes[2] < bytes[1], bytes[4] < bytes[3]), (true, true), "{bytes:?}");
+    }
+}
