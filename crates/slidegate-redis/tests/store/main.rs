@@ -1,5 +1,6 @@
 //! The shared store on a real redis-server: in a fleet, under mischief, beside values of others, and judged.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+#![allow(unreachable_pub, reason = "nothing of a test program is reachable from outside")]
 
 mod common;
 

@@ -1,5 +1,6 @@
 //! The store on one file: its promises, many processes, power cuts, and files that are not what they should be.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+#![allow(unreachable_pub, reason = "nothing of a test program is reachable from outside")]
 
 mod common;
 

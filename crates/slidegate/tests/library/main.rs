@@ -1,5 +1,6 @@
 //! The library as its users have it: what it promises, judged by models, by threads and by the bugs of others.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+#![allow(unreachable_pub, reason = "nothing of a test program is reachable from outside")]
 
 mod common;
 mod stores;

@@ -1,11 +1,4 @@
 //! What the test files share.
-#![allow(
-    unreachable_pub,
-    dead_code,
-    unused_imports,
-    clippy::unwrap_used,
-    reason = "every test file uses its own part of it, and one that cannot set itself up should panic"
-)]
 
 pub mod judge;
 pub mod server;

@@ -1,10 +1,4 @@
 //! What the test files share.
-#![allow(
-    unreachable_pub,
-    dead_code,
-    clippy::unwrap_used,
-    reason = "every test file uses its own part of it, and one that cannot set itself up should panic"
-)]
 
 pub mod child;
 

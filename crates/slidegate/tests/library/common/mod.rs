@@ -1,5 +1,4 @@
 //! What the test files share.
-#![allow(unreachable_pub, dead_code, reason = "every test file uses its own part of it")]
 
 use slidegate::rule::{Buckets, Edge, Entries};
 use slidegate::store::{MemoryStore, Outcome};

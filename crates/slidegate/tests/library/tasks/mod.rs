@@ -1,5 +1,4 @@
 //! A runtime for acquisitions in which the test says who runs when, and counts.
-#![allow(unreachable_pub, clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
 use std::pin::Pin;
 use std::sync::Arc;
