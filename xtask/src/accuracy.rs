@@ -4,13 +4,11 @@ use anyhow::Result;
 
 use crate::step::{self, cargo};
 
-/// Passes the arguments on to the program that measures. Where it only checks, it is built as the tests are: most of it
-/// has been compiled for them already.
+/// Passes the arguments on to the program that measures.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
-    let profile = if args.contains(&"--check") { "test" } else { "release" };
     step::run(
         "accuracy",
-        cargo(&format!("run --profile {profile} --package slidegate-bench --bin accuracy --")).args(args),
+        cargo("run --release --package slidegate-bench --bin accuracy --").args(args),
         "after a change of an algorithm that is meant, run `cargo xtask accuracy` and read the difference",
     )
 }

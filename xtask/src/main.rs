@@ -23,8 +23,8 @@ const HELP: &str = "\
 cargo xtask COMMAND: the one door for development
 
   test       what CI runs, and all that must pass before a commit: tidy, formatting, every test and
-             documentation example, and the accuracy tables. Minutes the first time, mostly compiling;
-             then one or two. As root it installs redis-server, php-cli, php-redis and python3-venv if they are missing;
+             documentation example. A quarter of an hour the first time, half of it compiling; then six
+             minutes. As root it installs redis-server, php-cli, php-redis and python3-venv if they are missing;
              schemathesis and prometheus_client come from PyPI into target/python.
   lint       formatting, clippy and rustdoc without warnings, dependencies and licences (deny.toml),
              tidy. About a minute. Installs cargo-deny the first time, which takes some more.

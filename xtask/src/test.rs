@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::step::{self, cargo};
-use crate::{accuracy, lint, packages, python, tidy};
+use crate::{lint, packages, python, tidy};
 
 /// Cheap steps come first: what fails early costs little.
 pub(crate) fn run() -> Result<()> {
@@ -21,7 +21,6 @@ pub(crate) fn run() -> Result<()> {
         &mut cargo("test --workspace --doc"),
         "`cargo test -p CRATE --doc NAME` runs one example alone",
     )?;
-    accuracy::run(&["--check"])?;
     println!("test: all steps passed");
     Ok(())
 }

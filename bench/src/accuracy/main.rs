@@ -10,7 +10,7 @@ mod typical;
 mod waits;
 mod workload;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
@@ -19,12 +19,16 @@ const SHORT_RUN_DECISIONS: u64 = 1_000_000;
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/accuracy.md");
+    let path = page();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => generate(&path),
         ["--check"] => check(&path),
         _ => bail!("usage: accuracy [--check]"),
     }
+}
+
+fn page() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/accuracy.md")
 }
 
 fn generate(path: &Path) -> anyhow::Result<()> {
@@ -58,4 +62,12 @@ fn check(path: &Path) -> anyhow::Result<()> {
     }
     eprintln!("docs/accuracy.md agrees with the code: {} lines", page.lines().count());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_page_says_what_the_code_does() {
+        super::check(&super::page()).unwrap();
+    }
 }
