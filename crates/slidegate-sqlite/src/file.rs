@@ -24,7 +24,7 @@ pub(crate) fn open(options: &SqliteOptions, patience: &mut Patience<'_>) -> Resu
     let path = options.path();
     create(path)?;
     let about = |error: rusqlite::Error| explained(path, &error);
-    sniff(path)?;
+    let short = sniff(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(literal(path), flags).map_err(about)?;
     connection.busy_timeout(Duration::ZERO).map_err(about)?;
@@ -42,7 +42,7 @@ pub(crate) fn open(options: &SqliteOptions, patience: &mut Patience<'_>) -> Resu
         connection.set_db_config(setting, value).map_err(about)?;
     }
     loop {
-        match prepare(&connection, options) {
+        match prepare(&connection, options, short) {
             Ok(()) => return Ok(connection),
             Err(Prepare::Busy) if patience.pause() => {}
             Err(Prepare::Busy) => return Err(OpenError::Busy { path: path.to_owned() }),
@@ -81,14 +81,18 @@ impl From<Failure> for Prepare {
     }
 }
 
-fn prepare(connection: &Connection, options: &SqliteOptions) -> Result<(), Prepare> {
+fn prepare(connection: &Connection, options: &SqliteOptions, short: bool) -> Result<(), Prepare> {
     let sync = match options.is_durable() {
         Durability::Full => "FULL",
         Durability::Normal => "NORMAL",
     };
     connection.execute_batch(&format!("PRAGMA synchronous = {sync}; PRAGMA wal_autocheckpoint = 0"))?;
     // Once more, as what is in a log was not seen before.
-    match schema::whose(connection)? {
+    let whose = schema::whose(connection)?;
+    if short && matches!(whose, Whose::Ours(_)) {
+        check_pages(connection)?;
+    }
+    match whose {
         Whose::Ours(schema::VERSION) => {}
         Whose::Empty | Whose::Ours(1) => bring_up_to_date(connection)?,
         Whose::Ours(version) => return Err(Prepare::Newer(version)),
@@ -100,6 +104,17 @@ fn prepare(connection: &Connection, options: &SqliteOptions) -> Result<(), Prepa
         connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     }
     Ok(())
+}
+
+/// Pages that are missing in the file are in its log, unless the file was cut off.
+fn check_pages(connection: &Connection) -> Result<(), Prepare> {
+    let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if found == "ok" {
+        return Ok(());
+    }
+    // What it found may be a page of text; it is one sentence here.
+    let why = found.lines().last().unwrap_or_default().to_owned();
+    Err(Prepare::Failed(Failure::Refused(why.into())))
 }
 
 /// One process does it, the others find it done.
@@ -164,23 +179,28 @@ fn not_created(path: &Path, error: &io::Error) -> OpenError {
     }
 }
 
-/// Looks at what is there without a lock, a journal or a log: what is not ours stays as it is, byte for byte.
-///
-/// Others may write meanwhile, and their first page can be there before the last: nothing but the first is looked at.
-fn sniff(path: &Path) -> Result<(), OpenError> {
+/// Looks at what is there without a lock, a journal or a log: what is not ours stays as it is, byte for byte. Says
+/// whether it is shorter than its first page promises, as it is for a moment while somebody writes to it.
+fn sniff(path: &Path) -> Result<bool, OpenError> {
     let about = |error: rusqlite::Error| explained(path, &error);
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     let connection = Connection::open_with_flags(immutable(path), flags).map_err(about)?;
-    // Without it SQLite takes a file that is shorter than its first page says for damaged.
-    connection.execute_batch("PRAGMA writable_schema = ON").map_err(about)?;
-    match schema::whose(&connection).map_err(about)? {
+    let (whose, short) = match schema::whose(&connection) {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
+            // With it SQLite looks at the first page although others are missing.
+            connection.execute_batch("PRAGMA writable_schema = ON").map_err(about)?;
+            (schema::whose(&connection).map_err(about)?, true)
+        }
+        whose => (whose.map_err(about)?, false),
+    };
+    match whose {
         Whose::Ours(version) if version > schema::VERSION => Err(newer(path, version)),
-        Whose::Ours(_) => Ok(()),
+        Whose::Ours(_) => Ok(short),
         Whose::Empty => {
             // SQLite takes a single byte for nothing.
             let single = fs::metadata(path).is_ok_and(|file| file.len() == 1);
-            if single { Err(OpenError::NotADatabase { path: path.to_owned() }) } else { Ok(()) }
+            if single { Err(OpenError::NotADatabase { path: path.to_owned() }) } else { Ok(short) }
         }
         Whose::Foreign => Err(OpenError::Foreign { path: path.to_owned() }),
     }

@@ -140,3 +140,33 @@ fn a_file_in_the_middle_of_a_checkpoint_is_ours() {
     let opened = SqliteStore::open(&SqliteOptions::new(&image)).unwrap();
     assert_eq!((ask(&opened, &name(7)), ask(&opened, &name(23))), (2, 2));
 }
+
+/// With pages of the database in a log, SQLite does not mind that others are missing, and would write on.
+#[test]
+fn a_file_that_was_cut_off_is_told_and_stays_as_it_is() {
+    let directory = Directory::new("cut-off");
+    let path = directory.0.join("quota.db");
+    let store = SqliteStore::open(&SqliteOptions::new(&path)).unwrap();
+    let name = |number: u32| format!("client-{number:0200}");
+    for number in 0..100 {
+        ask(&store, &name(number));
+    }
+    drop(store);
+    let checkpointing = rusqlite::Connection::open(&path).unwrap();
+    checkpointing.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(checkpointing);
+    let store = SqliteStore::open(&SqliteOptions::new(&path)).unwrap();
+    ask(&store, &name(7));
+    for log in ["", "-wal"] {
+        let image = directory.0.join(format!("image{log}.db"));
+        let pages = std::fs::read(&path).unwrap();
+        std::fs::write(&image, &pages[..5 * PAGE]).unwrap();
+        if !log.is_empty() {
+            let logs = ["quota.db-wal", &format!("image{log}.db-wal")].map(|name| directory.0.join(name));
+            std::fs::copy(&logs[0], &logs[1]).unwrap();
+        }
+        let error = SqliteStore::open(&SqliteOptions::new(&image)).unwrap_err();
+        assert!(matches!(error, crate::OpenError::Damaged { .. }), "{error}");
+        assert!(std::fs::read(&image).unwrap() == pages[..5 * PAGE], "the file stays as it is");
+    }
+}

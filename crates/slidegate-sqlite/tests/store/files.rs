@@ -229,7 +229,10 @@ fn a_file_or_a_directory_that_may_only_be_read_is_named_and_nothing_is_written()
     let directory = Directory::new();
     mode(directory.path(), 0o755);
     let program = directory.path().join("program");
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    // Not by this process: a child that another test is just starting would have it open for writing, and what is open
+    // for writing cannot be run.
+    let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status().unwrap();
+    assert!(copied.success());
     mode(&program, 0o755);
     let path = directory.file();
     let rule = rule("sliding-log", &["5/400d"], Algorithm::SlidingLog);
