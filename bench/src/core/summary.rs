@@ -40,10 +40,10 @@ pub(crate) fn markdown(measured: &Measured) -> String {
         "Nanoseconds per decision and thread (T); resident bytes per key, the key included, after one request of each key,",
     );
     line(
-        "for sliding-log after ten. In its uniform columns sliding-log ends at about ten requests per key; up to eleven stand",
+        "for sliding-log after ten. In its uniform columns sliding-log ends at about ten requests per key; five stand in place,",
     );
     line(
-        "in place, and busier keys take longer. On the hot key its window is 1 ms. Everybody's decisions are admissions.",
+        "eleven once tables have adapted, and busier keys take longer. Its hot key's window is 1 ms. Everybody is admitted.",
     );
     line("jemalloc and the same keys for all. The floor knows no time, no limit and no threads;");
     line("pingora-limits estimates in a sketch of fixed size.");

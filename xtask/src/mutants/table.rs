@@ -162,7 +162,7 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
     in "crates/slidegate/src/store/single.rs" {
         ChargeOnDeny "sliding-log/charges-what-it-refused":
             "Err(ruling) => {"
-            => charging_refused!("SlidingLog");
+            => charging_refused!("Log<");
         ChargeOnDeny "compact-log/charges-what-it-refused":
             "Err(ruling) => {"
             => charging_refused!("CompactLog");

@@ -6,10 +6,6 @@
 
 use super::log_block::{Block, bytes_at_most};
 
-/// Entries come back from the heap when only so many stand: fewer than go in place, so that a log that
-/// breathes around it is not moved at every breath.
-const BACK_MAX: usize = 4;
-
 /// Entries, oldest first, of which up to `NEAR` stand in place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Entries<const NEAR: usize> {
@@ -42,6 +38,10 @@ fn low(stamp: u64) -> u32 {
 }
 
 impl<const NEAR: usize> Entries<NEAR> {
+    /// Entries come back from the heap when only so many stand: fewer than go in place, so that a log that
+    /// breathes around it is not moved at every breath.
+    const BACK_MAX: usize = NEAR * 2 / 5;
+
     /// The newest stamp that stands or, where none does, the last that stood; 0 if none ever did.
     #[inline]
     pub(super) fn newest(&self) -> u64 {
@@ -127,7 +127,7 @@ impl<const NEAR: usize> Entries<NEAR> {
             Held::Far(block) if count == block.len() => self.held = Held::default(),
             Held::Far(block) => {
                 block.drop_front(count);
-                if block.len() <= BACK_MAX {
+                if block.len() <= Self::BACK_MAX {
                     self.bring_back();
                 }
             }
@@ -136,7 +136,7 @@ impl<const NEAR: usize> Entries<NEAR> {
 
     /// Moves entries from the heap that fit in place with room to spare.
     fn bring_back(&mut self) {
-        if self.heap_bytes() > 0 && self.fits(BACK_MAX) {
+        if self.heap_bytes() > 0 && self.fits(Self::BACK_MAX) {
             self.held = self.near();
         }
     }
@@ -234,13 +234,14 @@ impl<const NEAR: usize> Entries<NEAR> {
     }
 
     /// By how many bytes a push of `cost` may make it grow, at most, when nothing older than `window_us`
-    /// stands any more.
+    /// stands any more, and no more than `units` with it.
     #[inline]
-    pub(super) fn growth_bytes_max(&self, window_us: u64, cost: u64) -> usize {
+    pub(super) fn growth_bytes_max(&self, window_us: u64, units: u64, cost: u64) -> usize {
         match &self.held {
             Held::Near { len, .. } => {
                 let len = usize::from(*len);
-                let stays = cost == 1 && len < NEAR && u32::try_from(window_us).is_ok();
+                let has_place = len < NEAR || units <= NEAR as u64;
+                let stays = cost == 1 && has_place && u32::try_from(window_us).is_ok();
                 if stays { 0 } else { bytes_at_most(cost > 1, len) }
             }
             Held::Far(block) => block.growth_bytes_max(cost),
@@ -340,7 +341,7 @@ mod tests {
             let mut entries = Entries::<5>::default();
             for now in 1..3_000 {
                 let cost = if rng.one_in(dear) { 1 } else { rng.between(1, 9) };
-                let most = entries.heap_bytes() + entries.growth_bytes_max(900, cost);
+                let most = entries.heap_bytes() + entries.growth_bytes_max(900, u64::MAX, cost);
                 entries.drop_front(entries.first_after((now + 1_u64).saturating_sub(rng.between(1, 900))));
                 entries.push(now, cost);
                 assert!(entries.heap_bytes() <= most, "{} {most}", entries.heap_bytes());

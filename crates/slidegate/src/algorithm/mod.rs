@@ -5,7 +5,7 @@
 //!
 //! | name | state per key | admitted in any window, at most | refuses early |
 //! |---|---|---|---|
-//! | [`sliding-log`](SlidingLog) | 8 B per live request, 16 B with costs; the first 11 of cost 1 in place, in 48 B, or the first 5 in 24 B | L | never |
+//! | [`sliding-log`](SlidingLog) | 8 B per live request, 16 B with costs; the first 11 of cost 1 in place, in 56 B, or the first 5 in 32 B | L | never |
 //! | [`compact-log`](CompactLog) | at most 12 B x K | L | by at most about 2L/(K-2) units |
 //! | [`sliding-buckets`](SlidingBuckets) | 1 to 8 B per bucket | L (full), 2L-1 (interpolated), 2L (dropped) | by what arrived in one bucket (full) |
 //! | [`sliding-counter`](SlidingCounter) | two counts and a number | 2L-1 | down to an empty window |
@@ -43,7 +43,8 @@ pub use fixed_window::FixedWindow;
 pub use gcra::Gcra;
 pub use sliding_buckets::SlidingBuckets;
 pub use sliding_counter::SlidingCounter;
-pub(crate) use sliding_log::PLACES_FEW;
+pub(crate) use sliding_log::Log;
+pub(crate) use sliding_log::NarrowLog;
 pub use sliding_log::SlidingLog;
 pub use state::State;
 pub(crate) use state::{Kept, charge_excess};

@@ -27,22 +27,27 @@ use crate::receipt::{Place, Position};
 use crate::rule::Limit;
 
 /// So many in place make a slot of a table 40 bytes: for tables of keys that are seen once or a few times.
-pub(crate) const PLACES_FEW: usize = 5;
+const PLACES_FEW: usize = 5;
 /// So many make it 64 bytes, the line that a processor fetches.
-pub(crate) const PLACES_MANY: usize = 11;
+const PLACES_MANY: usize = 11;
+
+/// State of a `sliding-log` limit.
+pub type SlidingLog = Log<PLACES_MANY>;
+/// The same with few places.
+pub(crate) type NarrowLog = Log<PLACES_FEW>;
 
 /// State of a `sliding-log` limit, up to `PLACES` requests of it in place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SlidingLog<const PLACES: usize = PLACES_MANY> {
+pub struct Log<const PLACES: usize> {
     /// They know their newest stamp without a look at the heap, for whoever asks whether the log has ended;
     /// time does not run back behind it.
     pub(super) entries: Entries<PLACES>,
 }
 
-impl<const PLACES: usize> SlidingLog<PLACES> {
+impl<const PLACES: usize> Log<PLACES> {
     /// The same with another number of places.
-    pub(crate) fn refitted<const TO: usize>(self) -> SlidingLog<TO> {
-        SlidingLog { entries: self.entries.refitted() }
+    pub(crate) fn refitted<const TO: usize>(self) -> Log<TO> {
+        Log { entries: self.entries.refitted() }
     }
 
     /// Whether it would stand in place if there were many, and not if there were few.
@@ -59,7 +64,7 @@ impl<const PLACES: usize> SlidingLog<PLACES> {
     }
 }
 
-impl<const PLACES: usize> Window for SlidingLog<PLACES> {
+impl<const PLACES: usize> Window for Log<PLACES> {
     #[inline]
     fn decide(&self, limit: &Limit, now_us: u64, cost: u64) -> Ruling {
         self.ruling_from(self.live_from(limit, now_us), limit, now_us, cost)
@@ -131,11 +136,11 @@ impl<const PLACES: usize> Window for SlidingLog<PLACES> {
 
     #[inline]
     fn growth_bytes_max(&self, limit: &Limit, cost: u64) -> usize {
-        self.entries.growth_bytes_max(limit.window_us(), cost)
+        self.entries.growth_bytes_max(limit.window_us(), limit.units(), cost)
     }
 }
 
-impl<const PLACES: usize> SlidingLog<PLACES> {
+impl<const PLACES: usize> Log<PLACES> {
     /// Drops what stands before `live` and adds what is charged now.
     #[inline]
     fn push(&mut self, live: usize, now_us: u64, cost: u64) -> Position {
@@ -189,14 +194,14 @@ mod tests {
     #[test]
     fn slots_are_a_line_or_less() {
         let fingerprint = size_of::<u64>();
-        assert_eq!(fingerprint + size_of::<SlidingLog<PLACES_FEW>>(), 40);
-        assert_eq!(fingerprint + size_of::<SlidingLog<PLACES_MANY>>(), 64);
+        assert_eq!(fingerprint + size_of::<NarrowLog>(), 40);
+        assert_eq!(fingerprint + size_of::<SlidingLog>(), 64);
     }
 
     #[test]
     fn an_entry_exactly_one_window_old_is_gone() {
         let limit = limit("5/60s");
-        let mut state = <SlidingLog>::default();
+        let mut state = SlidingLog::default();
         for second in [3_650, 3_680, 3_695] {
             state.charge(&limit, second * 1_000_000, 1);
         }
@@ -211,7 +216,7 @@ mod tests {
     #[test]
     fn the_wait_is_for_the_cost_and_from_the_oldest() {
         let limit = limit("100/10s");
-        let mut state = <SlidingLog>::default();
+        let mut state = SlidingLog::default();
         for (now_us, cost) in [(1, 10), (2, 30), (3, 60)] {
             state.charge(&limit, now_us, cost);
         }
@@ -223,7 +228,7 @@ mod tests {
     #[test]
     fn a_live_request_of_cost_1_takes_8_bytes_and_a_past_burst_is_given_back() {
         let limit = limit("100000/10s");
-        let mut state = <SlidingLog>::default();
+        let mut state = SlidingLog::default();
         for now_us in 0..10_000 {
             state.charge(&limit, now_us, 1);
         }

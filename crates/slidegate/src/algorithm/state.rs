@@ -168,7 +168,7 @@ impl State {
     #[must_use]
     pub fn expires_us(place: &Place) -> u64 {
         let expires_us = match place.limit.algorithm() {
-            Algorithm::SlidingLog => <SlidingLog>::expires_us,
+            Algorithm::SlidingLog => SlidingLog::expires_us,
             Algorithm::CompactLog(_) => CompactLog::expires_us,
             Algorithm::SlidingBuckets(..) => SlidingBuckets::expires_us,
             Algorithm::SlidingCounter => SlidingCounter::expires_us,

@@ -7,24 +7,20 @@
 //! it does not go back and forth.
 
 use super::budget::Budget;
-use super::placing::rounded;
 use super::table::Table;
 use crate::algorithm::{
-    CompactLog, FixedWindow, Gcra, PLACES_FEW, SlidingBuckets, SlidingCounter, SlidingLog, Window,
+    CompactLog, FixedWindow, Gcra, Log, NarrowLog, SlidingBuckets, SlidingCounter, SlidingLog,
 };
 use crate::rule::Algorithm;
 
 /// Most keys that are looked at to see which slots suit a table.
 const SAMPLED_MAX: usize = 256;
-/// Fewer keys than these say nothing about those to come.
-const SAMPLED_MIN: usize = 16;
+/// A table of fewer keys stays wide: there is little to save.
+const NARROW_KEYS_MIN: usize = 16;
 /// Slots become wide when one key in so many wants it.
 const WIDE_FROM: usize = 4;
 /// Slots become narrow again when no more than one key in so many is the worse for it.
 const NARROW_FROM: usize = 32;
-
-/// A `sliding-log` in a narrow slot.
-pub(super) type NarrowLog = SlidingLog<PLACES_FEW>;
 
 /// A table per algorithm: states stand in place, each in as many bytes as its algorithm needs.
 #[derive(Debug)]
@@ -90,56 +86,39 @@ impl AnyTable {
 
     /// Gives the states the slots that suit most of them, if the budget has room for both arrays for a moment.
     pub(super) fn refit(&mut self, budget: &Budget) {
-        match self {
+        let refitted = match self {
             Self::NarrowLog(table) => {
                 let (keys, wanting) = wanting_many_places(table);
-                if keys >= SAMPLED_MIN && wanting * WIDE_FROM >= keys {
-                    if let Some(wide) = refitted(table, budget) {
-                        *self = Self::SlidingLog(wide);
-                    }
-                }
+                let suits = wanting * WIDE_FROM >= keys && wanting > 0;
+                suits.then(|| table.converted(budget, Log::refitted)).flatten().map(Self::SlidingLog)
             }
-            Self::SlidingLog(table) if table.len() == 0 => *self = Self::NarrowLog(Table::default()),
+            Self::SlidingLog(table) if table.len() == 0 => Some(Self::NarrowLog(Table::default())),
             Self::SlidingLog(table) => {
                 let (keys, wanting) = wanting_many_places(table);
-                if wanting * NARROW_FROM <= keys {
-                    if let Some(narrow) = refitted(table, budget) {
-                        *self = Self::NarrowLog(narrow);
-                    }
-                }
+                let suits = wanting * NARROW_FROM <= keys && keys >= NARROW_KEYS_MIN;
+                suits.then(|| table.converted(budget, Log::refitted)).flatten().map(Self::NarrowLog)
             }
-            _ => {}
+            _ => None,
+        };
+        if let Some(refitted) = refitted {
+            *self = refitted;
         }
     }
 }
 
 /// Of how many keys how many want a wide slot. Keys are in the order of their hashes, so the first of them are any.
-fn wanting_many_places<const PLACES: usize>(table: &Table<SlidingLog<PLACES>>) -> (usize, usize) {
+fn wanting_many_places<const PLACES: usize>(table: &Table<Log<PLACES>>) -> (usize, usize) {
     let sample = table.iter().take(SAMPLED_MAX);
     sample
         .fold((0, 0), |(keys, wanting), (_, log)| (keys + 1, wanting + usize::from(log.wants_many_places())))
 }
 
-/// The same logs in slots of another width.
-fn refitted<const FROM: usize, const TO: usize>(
-    table: &mut Table<SlidingLog<FROM>>,
-    budget: &Budget,
-) -> Option<Table<SlidingLog<TO>>> {
-    let (mut before, mut after) = (0, 0);
-    let refitted = table.converted(budget, |log| {
-        before += rounded(log.heap_bytes());
-        let log = log.refitted();
-        after += rounded(log.heap_bytes());
-        log
-    });
-    budget.settle(before, after);
-    refitted
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Window;
     use crate::rule::{Decimal, Limit};
+    use crate::store::placing::rounded;
 
     const KEYS: u64 = 3_000;
 
@@ -215,16 +194,27 @@ mod tests {
     }
 
     #[test]
-    fn few_keys_and_a_spent_budget_change_nothing() {
+    fn a_few_busy_keys_have_wide_slots_until_many_idle_ones_come() {
         let budget = Budget::new(1 << 30);
         let mut any = AnyTable::new(Algorithm::SlidingLog);
         let AnyTable::NarrowLog(table) = &mut any else { panic!("it begins narrow") };
-        for key in 1..SAMPLED_MIN as u64 {
-            table.put(&budget, key << 32, log(60_000_000, 10, 1).refitted());
+        table.put(&budget, 1 << 32, log(60_000_000, 10, 2).refitted());
+        any.refit(&budget);
+        assert!(matches!(any, AnyTable::NarrowLog(_)), "costs are on the heap in any slot");
+        let AnyTable::NarrowLog(table) = &mut any else { unreachable!("it is narrow") };
+        table.put(&budget, 2 << 32, log(60_000_000, 10, 1).refitted());
+        any.refit(&budget);
+        for key in 3..=NARROW_FROM as u64 {
+            any.refit(&budget);
+            let AnyTable::SlidingLog(table) = &mut any else { panic!("wide with {key} keys") };
+            table.put(&budget, key << 32, log(60_000_000, 1, 1));
         }
         any.refit(&budget);
         assert!(matches!(any, AnyTable::NarrowLog(_)));
+    }
 
+    #[test]
+    fn a_spent_budget_changes_nothing() {
         let ample = Budget::new(1 << 30);
         let mut any = table_of(&ample, 1, 1);
         let (used, spent) = (usages(&any), Budget::new(1 << 10));

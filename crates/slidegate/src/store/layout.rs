@@ -151,7 +151,13 @@ impl Layout {
 
     /// Makes room for a key by forgetting the oldest of a few others; says whether there was one.
     pub(super) fn evict(&mut self, room: Room<'_>, fingerprint: u64, order: u64) -> bool {
-        let Some(oldest) = self.lead().oldest_near(fingerprint, EVICTED_OF, room.spared) else {
+        // A key that has its place needs bytes on the heap: others who have none there would go for nothing.
+        let placed = self.contains(fingerprint);
+        let stays = |other: u64| {
+            let gives = !placed || self.tables.iter().any(|table| table.heap_bytes_of(other) > 0);
+            other == fingerprint || room.spared.contains(&other) || !gives
+        };
+        let Some(oldest) = self.lead().oldest_near(fingerprint, EVICTED_OF, stays) else {
             return false;
         };
         self.remove(room.budget, oldest, order);
@@ -252,7 +258,15 @@ impl Layout {
     /// Drops all keys that have ended; says how many.
     pub(super) fn sweep_all(&mut self, room: Room<'_>) -> usize {
         self.tables[0].restart_sweep();
-        self.sweep(room, usize::MAX).0
+        let mut dropped = 0;
+        // A call comes to the end of one part.
+        loop {
+            let (more, round) = self.sweep(room, usize::MAX);
+            dropped += more;
+            if round {
+                return dropped;
+            }
+        }
     }
 
     /// All keys.

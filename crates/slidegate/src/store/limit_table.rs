@@ -255,9 +255,13 @@ impl LimitTable {
         self.table.refit(room.budget);
     }
 
-    /// The key among a few near `fingerprint` that was charged longest ago, itself and `spared` ones excepted.
-    pub(super) fn oldest_near(&self, fingerprint: u64, count: usize, spared: &[u64]) -> Option<u64> {
-        let stays = |other: u64| other == fingerprint || spared.contains(&other);
+    /// The key among a few near `fingerprint` that was charged longest ago, of those that need not stay.
+    pub(super) fn oldest_near(
+        &self,
+        fingerprint: u64,
+        count: usize,
+        stays: impl Fn(u64) -> bool,
+    ) -> Option<u64> {
         with_table!(&self.table, table => {
             let part = table.part(fingerprint);
             part.oldest_from(fingerprint, count, stays, |state| state.charged_by_us(&self.limit))
@@ -282,6 +286,11 @@ impl LimitTable {
     /// Bytes of the arrays, without what states have on the heap.
     pub(super) fn array_bytes(&self) -> usize {
         with_table!(&self.table, table => table.bytes())
+    }
+
+    /// Bytes of one state on the heap.
+    pub(super) fn heap_bytes_of(&self, fingerprint: u64) -> usize {
+        with_table!(&self.table, table => table.get(fingerprint).map_or(0, Window::heap_bytes))
     }
 
     /// Bytes of the states on the heap.

@@ -171,15 +171,12 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     ///
     /// # Panics
     ///
-    /// If it holds keys: under another seed they could not be found.
+    /// If it was used: under another seed nothing of that could be found.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
         static SHARED: SharedSeed = SharedSeed::from_u64(0);
-        assert_eq!(
-            self.stats().keys,
-            0,
-            "seed: the store has keys already; give it a seed before it is used"
-        );
+        let unused = self.shards.iter().all(|shard| shard.0.lock().is_unused());
+        assert!(unused, "seed: the store was used already; give it a seed before that");
         Self { seeded: SeedableRandomState::with_seed(seed, &SHARED), ..self }
     }
 
@@ -249,7 +246,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
                 // Perhaps nobody is admitted any more who would sweep.
                 locked.sweep_some(room, SLOTS_PER_SWEEP);
                 drop(locked);
-                self.sweep_some(None);
+                self.sweep_some();
                 return Err(full);
             }
         };
@@ -266,7 +263,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         let sweep_is_due = locked.sweep_is_due();
         drop(locked);
         if sweep_is_due {
-            self.sweep_some(None);
+            self.sweep_some();
         }
         let receipt = id.map(|id| Receipt { id, store: self.id, charges });
         Ok(Outcome { decision: self::decision(admission, &verdicts), receipt })
@@ -349,17 +346,11 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         self.noted_us.load(Ordering::Relaxed)
     }
 
-    /// A sweep takes its turn on whichever shard is next, so that all come round however the traffic is spread;
-    /// the one that this call has locked, if any, is `held`.
+    /// A sweep takes its turn on whichever shard is next, so that all come round however the traffic is spread.
     #[cold]
-    pub(super) fn sweep_some(&self, held: Option<(usize, &mut Shard)>) {
+    pub(super) fn sweep_some(&self) {
         let number = self.sweeps.fetch_add(1, Ordering::Relaxed) % self.shards.len();
-        if let Some((_, shard)) = held.filter(|(held, _)| *held == number) {
-            shard.sweep_some(self.room(), SLOTS_PER_SWEEP);
-            return;
-        }
-        // Whoever has the lock is about to admit and will be here soon. Waiting for a lock with another in
-        // hand is what must never be done.
+        // Whoever has the lock is about to admit and will be here soon.
         if let Some(mut shard) = self.shards[number].0.try_lock() {
             shard.sweep_some(self.room(), SLOTS_PER_SWEEP);
         }

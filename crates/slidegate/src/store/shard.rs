@@ -62,6 +62,11 @@ impl Shard {
         self.order
     }
 
+    /// Whether nothing was ever charged, given back or reset here.
+    pub(super) fn is_unused(&self) -> bool {
+        self.order == 0
+    }
+
     /// Which of the shards it is.
     pub(super) fn number(&self) -> u64 {
         self.number

@@ -171,11 +171,12 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         let mut shard = self.lock_shard(number);
         let table = shard.only_table(ask.rule, limit);
         let answer = table.and_then(|(table, last_order)| S::admit(table, || self.room(), hit, last_order));
-        // After the decision: what a key is told depends on what was forgotten before, not on whose turn it is.
-        if shard.sweep_is_due() {
-            self.sweep_some(Some((number, &mut shard)));
-        }
+        let sweep_is_due = shard.sweep_is_due();
         drop(shard);
+        // After the decision: what a key is told depends on what was forgotten before, not on whose turn it is.
+        if sweep_is_due {
+            self.sweep_some();
+        }
         match answer {
             Some(Ok((position, usage, order))) => {
                 note(&self.noted_us, now_us);

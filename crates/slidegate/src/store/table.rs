@@ -8,6 +8,7 @@
 
 use super::budget::Budget;
 use super::part::{Found, Part};
+use super::placing::rounded;
 use crate::algorithm::Window;
 
 /// So many high bits of a fingerprint name its part.
@@ -144,19 +145,27 @@ impl<S: Window> Table<S> {
     pub(super) fn converted<T: Window>(
         &mut self,
         budget: &Budget,
-        mut convert: impl FnMut(S) -> T,
+        convert: impl Fn(S) -> T,
     ) -> Option<Table<T>> {
         let arrays = self.parts().iter().map(|part| Part::<T>::bytes_with(Part::<T>::homes_for(part.len())));
         let own = self.bytes() - self.parts().iter().map(Part::bytes).sum::<usize>();
         let wanted = own + arrays.sum::<usize>();
         budget.take(wanted).ok()?;
         let before = self.bytes();
+        let (mut heap_before, mut heap_after) = (0, 0);
+        let mut convert = |state: S| {
+            heap_before += rounded(state.heap_bytes());
+            let state = convert(state);
+            heap_after += rounded(state.heap_bytes());
+            state
+        };
         let parts = match std::mem::take(self).parts {
             Parts::One(part) => Parts::One(part.converted(&mut convert)),
             Parts::Eight(parts) => Parts::Eight(Box::new(parts.map(|part| part.converted(&mut convert)))),
         };
         let table = Table { parts, swept: 0 };
-        budget.settle(before + wanted, table.bytes());
+        // In one step: what the states take more on the heap stays within what both arrays held.
+        budget.settle(before + wanted + heap_before, table.bytes() + heap_after);
         Some(table)
     }
 

@@ -14,6 +14,7 @@ mod clocks;
 mod concurrency;
 mod conformance;
 mod differential;
+mod eviction;
 mod interleavings;
 mod limiter;
 mod live_change;

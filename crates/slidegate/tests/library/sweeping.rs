@@ -99,6 +99,25 @@ fn one_sweep_forgets_all_idle_ones_at_once() {
     }
 }
 
+/// A shard of many keys keeps them in parts.
+#[test]
+fn a_sweep_of_everything_comes_to_every_part() {
+    for rates in [&[RATE][..], &[RATE, "2000000/20s"]] {
+        let store: MemoryStore = MemoryStore::with_locks(1, 1 << 30).with_seed(1);
+        let limiter = Limiter::new(store.on_clock(ManualClock::at_us(BOUNDARY_US)));
+        let rule = rule("api", rates, Algorithm::SlidingCounter);
+        for number in 0..5_000 {
+            admit(&limiter, &rule, &format!("idle:{number}"));
+        }
+        limiter.clock().advance(Duration::from_secs(60));
+        assert_eq!(
+            (limiter.sweep(), limiter.stats().keys, limiter.stats().bytes),
+            (5_000, 0, 0),
+            "{rates:?}"
+        );
+    }
+}
+
 /// A key has ended when the last of its limits has, and not before.
 #[test]
 fn several_limits_are_forgotten_together() {
