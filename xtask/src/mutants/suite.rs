@@ -1,6 +1,7 @@
 //! The library's suite, run on a tree, and what came of it.
 
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
@@ -12,6 +13,9 @@ const SECONDS_MAX: &str = "300";
 
 /// What `timeout` answers when time was up.
 const TIMED_OUT: i32 = 124;
+
+/// How the line of a test ends that failed.
+const FAILED: &str = " ... FAILED";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -35,8 +39,20 @@ pub(super) fn run(tree: &Tree) -> Result<Outcome> {
     // From coreutils: it ends the test programs together with the cargo that started them.
     let mut command = Command::new("timeout");
     command.arg(SECONDS_MAX).arg(tests.get_program()).args(tests.get_args());
-    let output = in_tree(&mut command, tree).output().context("cannot start timeout; install coreutils")?;
-    Ok(judged(output.status.code(), &String::from_utf8_lossy(&output.stdout)))
+    in_tree(&mut command, tree).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut running = command.spawn().context("cannot start timeout; install coreutils")?;
+    let mut said = String::new();
+    for line in BufReader::new(running.stdout.take().context("it has no output")?).lines() {
+        let line = line?;
+        said += &line;
+        said += "\n";
+        if line.ends_with(FAILED) {
+            // One is enough. `timeout` hands the signal on; should all be over just now, there is nobody to get it.
+            let _ = Command::new("kill").arg(running.id().to_string()).stderr(Stdio::null()).status();
+            break;
+        }
+    }
+    Ok(judged(running.wait()?.code(), &said))
 }
 
 fn cargo_test(tree: &Tree) -> Command {
@@ -50,8 +66,7 @@ fn in_tree<'a>(command: &'a mut Command, tree: &Tree) -> &'a mut Command {
 }
 
 fn judged(code: Option<i32>, stdout: &str) -> Outcome {
-    let mut failed =
-        stdout.lines().filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
+    let mut failed = stdout.lines().filter_map(|line| line.strip_prefix("test ")?.strip_suffix(FAILED));
     let by = match code {
         Some(0) => return Outcome::Passed,
         Some(TIMED_OUT) => "timeout",
