@@ -1,6 +1,9 @@
 //! What the test files share.
 
 pub mod child;
+#[allow(dead_code, reason = "other stores need all of it")]
+#[path = "../../../../slidegate/tests/library/common/shorthand.rs"]
+mod shorthand;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,13 +11,10 @@ use std::time::Duration;
 
 use slidegate::store::{Outcome, Store, StoreError, When};
 use slidegate::testing::block_on;
-use slidegate::{Admission, Algorithm, Charge, Decision, Key, Rule};
+use slidegate::{Decision, Rule};
 use slidegate_sqlite::{Durability, SqliteOptions, SqliteStore};
 
-pub const SECOND_US: u64 = 1_000_000;
-pub const DAY_US: u64 = 86_400 * SECOND_US;
-/// An instant that is a boundary of every window used with it.
-pub const BOUNDARY_US: u64 = 20_000 * DAY_US;
+pub use shorthand::*;
 
 /// A directory of its own, gone when it is dropped.
 #[derive(Debug)]
@@ -54,23 +54,6 @@ pub fn options(path: impl Into<PathBuf>) -> SqliteOptions {
 
 pub fn open(path: impl Into<PathBuf>) -> SqliteStore {
     SqliteStore::open(&options(path)).unwrap()
-}
-
-/// A rule with one or several rates.
-pub fn rule(name: &str, rates: &[&str], algorithm: Algorithm) -> Rule {
-    let builder =
-        rates.iter().fold(Rule::builder(name), |builder, rate| builder.limit(rate.parse().unwrap()));
-    builder.algorithm(algorithm).build().unwrap()
-}
-
-pub fn key(text: &str) -> Key<'_> {
-    Key::new(text).unwrap()
-}
-
-pub fn admission<'a>(charges: &[(&'a Rule, &'a str, u64)]) -> Admission<'a> {
-    let charges: Vec<_> =
-        charges.iter().map(|&(rule, name, cost)| Charge { rule, key: key(name), cost }).collect();
-    Admission::new(&charges).unwrap()
 }
 
 /// Asks for `cost` units of one rule for alice.
