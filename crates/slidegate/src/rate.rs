@@ -13,12 +13,22 @@ pub const WINDOW_MIN: Duration = Duration::from_millis(1);
 /// Longest window: 400 days.
 pub const WINDOW_MAX: Duration = Duration::from_secs(400 * 86_400);
 
-const UNITS_MS: [(&str, u64); 5] =
-    [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+/// Most characters of a text that an error repeats.
+const TEXT_MAX: usize = 64;
+
+/// Names of units and their milliseconds, shortest unit first. The first name is the one that is displayed.
+const UNITS_MS: [(&[&str], u64); 5] = [
+    (&["ms"], 1),
+    (&["s", "sec", "secs", "second", "seconds"], 1_000),
+    (&["m", "min", "mins", "minute", "minutes"], 60_000),
+    (&["h", "hour", "hours"], 3_600_000),
+    (&["d", "day", "days"], 86_400_000),
+];
 
 /// A limit and the window it holds in: 1 to 10^12 units per 1 ms to 400 days.
 ///
-/// Written `LIMIT/WINDOW`, where the window is a number and a unit (`ms s m h d`) or a bare unit:
+/// Written `LIMIT/WINDOW`, where the window is a number and a unit or a bare unit. Units are `ms s m h d`, and
+/// in words `sec second min minute hour day` and their plurals:
 ///
 /// ```
 /// use slidegate::Rate;
@@ -28,6 +38,7 @@ const UNITS_MS: [(&str, u64); 5] =
 /// assert_eq!(rate, Rate::new(9_500, Duration::from_secs(86_400))?);
 /// assert_eq!(rate.to_string(), "9500/1d");
 /// assert_eq!("60/m".parse::<Rate>()?.window(), Duration::from_secs(60));
+/// assert_eq!("60/minute".parse::<Rate>()?.to_string(), "60/1m");
 /// # Ok::<(), slidegate::RateError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,13 +86,7 @@ impl Rate {
 impl fmt::Display for Rate {
     /// Writes the window in the largest unit that divides it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let window_ms = self.window_us / 1_000;
-        let (unit, unit_ms) = *UNITS_MS
-            .iter()
-            .rev()
-            .find(|(_, unit_ms)| window_ms % unit_ms == 0)
-            .expect("a window is a whole number of milliseconds");
-        write!(f, "{}/{}{unit}", self.limit, window_ms / unit_ms)
+        write!(f, "{}/{}", self.limit, window_shown(self.window()))
     }
 }
 
@@ -89,15 +94,20 @@ impl FromStr for Rate {
     type Err = RateError;
 
     fn from_str(text: &str) -> Result<Self, RateError> {
-        let malformed = || RateError::Malformed { text: text.chars().take(64).collect() };
-        let (limit, window) = text.split_once('/').ok_or_else(malformed)?;
-        let limit = parse_digits(limit).ok_or_else(malformed)?;
-        let window = parse_window(window).ok_or_else(malformed)?;
-        Self::new(limit, window)
+        let malformed = || RateError::Malformed { text: cut(text) };
+        let (limit_text, window_text) = text.split_once('/').ok_or_else(malformed)?;
+        let limit = parse_digits(limit_text).ok_or_else(malformed)?;
+        let window = parse_window(window_text).ok_or_else(malformed)?;
+        // What was typed says more than what it was read as: a number above u64 has saturated.
+        Self::new(limit, window).map_err(|error| match error {
+            RateError::Limit { .. } => RateError::LimitText { text: cut(limit_text) },
+            RateError::Window { .. } => RateError::WindowText { text: cut(window_text) },
+            other => other,
+        })
     }
 }
 
-/// Reads a window as rates write it: `60s`, `1m`, `250ms`, or a bare unit such as `h`.
+/// Reads a window as rates write it: `60s`, `1m`, `250ms`, `24hours`, or a bare unit such as `h` or `minute`.
 ///
 /// `None` if the text is not a number and a unit; whether a rate can have such a window is
 /// [`Rate::new`]'s to say.
@@ -111,7 +121,7 @@ impl FromStr for Rate {
 pub fn parse_window(text: &str) -> Option<Duration> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
-    let (_, unit_ms) = UNITS_MS.iter().find(|(name, _)| *name == unit)?;
+    let (_, unit_ms) = UNITS_MS.iter().find(|(names, _)| names.contains(&unit))?;
     let number = if number.is_empty() { 1 } else { parse_digits(number)? };
     // A number too large for milliseconds in u64 is far above WINDOW_MAX, and stays above it saturated.
     Some(Duration::from_millis(number.saturating_mul(*unit_ms)))
@@ -121,6 +131,23 @@ pub fn parse_window(text: &str) -> Option<Duration> {
 fn parse_digits(text: &str) -> Option<u64> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(u64::MAX))
+}
+
+/// The text, cut where it would flood an error.
+fn cut(text: &str) -> String {
+    text.chars().take(TEXT_MAX).collect()
+}
+
+/// The duration in the largest unit that divides it; with a fraction if milliseconds do not.
+fn window_shown(window: Duration) -> String {
+    let unit = UNITS_MS.iter().rev().find(|(_, unit_ms)| {
+        window.subsec_nanos() % 1_000_000 == 0 && window.as_millis() % u128::from(*unit_ms) == 0
+    });
+    match unit {
+        _ if window.is_zero() => "0s".to_owned(),
+        Some((names, unit_ms)) => format!("{}{}", window.as_millis() / u128::from(*unit_ms), names[0]),
+        None => format!("{window:?}"),
+    }
 }
 
 /// Why a rate cannot be.
@@ -141,11 +168,23 @@ pub enum RateError {
         /// The limit asked for.
         limit: u64,
     },
+    /// The limit that was written is 0 or above [`LIMIT_MAX`].
+    #[error("limit: {text} units are outside 1 to {LIMIT_MAX}; choose a limit in that range")]
+    LimitText {
+        /// The limit as it was written, cut at 64 characters.
+        text: String,
+    },
     /// The window is shorter than [`WINDOW_MIN`] or longer than [`WINDOW_MAX`].
-    #[error("window: {window:?} is outside 1 ms to 400 d; choose a window in that range")]
+    #[error("window: {} is outside 1 ms to 400 d; choose a window in that range", window_shown(*window))]
     Window {
         /// The window asked for.
         window: Duration,
+    },
+    /// The window that was written is shorter than [`WINDOW_MIN`] or longer than [`WINDOW_MAX`].
+    #[error("window: `{text}` is outside 1 ms to 400 d; choose a window in that range")]
+    WindowText {
+        /// The window as it was written, cut at 64 characters.
+        text: String,
     },
     /// The window has a part below one millisecond.
     #[error("window: {window:?} is not a whole number of milliseconds; round it to milliseconds")]
@@ -167,6 +206,9 @@ mod tests {
             ("1/1ms", 1, 1),
             ("5/250ms", 5, 250),
             ("9500/24h", 9_500, 86_400_000),
+            ("9500/24hours", 9_500, 86_400_000),
+            ("5/minute", 5, 60_000),
+            ("5/90seconds", 5, 90_000),
             ("1000000000000/400d", LIMIT_MAX, 400 * 86_400_000),
         ] {
             let rate: Rate = text.parse().unwrap();
@@ -176,10 +218,50 @@ mod tests {
     }
 
     #[test]
+    fn every_unit_has_the_names_that_people_write() {
+        for (names, window_ms) in [
+            ("ms", 1),
+            ("s sec secs second seconds", 1_000),
+            ("m min mins minute minutes", 60_000),
+            ("h hour hours", 3_600_000),
+            ("d day days", 86_400_000),
+        ] {
+            for name in names.split(' ') {
+                assert_eq!(parse_window(name), Some(Duration::from_millis(window_ms)), "{name}");
+                let three = parse_window(&format!("3{name}"));
+                assert_eq!(three, Some(Duration::from_millis(3 * window_ms)), "3{name}");
+            }
+        }
+        assert_eq!("7/2mins".parse::<Rate>().unwrap().to_string(), "7/2m", "one form is displayed");
+    }
+
+    #[test]
     fn grammar_refuses_what_is_not_a_rate() {
         for text in [
-            "", "banana", "5", "/m", "5/", "-3/m", "+3/m", "5/m/m", "5/1", "5/1w", "5 /m", "5/ 1m", "5/-1m",
-            "5.5/m", "5/1.5m", "1_000/m", "٣/m",
+            "",
+            "banana",
+            "5",
+            "/m",
+            "5/",
+            "-3/m",
+            "+3/m",
+            "5/m/m",
+            "5/1",
+            "5/1w",
+            "5 /m",
+            "5/ 1m",
+            "5/-1m",
+            "5.5/m",
+            "5/1.5m",
+            "1_000/m",
+            "٣/m",
+            "5/1 minute",
+            "5/Minute",
+            "5/hr",
+            "5/hs",
+            "5/week",
+            "5/millisecond",
+            "5/minutess",
         ] {
             assert!(matches!(text.parse::<Rate>(), Err(RateError::Malformed { .. })), "{text:?}");
         }
@@ -190,12 +272,34 @@ mod tests {
         let error = |text: &str| text.parse::<Rate>().unwrap_err().to_string();
         assert!(error("0/m").starts_with("limit: 0 units"));
         assert!(error("1000000000001/m").starts_with("limit: 1000000000001 units"));
-        assert!(error("99999999999999999999999/m").starts_with("limit: 18446744073709551615 units"));
-        assert!(error("5/0s").starts_with("window: 0ns"));
-        assert!(error("5/401d").starts_with("window: "));
-        assert!(error("5/99999999999999999999999d").starts_with("window: "));
+        assert!(error("5/0s").starts_with("window: `0s` is outside"));
+        assert!(error("5/401d").starts_with("window: `401d` is outside"));
         assert!(error("5/m/m").contains("write LIMIT/WINDOW"));
         let odd = Duration::from_micros(1_500);
         assert_eq!(Rate::new(1, odd), Err(RateError::WindowPart { window: odd }));
+    }
+
+    /// `5/500d` was answered with `43200000s`, and a limit of 23 digits with the largest u64.
+    #[test]
+    fn errors_repeat_what_was_typed() {
+        let error = |text: &str| text.parse::<Rate>().unwrap_err().to_string();
+        assert_eq!(error("5/500d"), "window: `500d` is outside 1 ms to 400 d; choose a window in that range");
+        assert!(error("5/99999hours").starts_with("window: `99999hours` is"));
+        assert!(error("5/99999999999999999999999d").starts_with("window: `99999999999999999999999d` is"));
+        assert!(error("99999999999999999999999/m").starts_with("limit: 99999999999999999999999 units"));
+        let flood = format!("{}/m", "9".repeat(1_000));
+        assert!(error(&flood).starts_with(&format!("limit: {} units", "9".repeat(64))));
+        assert!(error(&format!("5/{}d", "9".repeat(1_000))).contains(&format!("`{}`", "9".repeat(64))));
+    }
+
+    #[test]
+    fn durations_of_callers_are_shown_in_their_unit() {
+        let error = |window| Rate::new(5, window).unwrap_err().to_string();
+        assert!(error(Duration::from_secs(500 * 86_400)).starts_with("window: 500d is outside"));
+        assert!(error(Duration::from_secs(500 * 86_400 + 1)).starts_with("window: 43200001s is outside"));
+        assert!(error(Duration::ZERO).starts_with("window: 0s is outside"));
+        assert!(error(Duration::from_nanos(1)).starts_with("window: 1ns is outside"));
+        assert!(error(Duration::from_micros(1_500)).starts_with("window: 1.5ms is not a whole number"));
+        assert!(error(Duration::MAX).starts_with("window: 18446744073709551615.999999999s is outside"));
     }
 }

@@ -11,8 +11,9 @@ use crate::service::PATTERNS_MAX;
 
 /// What can be seen of ASCII, without `/ " \ { }`.
 const NAME: &str = r"^[!#-.0-\[\]-z|~]+$";
-const RATE: &str = "^[0-9]{1,13}/[0-9]{0,12}(ms|s|m|h|d)$";
-const DURATION: &str = "^[0-9]+(ms|s|m|h|d)$";
+/// `LIMIT/WINDOW`, with the units short and in words.
+const RATE_PATTERN: &str = "^[0-9]{1,13}/[0-9]{0,12}(ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)$";
+const DURATION: &str = "^[0-9]+(ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)$";
 const BYTES: &str = "^[0-9]+(KiB|MiB|GiB)?$";
 
 /// The schema.
@@ -201,9 +202,9 @@ fn bounds() -> Value {
 
 fn rate() -> Value {
     json!({
-        "description": "LIMIT/WINDOW: 60/1m, 10000/24h, 5/s.",
+        "description": "LIMIT/WINDOW: 60/1m, 10000/24h, 5/s, 5/minute.",
         "type": "string",
-        "pattern": RATE,
+        "pattern": RATE_PATTERN,
     })
 }
 

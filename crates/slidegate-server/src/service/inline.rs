@@ -2,7 +2,7 @@
 
 use slidegate::rate::{LIMIT_MAX, parse_window};
 use slidegate::rule::{BUCKETS_MAX, ENTRIES_MAX, ENTRIES_MIN};
-use slidegate::{Rate, Rule};
+use slidegate::{Rate, RateError, Rule};
 
 use thiserror::Error;
 
@@ -57,7 +57,10 @@ pub(crate) fn read(mut fields: Fields) -> Result<Rule, InlineError> {
             "window: `{shown}` is not a window; write a number and ms, s, m, h or d, for example 60s"
         ))
     })?;
-    let rate = Rate::new(limit, window).map_err(|error| bad(error.to_string()))?;
+    let rate = Rate::new(limit, window).map_err(|error| match error {
+        RateError::Window { .. } => bad(RateError::WindowText { text: shown(&window_text) }.to_string()),
+        other => bad(other.to_string()),
+    })?;
     let algorithm = text.parse().map_err(|errors| bad(errors[0].to_string()))?;
     Ok(Rule::inline(rate, algorithm))
 }

@@ -42,7 +42,11 @@ fn inline_rules_that_cannot_be() {
             "inline-rule",
             "charges[0].rule.window: `a minute` is not",
         ),
-        (&line(r#""limit":5,"window":"401d""#), "inline-rule", "charges[0].rule.window: "),
+        (
+            &line(r#""limit":5,"window":"9999hours""#),
+            "inline-rule",
+            "charges[0].rule.window: `9999hours` is outside 1 ms to 400 d",
+        ),
         (&with(r#""algorithm":"leaky""#), "inline-rule", "charges[0].rule.algorithm: `leaky` is unknown"),
         (&with(r#""buckets":60"#), "inline-rule", "charges[0].rule.buckets: is only for sliding-buckets"),
         (

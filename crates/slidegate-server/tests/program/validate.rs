@@ -214,6 +214,8 @@ fn the_schema_accepts_what_is_good_and_refuses_what_is_bad() {
     let good = [
         EXAMPLE,
         "rules: { api: { limit: 60/m } }",
+        "rules: { a: { limits: [5/second, 9/2mins, 30/hour, 95/2days] } }",
+        "{ rules: { a: { limit: 5/minute } }, deadline: 1sec }",
         "rules: { a: { limits: [5/1s, 60/30s], algorithm: gcra, headroom: '0.1', on_store_error: { local: 0.25 } } }",
         "rate-limiter: { window-size: 60, max-requests: 5 }",
         "{ rules: { a: { limit: 5/1m } }, hosts: a.example, headers: none, memory_budget: 1073741824, http: '[::1]:80' }",
@@ -229,6 +231,8 @@ fn the_schema_accepts_what_is_good_and_refuses_what_is_bad() {
         "rules: {}",
         "rules: { a: {} }",
         "rules: { a: { limit: 60 } }",
+        "rules: { a: { limit: 60/fortnight } }",
+        "{ rules: { a: { limit: 5/1m } }, deadline: second }",
         "rules: { a: { limit: 5/1m, limits: [5/1m] } }",
         "rules: { a: { limit: 5/1m, algorithm: leaky } }",
         "rules: { a: { limit: 5/1m, headroom: 1.5 } }",

@@ -17,7 +17,7 @@ pub(in crate::cli) struct Asked {
     #[arg(value_parser = values::key)]
     pub(super) key: String,
 
-    /// The limit, as LIMIT/WINDOW: 60/1m, 9500/24h
+    /// The limit, as LIMIT/WINDOW: 60/1m, 9500/24h, 5/minute
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, conflicts_with = "rule")]
     #[arg(required_unless_present = "rule")]
     pub(super) limit: Option<Rate>,
