@@ -8,7 +8,7 @@ use thiserror::Error;
 pub const KEY_BYTES_MAX: usize = 512;
 
 /// Who is limited: a client address, a user, a credential. 1 to 512 bytes of text without control
-/// characters, borrowed from the caller.
+/// characters, bidirectional overrides, or line and paragraph separators, borrowed from the caller.
 ///
 /// ```
 /// use slidegate::Key;
@@ -40,8 +40,12 @@ impl<'a> Key<'a> {
 
     #[cold]
     fn of_characters(text: &'a str) -> Result<Self, KeyError> {
-        match text.char_indices().find(|(_, character)| character.is_control()) {
-            Some((offset, character)) => Err(KeyError::Control { character, offset }),
+        let is_refused = |character: char| character.is_control() || changes_display(character);
+        match text.char_indices().find(|(_, character)| is_refused(*character)) {
+            Some((offset, character)) if character.is_control() => {
+                Err(KeyError::Control { character, offset })
+            }
+            Some((offset, character)) => Err(KeyError::Invisible { character, offset }),
             None => Ok(Self(text)),
         }
     }
@@ -51,6 +55,12 @@ impl<'a> Key<'a> {
     pub fn as_str(self) -> &'a str {
         self.0
     }
+}
+
+/// Whether the character breaks the line or changes the order in which its neighbours are shown, so that two
+/// keys look alike in a log: line and paragraph separators, bidirectional embeddings, overrides and isolates.
+fn changes_display(character: char) -> bool {
+    matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Whether all bytes are 0x20 to 0x7E. Eight at a time: a key is checked at every decision.
@@ -98,6 +108,17 @@ pub enum KeyError {
         /// Where it stands, in bytes from the start.
         offset: usize,
     },
+    /// The text holds a bidirectional override or a line separator, which would disguise it in logs.
+    #[error(
+        "key: has the invisible character {character:?} at byte {offset}, which changes how text is displayed; \
+         remove or percent-encode it"
+    )]
+    Invisible {
+        /// The character.
+        character: char,
+        /// Where it stands, in bytes from the start.
+        offset: usize,
+    },
 }
 
 #[cfg(test)]
@@ -117,6 +138,24 @@ mod tests {
         assert_eq!(Key::new(&"k".repeat(513)), Err(KeyError::TooLong { bytes: 513 }));
         assert_eq!(Key::new("a\0b"), Err(KeyError::Control { character: '\0', offset: 1 }));
         assert_eq!(Key::new("line\n"), Err(KeyError::Control { character: '\n', offset: 4 }));
+    }
+
+    /// A key with such a character reads in a log like the key of somebody else.
+    #[test]
+    fn refuses_characters_that_change_how_text_is_displayed() {
+        let refused = ('\u{2028}'..='\u{202e}').chain('\u{2066}'..='\u{2069}');
+        for character in refused {
+            let text = format!("k\u{e4}se{character}alice");
+            assert_eq!(Key::new(&text), Err(KeyError::Invisible { character, offset: 5 }), "{text:?}");
+        }
+        for neighbour in ['\u{2027}', '\u{202f}', '\u{2065}', '\u{206a}', '\u{200d}'] {
+            assert!(Key::new(&format!("a{neighbour}")).is_ok(), "{neighbour:?}");
+        }
+        assert_eq!(
+            Key::new("bob\u{202e}ecila").unwrap_err().to_string(),
+            "key: has the invisible character '\\u{202e}' at byte 3, which changes how text is displayed; remove or \
+             percent-encode it"
+        );
     }
 
     /// Wherever a byte stands, it is judged as if it stood alone.

@@ -19,6 +19,11 @@ fn those_of_a_trace_are_escaped() {
             r"\r: is not a field here",
         ),
         (r#"{"at_us":1,"op":"limit","rule":"api","limit":"5\t/m"}"#, "limit", r"`5\t/m` is not a rate"),
+        (
+            r#"{"at_us":1,"op":"inspect","rule":{"limit":5,"window":"1m"},"key":"a\u2066b"}"#,
+            "key",
+            r"key: has the invisible character '\u{2066}' at byte 1",
+        ),
         (r#"{"at_us":1,"op":"refund","receipt":"\u202e3"}"#, "receipt", r"`\u{202e}3` does not name a line"),
     ]);
 }

@@ -46,7 +46,7 @@ fn requests() -> Value {
         "InlineRule": inline_rule(),
         "Key": {
             "type": "string", "minLength": 1, "maxLength": 512,
-            "description": "Who is limited: at most 512 bytes, no control characters",
+            "description": "Who is limited: at most 512 bytes, no control characters, bidirectional overrides or line separators",
         },
         "Cost": { "type": "integer", "minimum": 1, "maximum": u64::MAX },
         "OnStoreError": { "enum": ["allow", "deny"] },

@@ -29,6 +29,8 @@ const BAD: &[(&str, u16, &str, &str, &str)] = &[
     (r#"{"rule":"api","key":""}"#, 400, "malformed", "/key", "name who"),
     (r#"{"rule":"api","key":"a\u0000b"}"#, 400, "malformed", "/key", "percent-encode"),
     (r#"{"rule":"api","key":"a\nb"}"#, 400, "malformed", "/key", "percent-encode"),
+    (r#"{"rule":"api","key":"a\u202eb"}"#, 400, "malformed", "/key", "percent-encode"),
+    (r#"{"rule":"api","key":"a\u2028b"}"#, 400, "malformed", "/key", "percent-encode"),
     (r#"{"rule":"api","key":"alice","cost":0}"#, 400, "malformed", "/cost", "at least 1"),
     (r#"{"rule":"api","key":"alice","cost":-1}"#, 400, "malformed", "/cost", "send a whole number"),
     (r#"{"rule":"api","key":"alice","cost":1.5}"#, 400, "malformed", "/cost", ""),
