@@ -19,7 +19,8 @@ const KEYS: &[&[u8]] = &[
     b"\xff\xfe",
     b"",
 ];
-const RULES: &[&[u8]] = &[b"api", b"sliding-log/60s", b"a:b", b"api:spent:00", b"r{1}", b"*"];
+const RULES: &[&[u8]] =
+    &[b"api", b"/api", b"api/", b"sliding-log/60s", b"a:b", b"api:spent:00", b"r{1}", b"*"];
 
 fn template(text: &str) -> KeyTemplate {
     KeyTemplate::new(text).unwrap()

@@ -9,8 +9,10 @@ use slidegate::rule::{BUCKETS_MAX, ENTRIES_MAX, ENTRIES_MIN, Edge, LIMITS_MAX, N
 
 use crate::service::PATTERNS_MAX;
 
-/// What can be seen of ASCII, without `/ " \ { }`.
-const NAME: &str = r"^[!#-.0-\[\]-z|~]+$";
+/// What can be seen of ASCII, without `" \ { }`.
+const NAME: &str = r"^[!#-\[\]-z|~]+$";
+/// How names of inline rules begin. It is negated by `not`: not every validator knows look-ahead.
+const INLINE_NAME: &str = "^(sliding-log|compact-log|sliding-buckets|sliding-counter|fixed-window|gcra)/";
 /// `LIMIT/WINDOW`, with the units short and in words.
 const RATE_PATTERN: &str = "^[0-9]{1,13}/[0-9]{0,12}(ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)$";
 const DURATION: &str = "^[0-9]+(ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)$";
@@ -30,7 +32,10 @@ pub(crate) fn schema() -> Value {
                 "description": "The rules, by name.",
                 "type": "object",
                 "minProperties": 1,
-                "propertyNames": { "minLength": 1, "maxLength": NAME_BYTES_MAX, "pattern": NAME },
+                "propertyNames": {
+                    "minLength": 1, "maxLength": NAME_BYTES_MAX, "pattern": NAME,
+                    "not": { "pattern": INLINE_NAME },
+                },
                 "additionalProperties": { "$ref": "#/$defs/rule" },
             },
             "rate-limiter": small(),

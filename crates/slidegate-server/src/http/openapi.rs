@@ -203,7 +203,10 @@ fn parameters(route: Route<'_>) -> Vec<Value> {
     let in_query = |name: &str, what: &str, schema: Value| json!({ "name": name, "in": "query", "description": what, "schema": schema });
     match route {
         Route::Key { .. } => {
-            vec![in_path("rule", "The name of a rule"), in_path("key", "Who is limited, slashes and all")]
+            vec![
+                in_path("rule", "The name of a rule, its slashes written %2F"),
+                in_path("key", "Who is limited, slashes and all"),
+            ]
         }
         Route::Rlaas { .. } => vec![in_path("userId", "Who is limited")],
         Route::Top => {

@@ -214,6 +214,7 @@ fn the_schema_accepts_what_is_good_and_refuses_what_is_bad() {
     let good = [
         EXAMPLE,
         "rules: { api: { limit: 60/m } }",
+        "rules: { /login: { limit: 60/m }, a/b: { limit: 60/m }, sliding-log: { limit: 60/m } }",
         "rules: { a: { limits: [5/second, 9/2mins, 30/hour, 95/2days] } }",
         "{ rules: { a: { limit: 5/minute } }, deadline: 1sec }",
         "rules: { a: { limits: [5/1s, 60/30s], algorithm: gcra, headroom: '0.1', on_store_error: { local: 0.25 } } }",
@@ -231,6 +232,9 @@ fn the_schema_accepts_what_is_good_and_refuses_what_is_bad() {
         "rules: {}",
         "rules: { a: {} }",
         "rules: { a: { limit: 60 } }",
+        "rules: { 'a\"b': { limit: 60/1m } }",
+        "rules: { sliding-log/login: { limit: 60/1m } }",
+        "rules: { gcra/: { limit: 60/1m } }",
         "rules: { a: { limit: 60/fortnight } }",
         "{ rules: { a: { limit: 5/1m } }, deadline: second }",
         "rules: { a: { limit: 5/1m, limits: [5/1m] } }",

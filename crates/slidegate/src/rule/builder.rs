@@ -84,6 +84,21 @@ impl Rule {
         }
     }
 
+    /// Whether a name is one that only [`Rule::inline`] gives: the name of an algorithm and a slash before it all.
+    /// No rule that is built has such a name, so that it never shares a state with an inline rule.
+    ///
+    /// ```
+    /// use slidegate::Rule;
+    ///
+    /// assert!(Rule::is_inline_name("sliding-log/60s"));
+    /// assert!(!Rule::is_inline_name("/login"));
+    /// assert!(!Rule::is_inline_name("sliding-log"));
+    /// ```
+    #[must_use]
+    pub fn is_inline_name(name: &str) -> bool {
+        inline_prefix(name).is_some()
+    }
+
     /// The same rule with other rates: what a live change of the limit installs.
     ///
     /// ```
@@ -215,8 +230,11 @@ impl RuleBuilder {
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
             return Err(RuleError::NameLength { bytes: name.len() });
         }
-        if let Some(character) = name.chars().find(|&c| !c.is_ascii_graphic() || "/\"\\{}".contains(c)) {
+        if let Some(character) = name.chars().find(|&c| !c.is_ascii_graphic() || "\"\\{}".contains(c)) {
             return Err(RuleError::NameCharacter { name, character });
+        }
+        if let Some(algorithm) = inline_prefix(&name) {
+            return Err(RuleError::NameReserved { name, algorithm });
         }
         let limits = build_limits(&name, &rates, headroom, algorithm)?;
         Ok(Rule {
@@ -229,6 +247,12 @@ impl RuleBuilder {
             at_budget,
         })
     }
+}
+
+/// The algorithm whose name and a slash begin the name.
+fn inline_prefix(name: &str) -> Option<&'static str> {
+    let (first, _) = name.split_once('/')?;
+    Algorithm::ALL.map(Algorithm::name).into_iter().find(|algorithm| *algorithm == first)
 }
 
 fn build_limits(
@@ -286,13 +310,41 @@ mod tests {
         assert!(error(named("")).contains("0 bytes"));
         assert!(error(named(&"n".repeat(129))).contains("129 bytes"));
         assert!(error(named("a b")).contains("' '"));
-        assert!(error(named("sliding-log/60s")).contains("'/'"), "that space belongs to inline rules");
+        assert!(error(named("/\"login\"")).contains("'\"'"));
         assert!(error(named("käse")).contains("'ä'"));
         assert!(error(Rule::builder("r")).contains("limits: 0 given"));
         assert!(error(named("r").limit(rate("6/60s"))).contains("5/1m and 6/1m have the same window"));
         assert!(error(named("r").headroom(Decimal::ONE)).contains("headroom: 1"));
         let many = (1..=17).fold(Rule::builder("r"), |b, i| b.limit(rate(&format!("5/{i}s"))));
         assert!(error(many).contains("17 given"));
+    }
+
+    #[test]
+    fn names_may_be_paths_but_not_those_of_inline_rules() {
+        let named = |name: &str| Rule::builder(name).limit(rate("5/1m")).build();
+        for name in
+            ["/login", "/v1/users/:id", "a/b", "/", "x/gcra/1", "sliding-log", "gcra2/60s", "/gcra/60s"]
+        {
+            assert_eq!(named(name).unwrap().name(), name);
+            assert!(!Rule::is_inline_name(name), "{name}");
+        }
+        for algorithm in Algorithm::ALL {
+            for rest in ["60s", "", "login", "60s/x"] {
+                let name = format!("{}/{rest}", algorithm.name());
+                let error = named(&name).unwrap_err();
+                assert_eq!(
+                    error,
+                    RuleError::NameReserved { name: name.clone(), algorithm: algorithm.name() }
+                );
+                assert!(Rule::is_inline_name(&name), "{name}");
+            }
+            assert!(Rule::is_inline_name(Rule::inline(rate("5/1m"), algorithm).name()));
+        }
+        assert_eq!(
+            named("gcra/login").unwrap_err().to_string(),
+            "rule `gcra/login`: the name begins with `gcra/`, which belongs to inline rules; choose another beginning, \
+             for example `/gcra/login`"
+        );
     }
 
     #[test]

@@ -19,15 +19,26 @@ pub enum RuleError {
         /// Length of the name.
         bytes: usize,
     },
-    /// The name has a character that keys of stores, headers or inline rules could not carry.
+    /// The name has a character that keys of stores or headers could not carry.
     #[error(
-        "rule `{name}`: the name has {character:?}; use letters, digits and punctuation other than / \" \\ {{ }}"
+        "rule `{name}`: the name has {character:?}; use letters, digits and punctuation other than \" \\ {{ }}"
     )]
     NameCharacter {
         /// The name.
         name: String,
         /// The first such character.
         character: char,
+    },
+    /// The name begins like that of an inline rule, so that both would share a state.
+    #[error(
+        "rule `{name}`: the name begins with `{algorithm}/`, which belongs to inline rules; choose another \
+         beginning, for example `/{name}`"
+    )]
+    NameReserved {
+        /// The name.
+        name: String,
+        /// The algorithm that it begins with.
+        algorithm: &'static str,
     },
     /// No limit, or more than [`LIMITS_MAX`].
     #[error("rule `{rule}`: limits: {count} given; give 1 to {LIMITS_MAX}, for example 60/1m")]

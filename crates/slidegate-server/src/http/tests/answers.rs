@@ -215,6 +215,20 @@ fn rules_and_keys_are_shown() {
     );
 }
 
+/// The rule of an endpoint is named after it.
+#[test]
+fn a_rule_may_be_named_like_a_path() {
+    let server = Running::start("{ rules: { /login: { limit: 5/1m }, login: { limit: 7/1m } } }");
+    let charged = server.post("/v1/check", r#"{"rule":"/login","key":"a/b","cost":2}"#);
+    assert_eq!((charged.status, &charged.json()["rule"]), (200, &json!("/login")));
+    let used = server.ask("GET", "/v1/keys/%2Flogin/a/b", "").json();
+    assert_eq!((&used["rule"], &used["key"]), (&json!("/login"), &json!("a/b")));
+    assert_eq!(used["limits"][0]["used"], 2);
+    assert_eq!(server.ask("GET", "/v1/keys/login/a/b", "").json()["limits"][0]["used"], 0);
+    let metrics = server.ask("GET", "/metrics", "").body;
+    assert!(metrics.contains(r#"slidegate_hits_total{rule="/login"} 2"#), "{metrics}");
+}
+
 /// Worked example 11.
 #[test]
 fn the_small_service_counts_before_each_call() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use foldhash::fast::RandomState;
+use slidegate::Rule;
 
 use super::exposition::Exposition;
 use super::striped::Striped;
@@ -109,8 +110,7 @@ impl Decisions {
 
     #[cold]
     fn first(&self, rule: &str) -> Arc<Counters> {
-        // No rule that has a name of its own has this character in it.
-        if rule.contains('/') {
+        if Rule::is_inline_name(rule) {
             return Arc::clone(&self.inline);
         }
         let fresh = Arc::new(Counters::new());

@@ -56,6 +56,7 @@ fn everything_that_happened_is_in_the_text() {
     metrics.decided(Transport::Http, "api", Outcome::Allowed, 3);
     metrics.decided(Transport::Http, "api", Outcome::Denied, 1);
     metrics.decided(Transport::Http, "sliding-log/60s", Outcome::ShadowDenied, 1);
+    metrics.decided(Transport::Http, "/login", Outcome::Denied, 1);
     metrics.took(Transport::Http, Duration::from_micros(12));
     metrics.store_took("check", Duration::from_micros(2));
     metrics.store_failed("check", "ambiguous");
@@ -75,6 +76,7 @@ fn everything_that_happened_is_in_the_text() {
         ),
         ("slidegate_decisions_total", &[("rule", "api"), ("result", "denied")], "1"),
         ("slidegate_decisions_total", &[("rule", "inline"), ("result", "shadow_denied")], "1"),
+        ("slidegate_decisions_total", &[("rule", "/login"), ("result", "denied")], "1"),
         ("slidegate_decisions_total", &[("rule", "quota"), ("result", "error_denied")], "0"),
         ("slidegate_hits_total", &[("rule", "api")], "3"),
         ("slidegate_limit_units", &[("rule", "api"), ("window_seconds", "60")], "60"),
