@@ -57,10 +57,10 @@ Operations, each with "at_us":
   limit        "rule":"api","limit":"7/1m"    changes a rule; or "limits":[..]
 
 peek decides without charging. A rule is a name from the configuration, or
-inline: {"limit":5,"window":"60s","algorithm":"sliding-log"}. Algorithms are
-sliding-log, compact-log ("entries"), sliding-buckets ("buckets", "edge"),
-sliding-counter, fixed-window and gcra. A configuration forbids inline rules
-unless it says inline_rules: true.
+inline: {"limit":5,"window":"60s","algorithm":"sliding-log"}, in short
+{"limit":"5/60s"}. Algorithms are sliding-log, compact-log ("entries"),
+sliding-buckets ("buckets", "edge"), sliding-counter, fixed-window and gcra. A
+configuration forbids inline rules unless it says inline_rules: true.
 
 A line that cannot be executed changes nothing and is answered
 {"line":3,"error":KIND,"message":..}. Exit status: 0 if every line was executed

@@ -37,7 +37,7 @@ pub(crate) use file::Config;
 pub(crate) use layer::Layer;
 pub(crate) use mistake::{ConfigError, Found, Source};
 pub(crate) use reload::{FileReloader, Reloaded, Trigger};
-pub(crate) use schema::schema;
+pub(crate) use schema::{RATE_PATTERN, schema};
 pub(crate) use startup::{Startup, StartupFile};
 pub(crate) use watch::{Watch, on_hangup, watch};
 

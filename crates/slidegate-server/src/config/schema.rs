@@ -14,7 +14,8 @@ const NAME: &str = r"^[!#-\[\]-z|~]+$";
 /// How names of inline rules begin. It is negated by `not`: not every validator knows look-ahead.
 const INLINE_NAME: &str = "^(sliding-log|compact-log|sliding-buckets|sliding-counter|fixed-window|gcra)/";
 /// `LIMIT/WINDOW`, with the units short and in words.
-const RATE_PATTERN: &str = "^[0-9]{1,13}/[0-9]{0,12}(ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)$";
+pub(crate) const RATE_PATTERN: &str =
+    "^[0-9]{1,13}/[0-9]{0,12}(ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)$";
 const DURATION: &str = "^[0-9]+(ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)$";
 const BYTES: &str = "^[0-9]+(KiB|MiB|GiB)?$";
 

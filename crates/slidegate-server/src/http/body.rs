@@ -249,9 +249,10 @@ impl<'de> Visitor<'de> for RuleVisitor {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct InlineBody<'a> {
-    limit: u64,
     #[serde(borrow)]
-    window: Text<'a>,
+    limit: LimitText<'a>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    window: Option<Text<'a>>,
     #[serde(borrow, default, deserialize_with = "given")]
     algorithm: Option<Text<'a>>,
     #[serde(default, deserialize_with = "given")]
@@ -270,7 +271,45 @@ impl InlineBody<'_> {
             edge: self.edge.as_ref().map(|text| &*text.0),
             entries: self.entries,
         };
-        let rate = Rate::new(self.limit, parse_window(&self.window.0)?).ok()?;
+        let rate = match (&self.limit, &self.window) {
+            (LimitText::Units(units), Some(window)) => Rate::new(*units, parse_window(&window.0)?).ok()?,
+            (LimitText::Rate(rate), None) => rate.parse().ok()?,
+            _ => return None,
+        };
         Some(Rule::inline(rate, text.parse().ok()?))
+    }
+}
+
+/// A limit as a number, beside its window, or as a rate.
+enum LimitText<'a> {
+    Units(u64),
+    Rate(Cow<'a, str>),
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for LimitText<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LimitVisitor)
+    }
+}
+
+struct LimitVisitor;
+
+impl<'de> Visitor<'de> for LimitVisitor {
+    type Value = LimitText<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a limit")
+    }
+
+    fn visit_u64<E>(self, units: u64) -> Result<LimitText<'de>, E> {
+        Ok(LimitText::Units(units))
+    }
+
+    fn visit_borrowed_str<E>(self, rate: &'de str) -> Result<LimitText<'de>, E> {
+        Ok(LimitText::Rate(Cow::Borrowed(rate)))
+    }
+
+    fn visit_str<E>(self, rate: &str) -> Result<LimitText<'de>, E> {
+        Ok(LimitText::Rate(Cow::Owned(rate.to_owned())))
     }
 }

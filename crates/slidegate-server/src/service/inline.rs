@@ -7,6 +7,7 @@ use slidegate::{Rate, RateError, Rule};
 use thiserror::Error;
 
 use super::fields::{Fields, Malformed};
+use super::json::Json;
 use super::{AlgorithmText, shown};
 
 /// Why a rule that came with a charge is none.
@@ -29,7 +30,7 @@ impl From<Malformed> for InlineError {
 /// Fields that only rules of a configuration file have.
 const CONFIGURED_ONLY: [&str; 4] = ["headroom", "limits", "on_store_error", "shadow"];
 
-/// Reads `{"limit":5,"window":"60s","algorithm":"sliding-log"}`.
+/// Reads `{"limit":5,"window":"60s","algorithm":"sliding-log"}` or `{"limit":"5/60s","algorithm":"sliding-log"}`.
 pub(crate) fn read(mut fields: Fields) -> Result<Rule, InlineError> {
     for name in CONFIGURED_ONLY {
         if fields.take(name).is_some() {
@@ -39,8 +40,7 @@ pub(crate) fn read(mut fields: Fields) -> Result<Rule, InlineError> {
             )));
         }
     }
-    let limit = fields.required_whole("limit", 1..=LIMIT_MAX)?;
-    let window_text = fields.required_text("window")?;
+    let rate = rate_text(&mut fields)?;
     let (algorithm, edge) = (fields.text("algorithm")?, fields.text("edge")?);
     let text = AlgorithmText {
         algorithm: algorithm.as_deref(),
@@ -51,16 +51,63 @@ pub(crate) fn read(mut fields: Fields) -> Result<Rule, InlineError> {
     let prefix = fields.path("");
     fields.finish()?;
     let bad = |text: String| InlineError::Rule(format!("{prefix}{text}"));
-    let window = parse_window(&window_text).ok_or_else(|| {
-        let shown = shown(&window_text);
-        bad(format!(
-            "window: `{shown}` is not a window; write a number and ms, s, m, h or d, for example 60s"
-        ))
-    })?;
-    let rate = Rate::new(limit, window).map_err(|error| match error {
-        RateError::Window { .. } => bad(RateError::WindowText { text: shown(&window_text) }.to_string()),
-        other => bad(other.to_string()),
-    })?;
+    let rate = rate.parse().map_err(bad)?;
     let algorithm = text.parse().map_err(|errors| bad(errors[0].to_string()))?;
     Ok(Rule::inline(rate, algorithm))
+}
+
+/// The rate of an inline rule as it was written.
+enum RateText {
+    /// `"limit":60,"window":"1m"`.
+    Parts(u64, String),
+    /// `"limit":"60/1m"`.
+    Whole(String),
+}
+
+/// Takes `limit`, and `window` unless the limit has one of its own.
+fn rate_text(fields: &mut Fields) -> Result<RateText, InlineError> {
+    let limit = fields.take("limit");
+    match fields.required("limit", limit)? {
+        Json::Whole(limit) => Ok(RateText::Parts(limit, fields.required_text("window")?)),
+        Json::Text(rate) => match fields.take("window") {
+            None => Ok(RateText::Whole(rate)),
+            Some(_) if rate.contains('/') => {
+                let path = fields.path("window");
+                Err(InlineError::Rule(format!(
+                    "{path}: is given beside a limit that is a rate; remove it, or write the limit as a number"
+                )))
+            }
+            Some(_) => Err(fields.wrong("limit", &expected_limit(), &Json::Text(rate)).into()),
+        },
+        other => {
+            let expected = format!("{}, or a rate such as \"60/1m\"", expected_limit());
+            Err(fields.wrong("limit", &expected, &other).into())
+        }
+    }
+}
+
+fn expected_limit() -> String {
+    format!("a whole number from 1 to {LIMIT_MAX}, in digits only")
+}
+
+impl RateText {
+    /// The rate; the error begins with the field that is wrong.
+    fn parse(&self) -> Result<Rate, String> {
+        match self {
+            Self::Parts(limit, window_text) => {
+                let shown = shown(window_text);
+                let window = parse_window(window_text).ok_or_else(|| {
+                    format!("window: `{shown}` is not a window; write a number and ms, s, m, h or d, for example 60s")
+                })?;
+                Rate::new(*limit, window).map_err(|error| match error {
+                    RateError::Window { .. } => RateError::WindowText { text: shown }.to_string(),
+                    other => other.to_string(),
+                })
+            }
+            Self::Whole(rate) => rate.parse().map_err(|error: RateError| {
+                let text = error.to_string();
+                format!("limit: {}", text.strip_prefix("limit: ").unwrap_or(&text))
+            }),
+        }
+    }
 }

@@ -35,6 +35,26 @@ fn inline_rules_that_cannot_be() {
             "malformed",
             "charges[0].rule.limit: expected a whole number from 1 to 1000000000000, in digits only, found \"5\"",
         ),
+        (
+            &line(r#""limit":"5""#),
+            "inline-rule",
+            "charges[0].rule.limit: `5` is not a rate; write LIMIT/WINDOW",
+        ),
+        (
+            &line(r#""limit":"5/500d""#),
+            "inline-rule",
+            "charges[0].rule.limit: window: `500d` is outside 1 ms to 400 d",
+        ),
+        (
+            &line(r#""limit":"60/1m","window":"1m""#),
+            "inline-rule",
+            "charges[0].rule.window: is given beside a limit that is a rate; remove it, or write the limit as a number",
+        ),
+        (
+            &line(r#""limit":-5"#),
+            "malformed",
+            "charges[0].rule.limit: expected a whole number from 1 to 1000000000000, in digits only, or a rate",
+        ),
         (&line(r#""limit":5,"window":60"#), "malformed", "charges[0].rule.window: expected a text"),
         (&line(r#""limit":0,"window":"60s""#), "inline-rule", "charges[0].rule.limit: 0 units are outside"),
         (
@@ -62,6 +82,28 @@ fn inline_rules_that_cannot_be() {
         (&with(r#""headroom":0.05"#), "inline-rule", "charges[0].rule.headroom: is not for inline rules"),
         (&with(r#""algoritm":"gcra""#), "malformed", "did you mean `algorithm`?"),
     ]);
+}
+
+#[test]
+fn an_inline_rule_may_be_written_as_a_rate() {
+    let line =
+        |rule: &str| format!(r#"{{"at_us":1,"op":"check","charges":[{{"rule":{{{rule}}},"key":"a"}}]}}"#);
+    let lines = [
+        line(r#""limit":60,"window":"1m","algorithm":"compact-log","entries":8"#),
+        line(r#""limit":"60/minute","algorithm":"compact-log","entries":8"#),
+        line(r#""limit":"60/1m""#),
+    ];
+    let run = run(&["replay"], lines.join("\n"));
+    assert_eq!(run.code, 0, "{run:?}");
+    let answers = run.answers();
+    for (answer, rule, used) in [
+        (&answers[0], "compact-log/60s", 1),
+        (&answers[1], "compact-log/60s", 2),
+        (&answers[2], "sliding-log/60s", 1),
+    ] {
+        assert_eq!((answer["rule"].as_str(), answer["used"].as_u64()), (Some(rule), Some(used)), "{answer}");
+        assert_eq!(answer["limit"], 60);
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use slidegate::rate::LIMIT_MAX;
 use slidegate::rule::{BUCKETS_MAX, ENTRIES_MAX, ENTRIES_MIN};
 
 use super::reference;
+use crate::config::RATE_PATTERN;
 
 /// All of them, by name.
 pub(super) fn all() -> Value {
@@ -181,23 +182,29 @@ fn reports() -> Value {
     })
 }
 
+/// A limit and a window, or both as one rate.
 fn inline_rule() -> Value {
     let algorithms: Vec<&str> = Algorithm::ALL.iter().map(|algorithm| algorithm.name()).collect();
-    object(
-        &[
-            ("limit", json!({ "type": "integer", "minimum": 1, "maximum": LIMIT_MAX })),
-            (
-                "window",
-                json!({ "type": "string", "description": "A number and a unit: ms, s, m, h or d", "examples": ["60s"] }),
-            ),
-        ],
-        &[
-            ("algorithm", json!({ "enum": algorithms })),
-            ("buckets", json!({ "type": "integer", "minimum": 1, "maximum": BUCKETS_MAX })),
-            ("edge", json!({ "enum": ["full", "interpolated", "dropped"] })),
-            ("entries", json!({ "type": "integer", "minimum": ENTRIES_MIN, "maximum": ENTRIES_MAX })),
-        ],
-    )
+    let optional = [
+        ("algorithm", json!({ "enum": algorithms })),
+        ("buckets", json!({ "type": "integer", "minimum": 1, "maximum": BUCKETS_MAX })),
+        ("edge", json!({ "enum": ["full", "interpolated", "dropped"] })),
+        ("entries", json!({ "type": "integer", "minimum": ENTRIES_MIN, "maximum": ENTRIES_MAX })),
+    ];
+    let parts = [
+        ("limit", json!({ "type": "integer", "minimum": 1, "maximum": LIMIT_MAX })),
+        (
+            "window",
+            json!({ "type": "string", "description": "A number and a unit: ms, s, m, h or d", "examples": ["60s"] }),
+        ),
+    ];
+    let rate = json!({
+        "type": "string",
+        "description": "LIMIT/WINDOW",
+        "pattern": RATE_PATTERN,
+        "examples": ["60/1m", "5/minute"],
+    });
+    json!({ "oneOf": [object(&parts, &optional), object(&[("limit", rate)], &optional)] })
 }
 
 fn problem() -> Value {

@@ -78,6 +78,9 @@ fn inline_rules_are_named_after_what_they_are() {
     let body = r#"{"rule":{"limit":2,"window":"60s","algorithm":"sliding-counter"},"key":"alice"}"#;
     let json = server.post("/v1/check", body).json();
     assert_eq!((&json["rule"], &json["limit"]), (&json!("sliding-counter/60s"), &json!(2)));
+    let body = r#"{"rule":{"limit":"2/minute","algorithm":"sliding-counter"},"key":"alice"}"#;
+    let json = server.post("/v1/check", body).json();
+    assert_eq!((&json["rule"], &json["used"]), (&json!("sliding-counter/60s"), &json!(2)), "the same rule");
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub(crate) const SEEDS: &[&str] = &[
     r#"{"rule":{"limit":1000000000000,"window":"400d","algorithm":"compact-log","entries":4},"key":"bob","cost":9}"#,
     r#"{"checks":[{"rule":"api","key":"a","cost":2},{"rule":"dear","key":"b"}],"on_store_error":"deny"}"#,
     r#"{"checks":[{"rule":{"limit":2,"window":"1ms","algorithm":"gcra"},"key":"a"}]}"#,
+    r#"{"rule":{"limit":"60/1m"},"key":"bob"}"#,
+    r#"{"rule":{"algorithm":"sliding-buckets","buckets":6,"limit":"9500\/24hours"},"key":"bob"}"#,
 ];
 
 /// What is put in.
@@ -52,6 +54,8 @@ const WORDS: &[&str] = &[
     "\"rule\":",
     "\"key\":",
     "\"checks\":[",
+    "\"window\":\"1m\",",
+    "/m",
     "\"cost\":",
     "\"tag\":\"\"",
     "\u{202e}",

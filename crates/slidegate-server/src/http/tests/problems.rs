@@ -41,6 +41,10 @@ const BAD: &[(&str, u16, &str, &str, &str)] = &[
     (r#"{"rule":"api","key":"alice","cost":18446744073709551615}"#, 422, "never", "/cost", "split"),
     (r#"{"rule":"apy","key":"alice"}"#, 404, "unknown-rule", "/rule", "`api`"),
     (r#"{"rule":{"limit":5},"key":"a"}"#, 400, "malformed", "/rule/window", "add it"),
+    (r#"{"rule":{"limit":true},"key":"a"}"#, 400, "malformed", "/rule/limit", "60/1m"),
+    (r#"{"rule":{"limit":"banana"},"key":"a"}"#, 400, "malformed", "/rule/limit", "LIMIT/WINDOW"),
+    (r#"{"rule":{"limit":"5/500d"},"key":"a"}"#, 400, "malformed", "/rule/limit", "in that range"),
+    (r#"{"rule":{"limit":"60/1m","window":"1m"},"key":"a"}"#, 400, "malformed", "/rule/window", "remove it"),
     (r#"{"rule":{"limit":0,"window":"1s"},"key":"a"}"#, 400, "malformed", "/rule/limit", ""),
     (r#"{"rule":{"limit":5,"window":"1y"},"key":"a"}"#, 400, "malformed", "/rule/window", "60s"),
     (
