@@ -1,14 +1,23 @@
 //! The program `slidegate`: rate limiting that holds, from the command line.
 //!
 //! `cli` reads what was typed and runs a command; `http` serves, `replay` executes traces, `config` reads rule
-//! files, `service` is what the ways in share.
+//! files, `reload` reads them again while the server runs. `service` answers what the wires ask, with `rules`, `stores`,
+//! `receipts`, `metrics` and `top` below it.
 #![forbid(unsafe_code)]
 
 mod cli;
 mod config;
 mod http;
+mod metrics;
+mod receipts;
+mod reload;
 mod replay;
+mod rules;
 mod service;
+mod stores;
+mod stripe;
+mod text;
+mod top;
 
 use std::process::ExitCode;
 use std::{env, io};

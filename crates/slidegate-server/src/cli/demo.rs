@@ -9,7 +9,7 @@ use slidegate::{Admission, Algorithm, Charge, Key, Rule};
 
 use super::colour::Colours;
 use super::live;
-use crate::service::{Opened, StoreUrl};
+use crate::stores::{Opened, StoreUrl};
 
 /// Show how each algorithm treats two bursts around a window boundary
 ///

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::CommandFactory;
 
 use super::Cli;
-use crate::service::did_you_mean;
+use crate::text::did_you_mean;
 
 /// Explain a command or a topic: algorithms, keys, exit-status
 #[derive(Debug, clap::Args)]

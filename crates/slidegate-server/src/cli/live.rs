@@ -9,7 +9,7 @@ use slidegate::store::{Store, When};
 use slidegate::{Admission, Algorithm, Charge, Key, Rate, Rule};
 use tokio::time::{Instant, sleep_until};
 
-use crate::service::Opened;
+use crate::stores::Opened;
 
 /// How far from the boundary the bursts come.
 const ASIDE: Duration = Duration::from_secs(1);

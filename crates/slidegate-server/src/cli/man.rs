@@ -10,7 +10,7 @@ use clap::{Command, CommandFactory, ValueHint};
 use clap_mangen::Man;
 
 use super::Cli;
-use crate::service::escaped;
+use crate::text::escaped;
 
 /// Print the manual page, or write one per command
 #[derive(Debug, clap::Args)]

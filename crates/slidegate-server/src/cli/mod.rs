@@ -14,6 +14,7 @@ mod duration;
 mod files;
 mod help;
 mod live;
+mod log;
 mod man;
 mod peek;
 mod redis;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use slidegate_redis::scripts;
 
-use crate::service::did_you_mean;
+use crate::text::did_you_mean;
 
 /// What programs in other languages need to share limits in a Redis
 #[derive(Debug, clap::Args)]

@@ -9,7 +9,9 @@ use anyhow::{Result, anyhow, bail};
 
 use crate::config::Config;
 use crate::replay::{self, ReplayError, Summary};
-use crate::service::{Opened, Rules, StoreUrl, escaped};
+use crate::rules::Rules;
+use crate::stores::{Opened, StoreUrl};
+use crate::text::escaped;
 
 /// Execute a trace, each line at exactly its time, and print every answer
 ///

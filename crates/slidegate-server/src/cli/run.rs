@@ -10,7 +10,7 @@ use clap::ValueHint;
 
 use super::ask::{self, Asked, Verb};
 use super::child;
-use crate::service::escaped;
+use crate::text::escaped;
 
 /// A refusal that later attempts may not meet, as sendmail and its like have it (`EX_TEMPFAIL`).
 const DENIED: u8 = 75;

@@ -8,13 +8,17 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use slidegate::time::SystemClock;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::files;
-use crate::config::{FileReloader, Startup, StartupFile, Watch, on_hangup, watch};
+use super::log::{LogFormat, LogLevel, LogOptions, install as install_log};
+use crate::config::{Startup, StartupFile};
 use crate::http::Server;
-use crate::service::{LogFormat, LogLevel, LogOptions, Opened, Rules, Service, Settings, install_log};
+use crate::reload::{FileReloader, Watch, on_hangup, watch};
+use crate::rules::Rules;
+use crate::service::{Service, Settings};
 
 /// Serve decisions over HTTP
 ///
@@ -115,11 +119,13 @@ fn serve(
         let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
         let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
         let example = example(&rules);
-        let service = Opened::service(settings, rules).await?;
-        let reloader = file.map(|file| Arc::new(reloader(file, &service)));
+        // The one clock of the server.
+        let clock = Arc::new(SystemClock::new());
+        let service = Service::open(settings, rules, Arc::clone(&clock) as _).await?;
+        let reloader = file.map(|file| Arc::new(reloader(file, &service, Arc::clone(&clock))));
         // It ends with the server.
         let _watch = reloader.as_ref().map(watched).transpose()?;
-        let server = Server::bind(settings, service, reloader)?;
+        let server = Server::bind(settings, service, clock, reloader)?;
         let address = server.address();
         greet(&format!(
             "slidegate listens on http://{address}; try: curl -d '{example}' -H 'content-type: application/json' http://{address}/v1/check"
@@ -144,10 +150,10 @@ fn serve(
 }
 
 /// Reads the file again when asked, and tells the log and the metrics what came of it.
-fn reloader(file: StartupFile, service: &Service) -> FileReloader {
+fn reloader(file: StartupFile, service: &Service, clock: Arc<SystemClock>) -> FileReloader {
     let metrics = service.shared_metrics();
     metrics.configured(&file.config.hash());
-    FileReloader::new(file, service.live(), service.store(), move |report| {
+    FileReloader::new(file, service.live(), service.store(), clock, move |report| {
         metrics.reloaded(report.is_good());
         if let Some(hash) = &report.hash {
             metrics.configured(hash);

@@ -9,7 +9,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::ask;
 use super::run::OWN_ERROR;
-use crate::service::{escaped, shown};
+use crate::text::{escaped, shown};
 
 /// Commands that answer with JSON where that is asked for, mistakes included.
 const JSON_COMMANDS: [&str; 3] = ["check", "peek", "reset"];

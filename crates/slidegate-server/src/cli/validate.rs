@@ -10,7 +10,9 @@ use slidegate::Rule;
 use slidegate::rule::{Decimal, Limit, OnStoreError};
 
 use crate::config::{Config, ConfigError, Found, Layer, Source};
-use crate::service::{Override, Rules, Settings, bytes_per_key};
+use crate::rules::{Override, Rules};
+use crate::service::Settings;
+use crate::stores::bytes_per_key;
 
 /// Say what a configuration file means, or everything that is wrong with it
 ///
@@ -140,7 +142,7 @@ fn described(rules: &Rules, settings: &Settings, warnings: usize) -> String {
     lines.push(format!("http {}, store {}, inline rules {inline}", settings.http, settings.store.kind()));
     let unwise = if warnings == 1 { "1 warning".to_owned() } else { format!("{warnings} warnings") };
     lines.push(format!("valid, {unwise}"));
-    lines.iter().map(|line| crate::service::escaped(line) + "\n").collect()
+    lines.iter().map(|line| crate::text::escaped(line) + "\n").collect()
 }
 
 /// The rates, and what is left of them after headroom.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use slidegate::rate::parse_window;
 
-use crate::service::shown;
+use crate::text::shown;
 
 const BYTE_UNITS: [(&str, u64); 4] = [("", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::layer::Layer;
 use super::mistake::{ConfigError, Found, Source};
 use super::setting::{self, SETTINGS, variable};
-use crate::service::{did_you_mean, shown};
+use crate::text::{did_you_mean, shown};
 
 /// What all our variables begin with.
 const PREFIX: &str = "SLIDEGATE_";

@@ -13,7 +13,10 @@ use super::rule::{self, FileRule};
 use super::setting::SETTINGS;
 use super::settings::FileSettings;
 use super::{small, warning, yaml};
-use crate::service::{Overrides, Rules, Settings, StoreUrl, did_you_mean, shown};
+use crate::rules::{Overrides, Rules};
+use crate::service::Settings;
+use crate::stores::StoreUrl;
+use crate::text::{did_you_mean, shown};
 
 /// Bytes of a hash that are shown.
 const HASH_BYTES: usize = 8;

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::mistake::Source;
-use crate::service::{Bounds, HeaderSet, Secret, Settings, StoreUrl};
+use crate::service::{Bounds, HeaderSet, Secret, Settings};
+use crate::stores::StoreUrl;
 
 /// A value, and who gave it.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_saphyr::Location;
 use thiserror::Error;
 
-use crate::service::escaped;
+use crate::text::escaped;
 
 /// Where something was given.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

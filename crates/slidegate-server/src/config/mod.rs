@@ -12,7 +12,6 @@
 //! ```
 
 mod amount;
-mod difference;
 mod environment;
 mod file;
 mod layer;
@@ -20,7 +19,6 @@ mod mistake;
 mod node;
 mod overrides;
 mod policy;
-mod reload;
 mod rule;
 mod scalar;
 mod schema;
@@ -30,16 +28,13 @@ mod small;
 mod startup;
 mod token;
 mod warning;
-mod watch;
 mod yaml;
 
 pub(crate) use file::Config;
 pub(crate) use layer::Layer;
 pub(crate) use mistake::{ConfigError, Found, Source};
-pub(crate) use reload::{FileReloader, Reloaded, Trigger};
 pub(crate) use schema::{RATE_PATTERN, schema};
 pub(crate) use startup::{Startup, StartupFile};
-pub(crate) use watch::{Watch, on_hangup, watch};
 
 /// A file that uses every field, with comments.
 pub(crate) const EXAMPLE: &str = include_str!("example.yaml");

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-use crate::service::shown;
+use crate::text::shown;
 
 /// A value and its place.
 pub(super) type Node = Spanned<Value>;

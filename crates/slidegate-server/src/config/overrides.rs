@@ -5,7 +5,8 @@ use slidegate::{Rate, Rule};
 use super::mistake::Mistake;
 use super::node::{Node, Value};
 use super::rule::rate;
-use crate::service::{Override, Overrides, did_you_mean, nearest, shown};
+use crate::rules::{Override, Overrides};
+use crate::text::{did_you_mean, nearest, shown};
 
 const MEANINGS: &str = "write a rate such as 600/1m, a list of rates, unlimited or blocked";
 const WORDS: [&str; 2] = ["unlimited", "blocked"];

@@ -4,7 +4,7 @@ use slidegate::rule::{AtBudget, Decimal, OnStoreError};
 
 use super::node::{Node, Value};
 use super::scalar::word;
-use crate::service::{did_you_mean, shown};
+use crate::text::{did_you_mean, shown};
 
 const POLICIES: &str = "choose deny, allow or { local: 0.25 }";
 

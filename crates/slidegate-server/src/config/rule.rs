@@ -8,7 +8,8 @@ use super::mistake::Mistake;
 use super::node::{Node, Value};
 use super::scalar::{boolean, whole, word};
 use super::{overrides, policy};
-use crate::service::{AlgorithmText, Overrides, did_you_mean, shown};
+use crate::rules::{AlgorithmText, Overrides};
+use crate::text::{did_you_mean, shown};
 
 /// What the fields of a rule are called.
 pub(super) const FIELDS: [&str; 11] = [

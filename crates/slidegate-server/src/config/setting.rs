@@ -11,7 +11,9 @@ use super::amount::{bytes, count, duration};
 use super::layer::{Given, Layer};
 use super::mistake::Source;
 use super::token;
-use crate::service::{HeaderSet, StoreUrl, did_you_mean, shown};
+use crate::service::HeaderSet;
+use crate::stores::StoreUrl;
+use crate::text::{did_you_mean, shown};
 
 /// Names of all settings, as a file nests them. Variables of the environment are called after them.
 pub(crate) const SETTINGS: [&str; 15] = [
@@ -105,7 +107,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 fn store(text: &str) -> Result<StoreUrl, String> {
-    text.parse().map_err(|error: crate::service::StoreUrlError| {
+    text.parse().map_err(|error: crate::stores::StoreUrlError| {
         let text = error.to_string();
         text.strip_prefix("store: ").unwrap_or(&text).to_owned()
     })

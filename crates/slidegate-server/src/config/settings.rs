@@ -8,7 +8,7 @@ use super::layer::Layer;
 use super::mistake::{Mistake, Source, place};
 use super::node::{Node, Value};
 use super::setting::{self, LISTS, SETTINGS};
-use crate::service::{did_you_mean, shown};
+use crate::text::{did_you_mean, shown};
 
 /// What a file says of settings.
 #[derive(Debug, Clone, Default)]

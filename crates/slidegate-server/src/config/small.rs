@@ -10,7 +10,7 @@ use slidegate::{Algorithm, Rate, Rule};
 use super::mistake::Mistake;
 use super::node::{Node, Value};
 use super::scalar::{whole, word};
-use crate::service::{did_you_mean, shown};
+use crate::text::{did_you_mean, shown};
 
 /// The rule that the form means.
 pub(super) const DEFAULT_RULE: &str = "default";

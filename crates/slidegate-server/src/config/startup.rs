@@ -12,7 +12,8 @@ use super::layer::Layer;
 use super::mistake::{ConfigError, Found, Source};
 use super::small::DEFAULT_RULE;
 use super::{setting, warning};
-use crate::service::{Rules, Settings};
+use crate::rules::Rules;
+use crate::service::Settings;
 
 /// What a server starts with.
 #[derive(Debug)]
@@ -21,18 +22,18 @@ pub(crate) struct Startup {
     pub(crate) rules: Rules,
     /// What is legal but unwise.
     pub(crate) warnings: Vec<Found>,
-    /// The file that was read, for a [`FileReloader`](super::FileReloader); without one there is nothing to reload.
+    /// The file that was read, for a [`FileReloader`](crate::reload::FileReloader); without one there is nothing to reload.
     pub(crate) file: Option<StartupFile>,
 }
 
 /// The configuration file of a server, and what it was read with.
 #[derive(Debug)]
 pub(crate) struct StartupFile {
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
     pub(crate) config: Config,
     /// What flags and environment say, which goes over it.
-    pub(super) over: Layer,
-    pub(super) settings: Settings,
+    pub(crate) over: Layer,
+    pub(crate) settings: Settings,
 }
 
 impl Startup {

@@ -7,7 +7,10 @@ use slidegate::{Algorithm, Rule};
 use super::layer::Layer;
 use super::mistake::{Found, Source, place};
 use super::rule::FileRule;
-use crate::service::{Override, Settings, StoreUrl, bytes_per_key, escaped, shown};
+use crate::rules::Override;
+use crate::service::Settings;
+use crate::stores::{StoreUrl, bytes_per_key};
+use crate::text::{escaped, shown};
 
 /// An exact log of more units than these is worth a second thought.
 const LOG_UNITS_MAX: u64 = 10_000;

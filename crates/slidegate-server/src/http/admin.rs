@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use super::problem::Problem;
 use super::reply::Reply;
-use crate::config::{FileReloader, Reloaded, Trigger};
-use crate::service::{Service, TOP_LISTED_MAX};
+use crate::reload::{FileReloader, Reloaded, Trigger};
+use crate::service::Service;
+use crate::top::LISTED_MAX as TOP_LISTED_MAX;
 
 /// Keys of each kind that are listed unless the query says otherwise.
 const LISTED: usize = 20;

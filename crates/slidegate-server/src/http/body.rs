@@ -15,7 +15,8 @@ use slidegate::{Rate, Rule};
 
 use super::problem::Problem;
 use super::slow_body;
-use crate::service::{AlgorithmText, Ask, Policy, RuleAsked};
+use crate::rules::AlgorithmText;
+use crate::service::{Ask, Policy, RuleAsked};
 
 /// The body of a check, a peek or an explanation.
 #[derive(Debug, PartialEq)]

@@ -68,7 +68,7 @@ pub(super) async fn serve(mut stream: TcpStream, shared: Arc<Shared>, mut draini
         Ended::Done(plain::After::Ended) => None,
         Ended::Late => Some(Problem::late("the request")),
     };
-    farewell::close(stream, last_words.as_ref(), &shared.handlers.clock).await;
+    farewell::close(stream, last_words.as_ref(), &*shared.handlers.clock).await;
 }
 
 /// Serves requests of any form, the first of which begins with the bytes `before`.
@@ -97,7 +97,7 @@ async fn serve_any(stream: TcpStream, before: Vec<u8>, shared: Arc<Shared>, mut 
         Ended::Late => Some(Problem::late("the head of the request")),
     };
     let stream = connection.into_parts().io.into_stream();
-    farewell::close(stream, last_words.as_ref(), &shared.handlers.clock).await;
+    farewell::close(stream, last_words.as_ref(), &*shared.handlers.clock).await;
 }
 
 /// How the serving of a connection ended.

@@ -8,7 +8,8 @@ use slidegate::Rule;
 use slidegate::rule::OnStoreError;
 
 use super::reply::whole_ms;
-use crate::service::{Ask, Checked, Explained, Failure, Kind, LimitUsage, Resolved, Said};
+use crate::rules::Resolved;
+use crate::service::{Ask, Checked, Explained, Failure, Kind, LimitUsage, Said};
 
 /// What is used of one limit.
 #[derive(Debug, Serialize)]

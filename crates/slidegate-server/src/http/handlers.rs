@@ -13,8 +13,9 @@ use super::problem::Problem;
 use super::reply::{self, Content, Reply, whole_seconds};
 use super::route::Route;
 use super::{admin, explanation, health, openapi, path, rate_headers, raw, rules_list, slow_body};
-use crate::config::FileReloader;
-use crate::service::{Ask, Checked, Failure, HeaderSet, RuleAsked, Said, Service, Transport};
+use crate::metrics::Transport;
+use crate::reload::FileReloader;
+use crate::service::{Ask, Checked, Failure, HeaderSet, RuleAsked, Said, Service};
 
 /// The rule that the small-service form is about.
 const DEFAULT_RULE: &str = "default";
@@ -24,7 +25,7 @@ const DEFAULT_RULE: &str = "default";
 pub(super) struct Handlers {
     pub(super) service: Service,
     pub(super) headers: Box<[HeaderSet]>,
-    pub(super) clock: SystemClock,
+    pub(super) clock: Arc<SystemClock>,
     /// Reads the configuration again, if there is one.
     pub(super) reloader: Option<Arc<FileReloader>>,
 }
@@ -88,7 +89,7 @@ impl Handlers {
         let request = Request::read(body)?;
         let rules = self.service.rules();
         let asks = asks(request.charges.as_slice());
-        let checked = self.service.check(&rules, &asks, request.policy).await?;
+        let checked = self.service.check(Transport::Http, &rules, &asks, request.policy).await?;
         Ok(self.decided(&checked, &asks, 429))
     }
 
@@ -97,16 +98,16 @@ impl Handlers {
         let begun_us = self.clock.now_us();
         let rules = self.service.rules();
         let asks = asks(request.charges.as_slice());
-        match self.service.check(&rules, &asks, request.policy).await {
+        match self.service.check(Transport::Http, &rules, &asks, request.policy).await {
             Ok(checked) => {
-                plain::write_answer(&self.clock, close, out, |Scratch { lines, body, receipt }| {
+                plain::write_answer(&*self.clock, close, out, |Scratch { lines, body, receipt }| {
                     self.write_decided(&checked, &asks, 429, lines, body, receipt)
                 });
                 self.took_since(begun_us);
             }
             Err(failure) => {
                 let Reply { status, content, lines, body, .. } = Problem::of(&failure).reply();
-                raw::write(status, content, &lines, &body, &self.clock, close, out);
+                raw::write(status, content, &lines, &body, &*self.clock, close, out);
             }
         }
     }
@@ -141,7 +142,7 @@ impl Handlers {
         let Said::Decided { decision, .. } = &checked.said else {
             return 200;
         };
-        rate_headers::write(decision, &self.headers, &self.clock, lines);
+        rate_headers::write(decision, &self.headers, &*self.clock, lines);
         if decision.allowed() {
             return 200;
         }
@@ -155,7 +156,7 @@ impl Handlers {
         let asked: Vec<_> = requests.iter().map(|request| asks(request.charges.as_slice())).collect();
         let batch: Vec<_> =
             asked.iter().zip(&requests).map(|(asks, request)| (&**asks, request.policy)).collect();
-        let answers = self.service.check_batch(&rules, &batch).await;
+        let answers = self.service.check_batch(Transport::Http, &rules, &batch).await;
         let mut out = Vec::with_capacity(384 * answers.len());
         let mut scratch = Vec::new();
         out.extend_from_slice(b"{\"answers\":[");
@@ -237,7 +238,7 @@ impl Handlers {
         let user = path::decode(user).map_err(|text| Problem::malformed(&text))?;
         let rules = self.service.rules();
         let asks = [Ask { rule: RuleAsked::Named(DEFAULT_RULE), key: &user, units: 1 }];
-        let checked = self.service.check(&rules, &asks, None).await?;
+        let checked = self.service.check(Transport::Http, &rules, &asks, None).await?;
         let own = rules.get(DEFAULT_RULE).map_err(Failure::from)?;
         let window_seconds = whole_seconds(own.limits()[0].rate().window());
         let Said::Decided { decision, .. } = &checked.said else {
@@ -249,7 +250,7 @@ impl Handlers {
         let before = decision.used() - u64::from(allowed && charged(&checked));
         let body = format!("{{\"allowed\":{allowed},\"currentCount\":{before},\"ttl\":{ttl}}}");
         let mut reply = Reply::json(if allowed { 200 } else { 429 }, body.into_bytes());
-        rate_headers::write(decision, &self.headers, &self.clock, &mut reply.lines);
+        rate_headers::write(decision, &self.headers, &*self.clock, &mut reply.lines);
         if !allowed {
             rate_headers::retry_after(decision, &mut reply.lines);
         }

@@ -54,8 +54,8 @@ impl Part {
         let name = self.name;
         match &self.failed {
             None => format!("[+] {name}: ok"),
-            Some(why) if self.is_needed => format!("[-] {name}: {}", crate::service::escaped(why)),
-            Some(why) => format!("[!] {name}: {}", crate::service::escaped(why)),
+            Some(why) if self.is_needed => format!("[-] {name}: {}", crate::text::escaped(why)),
+            Some(why) => format!("[!] {name}: {}", crate::text::escaped(why)),
         }
     }
 }

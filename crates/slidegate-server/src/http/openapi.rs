@@ -210,7 +210,7 @@ fn parameters(route: Route<'_>) -> Vec<Value> {
         }
         Route::Rlaas { .. } => vec![in_path("userId", "Who is limited")],
         Route::Top => {
-            let most = crate::service::TOP_LISTED_MAX;
+            let most = crate::top::LISTED_MAX;
             vec![in_query(
                 "n",
                 "Keys of each kind",

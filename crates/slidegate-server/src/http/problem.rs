@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::reply::{Content, Reply};
-use crate::service::{Failure, Kind, escaped};
+use crate::service::{Failure, Kind};
+use crate::text::escaped;
 
 /// A problem: a document, and lines of the head that go with it. Results carry it, so it is small.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use slidegate::{Applied, Decision, Verdict};
 
-use crate::service::{Ask, Checked, METRICS_TYPE, ReceiptText, Said};
+use crate::metrics::CONTENT_TYPE as METRICS_TYPE;
+use crate::receipts::ReceiptText;
+use crate::service::{Ask, Checked, Said};
 
 /// An answer: status, lines of the head (`name: value\r\n`), body.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Where a request goes.
 
 use super::problem::Problem;
-use crate::service::nearest;
+use crate::text::nearest;
 
 /// What a request is for. Parts of paths are still percent-encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

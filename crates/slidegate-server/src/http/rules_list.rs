@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use slidegate::Rule;
 use slidegate::rule::{AtBudget, OnStoreError};
 
-use crate::service::Rules;
+use crate::rules::Rules;
 
 /// All rules, in the order of their names.
 pub(super) fn written(rules: &Rules) -> Vec<u8> {

@@ -27,7 +27,7 @@ use super::farewell;
 use super::gate::Gate;
 use super::handlers::Handlers;
 use super::problem::Problem;
-use crate::config::FileReloader;
+use crate::reload::FileReloader;
 use crate::service::{Service, Settings};
 
 /// Connections that wait to be accepted.
@@ -67,6 +67,7 @@ impl Server {
     pub(crate) fn bind(
         settings: &Settings,
         service: Service,
+        clock: Arc<SystemClock>,
         reloader: Option<Arc<FileReloader>>,
     ) -> Result<Self, ServeError> {
         let address = settings.http;
@@ -82,7 +83,7 @@ impl Server {
         let headers = settings.headers.clone().into();
         let shared = Arc::new(Shared {
             gate: Gate::new(settings, address.ip()),
-            handlers: Handlers { service, headers, clock: SystemClock::new(), reloader },
+            handlers: Handlers { service, headers, clock, reloader },
             bounds: settings.bounds.clone(),
             draining: AtomicBool::new(false),
         });
@@ -225,7 +226,7 @@ async fn work(
                 shared.handlers.service.metrics().connection_closed();
             } else {
                 let problem = Problem::busy(shared.bounds.connections);
-                farewell::close(stream, Some(&problem), &shared.handlers.clock).await;
+                farewell::close(stream, Some(&problem), &*shared.handlers.clock).await;
             }
             drop((place, alive));
         });

@@ -5,9 +5,11 @@ use std::borrow::Cow;
 use slidegate::Key;
 
 use super::body::{Charge, Charges, Request, RuleText};
-use crate::service::fields::{Fields, Malformed};
-use crate::service::json::Json;
-use crate::service::{Policy, inline, shown};
+use crate::rules::inline;
+use crate::service::Policy;
+use crate::text::fields::{Fields, Malformed};
+use crate::text::json::Json;
+use crate::text::shown;
 
 const EXAMPLE: &str = "send for example {\"rule\":\"api\",\"key\":\"alice\",\"cost\":1}";
 

@@ -7,7 +7,7 @@ use slidegate::store::LimitUsage;
 use slidegate::{Applied, Decision, Rule};
 
 use super::failure::Failure;
-use crate::service::escaped;
+use crate::text::escaped;
 
 /// The answer to one line.
 #[derive(Debug, Serialize)]

@@ -4,7 +4,8 @@ use slidegate::{Admission, Charge, ChargeError};
 
 use super::failure::Failure;
 use super::request::Asked;
-use crate::service::{Rules, shown};
+use crate::rules::Rules;
+use crate::text::shown;
 
 /// The charge that is asked for; its units are not checked.
 pub(super) fn charge<'a>(rules: &'a Rules, asked: &'a Asked) -> Result<Charge<'a>, Failure> {

@@ -5,8 +5,8 @@ use slidegate::{ChargeError, ReceiptError};
 use thiserror::Error;
 
 use super::receipts::NoReceipt;
-use crate::service::UnknownRule;
-use crate::service::inline::InlineError;
+use crate::rules::UnknownRule;
+use crate::rules::inline::InlineError;
 
 /// Why a line was not executed. The text names the field and the remedy.
 #[derive(Debug, Error)]
@@ -111,7 +111,7 @@ impl From<InlineError> for Failure {
     }
 }
 
-/// What [`crate::service::fields`] reports is a line that is no operation.
+/// What [`crate::text::fields`] reports is a line that is no operation.
 impl From<String> for Failure {
     fn from(text: String) -> Self {
         Self::Malformed(text)

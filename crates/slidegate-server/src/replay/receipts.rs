@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use super::failure::Failure;
 use super::request::Returned;
-use crate::service::shown;
+use crate::text::shown;
 
 /// What became of a line, as far as receipts go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

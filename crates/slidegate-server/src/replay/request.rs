@@ -5,10 +5,11 @@ use slidegate::{Key, Rule};
 
 use super::failure::Failure;
 use super::receipts::LineReference;
-use crate::service::fields::{Fields, Malformed};
-use crate::service::inline;
-use crate::service::json::Json;
-use crate::service::{Rules, did_you_mean, shown};
+use crate::rules::Rules;
+use crate::rules::inline;
+use crate::text::fields::{Fields, Malformed};
+use crate::text::json::Json;
+use crate::text::{did_you_mean, shown};
 
 const OPERATIONS: [&str; 8] = ["check", "peek", "refund", "settle", "credit", "reset", "inspect", "limit"];
 

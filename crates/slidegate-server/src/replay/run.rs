@@ -6,7 +6,8 @@ use thiserror::Error;
 
 use super::Session;
 use super::lines::Lines;
-use crate::service::{Opened, Rules};
+use crate::rules::Rules;
+use crate::stores::Opened;
 
 /// How a replay went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -10,7 +10,8 @@ use super::failure::Failure;
 use super::lines::{LINE_BYTES_MAX, Line};
 use super::receipts::{Fate, Receipts};
 use super::request::{Asked, Operation, Request, Returned};
-use crate::service::{AnyStore, Rules};
+use crate::rules::Rules;
+use crate::stores::AnyStore;
 
 /// The rules and the store of a replay, and how far it has come.
 #[derive(Debug)]
@@ -184,7 +185,7 @@ fn rate(field: &str, text: &str) -> Result<Rate, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::{Opened, StoreUrl};
+    use crate::stores::{Opened, StoreUrl};
 
     /// A day of traffic in which every visitor comes once used to hold every visitor in memory.
     #[test]

@@ -5,7 +5,8 @@ use slidegate::rule::OnStoreError;
 use slidegate::{Admission, Charge, ChargeError, Key, Rule};
 
 use super::failure::{Failure, Kind};
-use super::{Resolved, Rules, shown};
+use crate::rules::{Resolved, Rules};
+use crate::text::shown;
 
 /// So many units of a rule for a key, as asked.
 #[derive(Debug, Clone, Copy)]

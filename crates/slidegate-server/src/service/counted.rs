@@ -10,16 +10,17 @@ use std::thread;
 use std::time::Duration;
 
 use slidegate::store::{CheckError, ReturnError, StoreError};
-use slidegate::time::{Clock, SystemClock};
+use slidegate::time::Clock;
 use slidegate::{Admission, Decision};
 
-use super::{Metrics, Outcome, Top, Transport};
+use crate::metrics::{Metrics, Outcome, Transport};
+use crate::top::Top;
 
 /// All that is counted.
 pub(crate) struct Counted {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) top: Top,
-    clock: SystemClock,
+    clock: Arc<dyn Clock>,
     /// Whether calls of the store are timed. One in this process answers at once, and a clock would cost more than
     /// it tells.
     times_store: bool,
@@ -29,19 +30,19 @@ pub(crate) struct Counted {
 
 impl Counted {
     /// Nothing yet. `store` is the kind of store, `remote` whether it is asked over a network.
-    pub(super) fn new(store: &'static str, remote: bool) -> Self {
+    pub(super) fn new(store: &'static str, remote: bool, clock: Arc<dyn Clock>) -> Self {
         let workers = thread::available_parallelism().map_or(1, NonZero::get);
         Self {
-            metrics: Arc::new(Metrics::new(store, Box::new(SystemClock::new()))),
+            metrics: Arc::new(Metrics::new(store, Arc::clone(&clock))),
             top: Top::new(workers),
-            clock: SystemClock::new(),
+            clock,
             times_store: remote,
             store_is_down: AtomicBool::new(false),
         }
     }
 
-    /// Counts what the store decided.
-    pub(super) fn decided(&self, admission: &Admission<'_>, decision: &Decision<'_>) {
+    /// Counts what the store decided about a request that came in on `transport`.
+    pub(super) fn decided(&self, transport: Transport, admission: &Admission<'_>, decision: &Decision<'_>) {
         let verdicts = decision.verdicts();
         for (number, ask) in admission.asks().iter().enumerate() {
             let charge = admission.ask_of_charge().iter().position(|&ask| ask == number);
@@ -52,13 +53,13 @@ impl Counted {
                 (false, false) => Outcome::Denied,
                 (false, true) => continue,
             };
-            self.charge(ask.rule.name(), ask.key.as_str(), outcome, ask.cost);
+            self.charge(transport, ask.rule.name(), ask.key.as_str(), outcome, ask.cost);
         }
     }
 
     /// Counts one charge.
-    pub(super) fn charge(&self, rule: &str, key: &str, outcome: Outcome, units: u64) {
-        self.metrics.decided(Transport::Http, rule, outcome, units);
+    pub(super) fn charge(&self, transport: Transport, rule: &str, key: &str, outcome: Outcome, units: u64) {
+        self.metrics.decided(transport, rule, outcome, units);
         match outcome {
             Outcome::Allowed | Outcome::ErrorAllowed => self.top.decided(rule, key, true),
             Outcome::Denied | Outcome::ErrorDenied => self.top.decided(rule, key, false),
@@ -68,10 +69,10 @@ impl Counted {
     }
 
     /// Counts what the outage policy said.
-    pub(super) fn without_store(&self, admission: &Admission<'_>, passes: bool) {
+    pub(super) fn without_store(&self, transport: Transport, admission: &Admission<'_>, passes: bool) {
         let outcome = if passes { Outcome::ErrorAllowed } else { Outcome::ErrorDenied };
         for ask in admission.asks() {
-            self.charge(ask.rule.name(), ask.key.as_str(), outcome, 0);
+            self.charge(transport, ask.rule.name(), ask.key.as_str(), outcome, 0);
         }
     }
 
@@ -168,10 +169,12 @@ impl Fault for ReturnError {
 #[cfg(test)]
 mod tests {
     use slidegate::store::MemoryStore;
+    use slidegate::time::ManualClock;
     use slidegate::{Charge, Key, Rule};
 
-    use super::super::{Rules, TopKeys};
     use super::*;
+    use crate::rules::Rules;
+    use crate::top::{TopKey, TopKeys};
 
     fn counted(text: &str, rule: &str, result: &str) -> u64 {
         let sample =
@@ -187,12 +190,13 @@ mod tests {
         let rules =
             [rule("wide", "10/1m", false), rule("narrow", "4/1m", false), rule("shadow", "2/1m", true)];
         let key = Key::new("alice").unwrap();
-        let (store, count) = (MemoryStore::new(), Counted::new("memory", false));
+        let clock = Arc::new(ManualClock::at_us(1));
+        let (store, count) = (MemoryStore::new(), Counted::new("memory", false, clock));
         for _ in 0..5 {
             let charges = [&rules[0], &rules[1], &rules[2]].map(|rule| Charge { rule, key, cost: 2 });
             let admission = Admission::new(&charges).unwrap();
             let outcome = store.check(1, &admission).unwrap();
-            count.decided(&admission, &outcome.decision);
+            count.decided(Transport::Http, &admission, &outcome.decision);
         }
         let text = count.metrics.expose(&Rules::default(), None);
         assert_eq!(["allowed", "denied"].map(|result| counted(&text, "wide", result)), [2, 0]);
@@ -200,7 +204,7 @@ mod tests {
         assert_eq!(["allowed", "shadow_denied"].map(|result| counted(&text, "shadow", result)), [1, 4]);
         assert!(text.contains("slidegate_hits_total{rule=\"narrow\"} 4\n"), "{text}");
         let TopKeys { allowed, denied } = count.top.read(10);
-        let listed = |keys: &[super::super::top::TopKey]| -> Vec<(String, u64)> {
+        let listed = |keys: &[TopKey]| -> Vec<(String, u64)> {
             keys.iter().map(|key| (key.rule.clone(), key.count)).collect()
         };
         assert_eq!(listed(&allowed), [("narrow".into(), 2), ("wide".into(), 2), ("shadow".into(), 1)]);

@@ -4,13 +4,18 @@ use std::sync::Arc;
 
 use arc_swap::Guard;
 use slidegate::store::{LimitUsage, Outcome, Store, When};
+use slidegate::time::Clock;
 use slidegate::{Algorithm, Applied, Decision, Key, Receipt, Rule};
 
 use super::ask::{Ask, Policy, Resolution, passes_without_store};
 use super::counted::Counted;
 use super::failure::{Failure, Kind};
-use super::receipt_text::ReceiptText;
-use super::{AnyStore, Live, Metrics, Outcome as Counts, Resolved, Rules, TopKeys};
+use super::settings::Settings;
+use crate::metrics::{Metrics, Outcome as Counts, Transport};
+use crate::receipts::ReceiptText;
+use crate::rules::{Live, Resolved, Rules};
+use crate::stores::{AnyStore, OpenError};
+use crate::top::TopKeys;
 
 /// Everything that a request needs; shared by all threads.
 #[derive(Debug)]
@@ -52,10 +57,18 @@ pub(crate) struct Explained<'a> {
 }
 
 impl Service {
-    /// A service on a store whose receipts are signed with `secret`.
-    pub(crate) fn new(live: Arc<Live>, store: Arc<AnyStore>, secret: &[u8; 32]) -> Self {
-        let counted = Counted::new(store.kind(), store.stats().is_none());
-        Self { live, store, receipts: ReceiptText::new(secret), counted }
+    /// Opens the store of `settings` on the runtime that this is called on, which must run for as long as the service is
+    /// used.
+    pub(crate) async fn open(
+        settings: &Settings,
+        rules: Rules,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, OpenError> {
+        let Settings { store, deadline, memory_budget, .. } = settings;
+        let (store, secret) = AnyStore::open(store, *deadline, *memory_budget).await?;
+        let counted = Counted::new(store.kind(), store.stats().is_none(), clock);
+        let receipts = ReceiptText::new(&secret);
+        Ok(Self { live: Arc::new(Live::new(rules)), store: Arc::new(store), receipts, counted })
     }
 
     /// The rules in force, to be kept for a whole request.
@@ -106,26 +119,27 @@ impl Service {
         &self.receipts
     }
 
-    /// Decides and, if every charge passes, makes all of them.
+    /// Decides and, if every charge passes, makes all of them; counted under the `transport` of the request.
     pub(crate) async fn check<'a>(
         &self,
+        transport: Transport,
         rules: &'a Rules,
         asks: &[Ask<'a>],
         policy: Option<Policy>,
     ) -> Result<Checked<'a>, Failure> {
-        let Resolution { admission, free, is_free } = self.resolution(rules, asks)?;
+        let Resolution { admission, free, is_free } = self.resolution(transport, rules, asks)?;
         let Some(admission) = admission else {
-            return Ok(self.unlimited(free, asks, is_free));
+            return Ok(self.unlimited(transport, free, asks, is_free));
         };
         let said = match self.counted.asked("check", self.store.check(When::Now, &admission)).await {
             Ok(Outcome { decision, receipt }) => {
-                self.counted.decided(&admission, &decision);
+                self.counted.decided(transport, &admission, &decision);
                 if decision.allowed() {
-                    self.free_charges(asks, &is_free);
+                    self.free_charges(transport, asks, &is_free);
                 }
                 Said::Decided { decision, receipt }
             }
-            Err(error) => self.without_store(policy, &admission, error)?,
+            Err(error) => self.without_store(transport, policy, &admission, error)?,
         };
         Ok(Checked { said, is_free })
     }
@@ -133,10 +147,12 @@ impl Service {
     /// Decides several requests, each on its own, and answers in their order.
     pub(crate) async fn check_batch<'a>(
         &self,
+        transport: Transport,
         rules: &'a Rules,
         batch: &[(&[Ask<'a>], Option<Policy>)],
     ) -> Vec<Result<Checked<'a>, Failure>> {
-        let resolved: Vec<_> = batch.iter().map(|(asks, _)| self.resolution(rules, asks)).collect();
+        let resolved: Vec<_> =
+            batch.iter().map(|(asks, _)| self.resolution(transport, rules, asks)).collect();
         let admissions: Vec<_> =
             resolved.iter().filter_map(|one| one.as_ref().ok()?.admission.clone()).collect();
         let call = self.store.check_batch(When::Now, &admissions);
@@ -144,20 +160,20 @@ impl Service {
         let answered = resolved.into_iter().zip(batch).map(|(resolution, (asks, policy))| {
             let Resolution { admission, free, is_free } = resolution?;
             let Some(admission) = admission else {
-                return Ok(self.unlimited(free, asks, is_free));
+                return Ok(self.unlimited(transport, free, asks, is_free));
             };
             let said = match outcomes.next() {
                 Some(Ok(Outcome { decision, receipt })) => {
                     self.counted.heard();
-                    self.counted.decided(&admission, &decision);
+                    self.counted.decided(transport, &admission, &decision);
                     if decision.allowed() {
-                        self.free_charges(asks, &is_free);
+                        self.free_charges(transport, asks, &is_free);
                     }
                     Said::Decided { decision, receipt }
                 }
                 Some(Err(error)) => {
                     self.counted.failed("check_batch", &error);
-                    self.without_store(*policy, &admission, error)?
+                    self.without_store(transport, *policy, &admission, error)?
                 }
                 None => {
                     let text = "store: gave fewer answers than it was asked for; see its log".to_owned();
@@ -252,24 +268,35 @@ impl Service {
     }
 
     /// The charges of a request; one that is blocked is counted.
-    fn resolution<'a>(&self, rules: &'a Rules, asks: &[Ask<'a>]) -> Result<Resolution<'a>, Failure> {
+    fn resolution<'a>(
+        &self,
+        transport: Transport,
+        rules: &'a Rules,
+        asks: &[Ask<'a>],
+    ) -> Result<Resolution<'a>, Failure> {
         Resolution::new(rules, asks).inspect_err(|failure| {
             if let (Kind::Blocked, Some(ask)) = (failure.kind, asks.get(failure.at.unwrap_or(0))) {
-                self.counted.charge(ask.rule.name(), ask.key, Counts::Denied, 0);
+                self.counted.charge(transport, ask.rule.name(), ask.key, Counts::Denied, 0);
             }
         })
     }
 
     /// Counts charges that passed for free beside others that did not.
-    fn free_charges(&self, asks: &[Ask<'_>], is_free: &[bool]) {
+    fn free_charges(&self, transport: Transport, asks: &[Ask<'_>], is_free: &[bool]) {
         for (ask, _) in asks.iter().zip(is_free).filter(|(_, is_free)| **is_free) {
-            self.counted.charge(ask.rule.name(), ask.key, Counts::Allowed, 0);
+            self.counted.charge(transport, ask.rule.name(), ask.key, Counts::Allowed, 0);
         }
     }
 
-    fn unlimited<'a>(&self, free: Option<&'a Rule>, asks: &[Ask<'a>], is_free: Vec<bool>) -> Checked<'a> {
+    fn unlimited<'a>(
+        &self,
+        transport: Transport,
+        free: Option<&'a Rule>,
+        asks: &[Ask<'a>],
+        is_free: Vec<bool>,
+    ) -> Checked<'a> {
         for ask in asks {
-            self.counted.charge(ask.rule.name(), ask.key, Counts::Allowed, 0);
+            self.counted.charge(transport, ask.rule.name(), ask.key, Counts::Allowed, 0);
         }
         let rule = free.map_or("", Rule::name);
         Checked { said: Said::Unlimited { rule }, is_free }
@@ -279,12 +306,13 @@ impl Service {
     #[cold]
     fn without_store<'a>(
         &self,
+        transport: Transport,
         policy: Option<Policy>,
         admission: &slidegate::Admission<'a>,
         error: slidegate::store::StoreError,
     ) -> Result<Said<'a>, Failure> {
         let passes = passes_without_store(policy, admission);
-        self.counted.without_store(admission, passes);
+        self.counted.without_store(transport, admission, passes);
         if passes { Ok(Said::Degraded { rule: admission.asks()[0].rule.name() }) } else { Err(error.into()) }
     }
 }

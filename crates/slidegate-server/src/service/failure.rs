@@ -3,8 +3,8 @@
 use slidegate::store::{CheckError, ReturnError, StoreError};
 use slidegate::{ChargeError, KeyError, ReceiptError};
 
-use super::receipt_text::BadReceipt;
-use super::rules::{InlineForbidden, UnknownRule};
+use crate::receipts::BadReceipt;
+use crate::rules::{InlineForbidden, UnknownRule};
 
 /// Why a request has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use slidegate::{Decision, Verdict};
 
 use super::question::Question;
 use crate::cli::duration::rounded_up;
-use crate::service::escaped;
+use crate::text::escaped;
 
 /// The whole answer, with the names of the HTTP interface. Numbers are missing where nothing is counted or known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

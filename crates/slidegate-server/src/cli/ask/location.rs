@@ -11,7 +11,8 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use super::server_url::ServerUrl;
 use crate::config::Config;
-use crate::service::{StoreUrl, StoreUrlError, escaped};
+use crate::stores::{StoreUrl, StoreUrlError};
+use crate::text::escaped;
 
 /// The variable that names the store.
 const VARIABLE: &str = "SLIDEGATE_STORE";

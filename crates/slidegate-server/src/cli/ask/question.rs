@@ -7,7 +7,8 @@ use super::answer::{Answer, Override};
 use super::args::Asked;
 use super::location::Location;
 use crate::config::Config;
-use crate::service::{Policy, Resolved, passes_without_store};
+use crate::rules::Resolved;
+use crate::service::{Policy, passes_without_store};
 
 /// What a command line comes down to.
 #[derive(Debug)]

@@ -12,7 +12,8 @@ use super::exchange::{Reply, post};
 use super::question::{Question, RuleWanted, Wanted};
 use super::server_url::ServerUrl;
 use super::target::{Failure, Verb};
-use crate::service::{Policy, escaped};
+use crate::service::Policy;
+use crate::text::escaped;
 
 /// What is shown to a server that wants a token.
 const TOKEN: &str = "SLIDEGATE_TOKEN";

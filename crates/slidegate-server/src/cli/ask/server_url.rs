@@ -1,6 +1,6 @@
 //! The address of a server, as users write it.
 
-use crate::service::shown;
+use crate::text::shown;
 
 const FORM: &str = "write http://HOST:PORT";
 

@@ -12,7 +12,7 @@ use super::answer::Answer;
 use super::location::{Location, make_directory};
 use super::question::{Question, RuleWanted, Wanted};
 use super::server::Server;
-use crate::service::{Opened, StoreUrl};
+use crate::stores::{Opened, StoreUrl};
 
 /// How long a Redis may take to answer. A server must not keep its callers waiting for long; a script would rather wait than
 /// fail because a machine was busy.

@@ -6,7 +6,8 @@ use slidegate::rate::{WINDOW_MAX, parse_window};
 use slidegate::{Key, KeyError, Rate};
 
 use super::location::Location;
-use crate::service::{StoreUrlError, shown};
+use crate::stores::StoreUrlError;
+use crate::text::shown;
 
 /// Another limit beside the first.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,14 +1,17 @@
 //! A server for one test.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use slidegate::time::SystemClock;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
 use super::client::{Answer, Client};
 use crate::http::server::{Drained, Server};
-use crate::service::{Opened, Rules, Settings};
+use crate::rules::Rules;
+use crate::service::{Service, Settings};
 
 /// Several, however small the machine: connections must not depend on sharing one.
 const THREADS: usize = 3;
@@ -42,8 +45,9 @@ impl Running {
         let thread = thread::spawn(move || {
             let runtime = Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let service = Opened::service(&settings, rules).await.unwrap();
-                let server = Server::bind(&settings, service, None).unwrap();
+                let clock = Arc::new(SystemClock::new());
+                let service = Service::open(&settings, rules, Arc::clone(&clock) as _).await.unwrap();
+                let server = Server::bind(&settings, service, clock, None).unwrap();
                 tell.send(server.address()).unwrap();
                 server.run(async { drop(stopped.await) }).await.unwrap()
             })

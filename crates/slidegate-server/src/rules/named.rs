@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use slidegate::Rule;
 use thiserror::Error;
 
-use super::{Override, Overrides, nearest, shown};
+use super::{Override, Overrides};
+use crate::text::{nearest, shown};
 
 /// Most names that an error lists.
 const LISTED_MAX: usize = 5;

@@ -1,25 +1,19 @@
 //! The whole text, read back.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use slidegate::Rule;
-use slidegate::time::ManualClock;
+use slidegate::store::Stats;
+use slidegate::time::{Clock, ManualClock};
 
 use super::parser::{Family, parse};
 use super::*;
-
-/// The clock of a test, kept by it and by the metrics.
-struct Shared(Arc<ManualClock>);
-
-impl Clock for Shared {
-    fn now_us(&self) -> u64 {
-        self.0.now_us()
-    }
-}
+use crate::rules::Rules;
 
 fn metrics() -> (Metrics, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at_us(1_745_000_145_000_000));
-    (Metrics::new("memory", Box::new(Shared(Arc::clone(&clock)))), clock)
+    (Metrics::new("memory", Arc::clone(&clock) as Arc<dyn Clock>), clock)
 }
 
 fn rules() -> Rules {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use slidegate::rule::{LIMITS_MAX, Limit};
 use slidegate::{Rate, Rule};
 
-use crate::service::{Override, Overrides, Rules};
+use crate::rules::{Override, Overrides, Rules};
 
 /// What differs between two sets of rules.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use thiserror::Error;
 use tracing::{Level, Subscriber};
 use tracing_subscriber::fmt::MakeWriter;
 
-use super::{did_you_mean, shown};
+use crate::text::{did_you_mean, shown};
 
 /// What is logged, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn secrets_do_not_show() {
-        let secret = super::super::Secret("hunter2".into());
+        let secret = crate::service::Secret("hunter2".into());
         let text = lines(Level::INFO, LogFormat::Json, || tracing::info!(?secret, "started"));
         assert!(!text.contains("hunter2"), "{text}");
     }

@@ -14,7 +14,7 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use slidegate::store::Store;
 use tokio::runtime::{Builder, Runtime};
 
-use super::reload::{Reloader, Trigger};
+use super::reloader::{Reloader, Trigger};
 
 /// A file is read when nothing has happened around it for so long: whoever writes it may need several steps.
 const QUIET: Duration = Duration::from_millis(50);

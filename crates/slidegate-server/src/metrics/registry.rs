@@ -1,42 +1,25 @@
-//! What is counted while a server runs, and the text in which Prometheus reads it.
-//!
-//! Rules are labels, keys never: there is no end to keys. Who is limited most is told by
-//! [`Top`](super::Top). Counting takes no lock and allocates nothing, and threads count apart.
-
-mod decisions;
-mod exposition;
-mod histogram;
-mod operations;
-#[cfg(test)]
-mod parser;
-mod process;
-mod seconds;
-mod striped;
-#[cfg(test)]
-mod tests;
+//! All counters of one server, and the text in which Prometheus reads them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use slidegate::store::Stats;
 use slidegate::time::Clock;
 
-use self::decisions::Decisions;
-use self::exposition::Exposition;
-use self::histogram::Histogram;
-use self::operations::Operations;
-use self::seconds::seconds_of_us;
-use super::Rules;
-
-pub(crate) use self::decisions::{Outcome, Transport};
-pub(crate) use self::exposition::CONTENT_TYPE;
+use super::decisions::{Decisions, Outcome, Transport};
+use super::exposition::Exposition;
+use super::histogram::Histogram;
+use super::operations::Operations;
+use super::process;
+use super::seconds::seconds_of_us;
+use crate::rules::Rules;
 
 /// All counters of one server.
 pub(crate) struct Metrics {
     /// The kind of store: `memory` or `redis`.
     store: &'static str,
-    clock: Box<dyn Clock>,
+    clock: Arc<dyn Clock>,
     started_us: u64,
     decisions: Decisions,
     took: [Histogram; Transport::ALL.len()],
@@ -54,7 +37,7 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     /// Nothing counted yet. The clock says when configurations were read.
-    pub(crate) fn new(store: &'static str, clock: Box<dyn Clock>) -> Self {
+    pub(crate) fn new(store: &'static str, clock: Arc<dyn Clock>) -> Self {
         let started_us = clock.now_us();
         let zero = || AtomicU64::new(0);
         Self {
@@ -132,7 +115,7 @@ impl Metrics {
         self.connections_opened.load(Ordering::Relaxed).saturating_sub(closed)
     }
 
-    /// Everything, as text of the type [`CONTENT_TYPE`]. `stats` are those of a store in this process.
+    /// Everything, as text of the type [`CONTENT_TYPE`](super::CONTENT_TYPE). `stats` are those of a store in this process.
     pub(crate) fn expose(&self, rules: &Rules, stats: Option<&Stats>) -> String {
         for rule in rules.iter() {
             self.decisions.know(rule.name());

@@ -3,7 +3,7 @@
 use std::array;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::super::worker::part_of;
+use crate::stripe;
 
 /// Copies of every counter. More threads than this share one, which is slower and still right.
 const STRIPES: usize = 8;
@@ -27,7 +27,7 @@ impl<const N: usize> Striped<N> {
     /// Adds to one of them.
     #[inline]
     pub(super) fn add(&self, counter: usize, amount: u64) {
-        self.stripes[part_of(STRIPES)].0[counter].fetch_add(amount, Ordering::Relaxed);
+        self.stripes[stripe::of_this_thread(STRIPES)].0[counter].fetch_add(amount, Ordering::Relaxed);
     }
 
     /// The sums. Each is right for an instant, not all for the same one.

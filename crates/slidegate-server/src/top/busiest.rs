@@ -3,17 +3,13 @@
 //! Every thread counts in a sketch of its own, under a lock that nobody else asks for but a reader. Reading adds
 //! the sketches up. The counts begin with the server, and how far they can be off stands beside them.
 
-mod sketch;
-#[cfg(test)]
-mod stream;
-
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
-use self::sketch::Sketch;
-use super::worker::part_of;
+use super::sketch::Sketch;
+use crate::stripe;
 
 /// Most keys of a list.
 pub(crate) const LISTED_MAX: usize = 1_000;
@@ -56,7 +52,7 @@ impl Top {
 
     /// Counts a decision.
     pub(crate) fn decided(&self, rule: &str, key: &str, allowed: bool) {
-        let mut sketches = locked(&self.workers[part_of(self.workers.len())]);
+        let mut sketches = locked(&self.workers[stripe::of_this_thread(self.workers.len())]);
         let sketch = if allowed { &mut sketches.allowed } else { &mut sketches.denied };
         sketch.add(rule, key);
     }
@@ -130,8 +126,8 @@ impl Merged {
 
 #[cfg(test)]
 mod tests {
-    use super::sketch::COUNTERS;
-    use super::stream::Zipf;
+    use super::super::sketch::COUNTERS;
+    use super::super::zipf::Zipf;
     use super::*;
 
     #[test]

@@ -8,13 +8,13 @@ use std::sync::mpsc::{self, Receiver};
 
 use slidegate::store::MemoryStore;
 use slidegate::testing::block_on;
-use slidegate::time::ManualClock;
+use slidegate::time::{ManualClock, SystemClock};
 use slidegate::{Admission, Charge, Key};
 
-use super::super::startup::Startup;
 use super::super::watch::{on_hangup, watch};
 use super::*;
-use crate::service::Resolved;
+use crate::config::Startup;
+use crate::rules::Resolved;
 
 const NOW_US: u64 = 1_745_000_145_000_000;
 const MINUTE_US: u64 = 60_000_000;
@@ -49,7 +49,8 @@ impl Server {
         let (report, reports) = mpsc::channel();
         let told = move |told: &ReloadReport| drop(report.send(told.clone()));
         let file = started.file.expect("there is a file");
-        let reloader = Reloader::new(file, Arc::clone(&live), Arc::clone(&store), told);
+        let clock = Arc::new(SystemClock::new());
+        let reloader = Reloader::new(file, Arc::clone(&live), Arc::clone(&store), clock, told);
         Self { directory, live, store, reloader: Arc::new(reloader), reports: Mutex::new(reports) }
     }
 

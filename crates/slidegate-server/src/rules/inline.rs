@@ -6,9 +6,10 @@ use slidegate::{Rate, RateError, Rule};
 
 use thiserror::Error;
 
-use super::fields::{Fields, Malformed};
-use super::json::Json;
-use super::{AlgorithmText, shown};
+use super::AlgorithmText;
+use crate::text::fields::{Fields, Malformed};
+use crate::text::json::Json;
+use crate::text::shown;
 
 /// Why a rule that came with a charge is none.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

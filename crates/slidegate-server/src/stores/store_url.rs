@@ -6,7 +6,7 @@ use slidegate_redis::{OptionsError, RedisOptions};
 use slidegate_sqlite::SqliteOptions;
 use thiserror::Error;
 
-use super::shown;
+use crate::text::shown;
 
 /// A store that this version can open.
 #[derive(Debug, Clone, Default)]

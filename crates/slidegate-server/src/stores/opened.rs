@@ -1,7 +1,7 @@
 //! A store that is open, and what drives its calls.
 
 use std::io;
-use std::sync::Arc;
+use std::time::Duration;
 
 use ring::rand::{SecureRandom, SystemRandom};
 use slidegate::store::{
@@ -13,7 +13,7 @@ use slidegate_sqlite::SqliteStore;
 use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
 
-use super::{Live, Rules, Service, Settings, StoreUrl};
+use super::StoreUrl;
 
 /// Whichever store was asked for.
 #[derive(Debug)]
@@ -24,6 +24,34 @@ pub(crate) enum AnyStore {
 }
 
 impl AnyStore {
+    /// Opens the store of a server, on the runtime that this is called on, with the secret that its receipts are signed
+    /// with. The runtime must run for as long as the store is used.
+    pub(crate) async fn open(
+        url: &StoreUrl,
+        deadline: Duration,
+        memory_budget: Option<u64>,
+    ) -> Result<(Self, [u8; 32]), OpenError> {
+        match url {
+            StoreUrl::Memory => {
+                let store = memory_budget.map_or_else(|| Ok(MemoryStore::new()), MemoryStore::with_budget)?;
+                let mut secret = [0; 32];
+                SystemRandom::new().fill(&mut secret).map_err(|_| OpenError::Random)?;
+                Ok((Self::Memory(Box::new(store)), secret))
+            }
+            StoreUrl::Sqlite(options) => {
+                let store = SqliteStore::open(options)?;
+                let secret = store.secret()?;
+                Ok((Self::Sqlite(Box::new(store)), secret))
+            }
+            StoreUrl::Redis(options) => {
+                let options = options.as_ref().clone().deadline(deadline)?;
+                let store = RedisStore::connect(&options).await?;
+                let secret = store.secret().await?;
+                Ok((Self::Redis(Box::new(store)), secret))
+            }
+        }
+    }
+
     /// What metrics call it.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
@@ -61,33 +89,6 @@ impl Opened {
             }
         };
         Ok(Self { runtime, store })
-    }
-
-    /// Opens the store of a server, on the runtime that this is called on, and makes a service of it. The runtime must
-    /// run for as long as the service is used.
-    pub(crate) async fn service(settings: &Settings, rules: Rules) -> Result<Service, OpenError> {
-        let (store, secret) = match &settings.store {
-            StoreUrl::Memory => {
-                let store = settings
-                    .memory_budget
-                    .map_or_else(|| Ok(MemoryStore::new()), MemoryStore::with_budget)?;
-                let mut secret = [0; 32];
-                SystemRandom::new().fill(&mut secret).map_err(|_| OpenError::Random)?;
-                (AnyStore::Memory(Box::new(store)), secret)
-            }
-            StoreUrl::Sqlite(options) => {
-                let store = SqliteStore::open(options)?;
-                let secret = store.secret()?;
-                (AnyStore::Sqlite(Box::new(store)), secret)
-            }
-            StoreUrl::Redis(options) => {
-                let options = options.as_ref().clone().deadline(settings.deadline)?;
-                let store = RedisStore::connect(&options).await?;
-                let secret = store.secret().await?;
-                (AnyStore::Redis(Box::new(store)), secret)
-            }
-        };
-        Ok(Service::new(Arc::new(Live::new(rules)), Arc::new(store), &secret))
     }
 
     /// Waits for the answer of a call.

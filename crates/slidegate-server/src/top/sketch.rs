@@ -157,7 +157,7 @@ impl Sketch {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stream::Zipf;
+    use super::super::zipf::Zipf;
     use super::*;
     use std::collections::HashMap;
 

@@ -9,13 +9,12 @@ use std::time::Duration;
 
 use slidegate::Rule;
 use slidegate::store::{Store, StoreError, When};
-use slidegate::time::{Clock, SystemClock};
+use slidegate::time::Clock;
 
 use super::difference::{Difference, with_windows_of};
-use super::file::Config;
-use super::mistake::{ConfigError, Found};
-use super::startup::StartupFile;
-use crate::service::{AnyStore, Live, Rules};
+use crate::config::{Config, ConfigError, Found, StartupFile};
+use crate::rules::{Live, Rules};
+use crate::stores::AnyStore;
 
 /// How long requests in flight may keep the old rules before states are changed regardless.
 const IN_FLIGHT_MAX: Duration = Duration::from_secs(5);
@@ -106,7 +105,7 @@ pub(crate) struct Reloader<S> {
     started: StartupFile,
     live: Arc<Live>,
     store: Arc<S>,
-    clock: SystemClock,
+    clock: Arc<dyn Clock>,
     /// One reload at a time; holds what the file said at the last one.
     last_text: tokio::sync::Mutex<Option<String>>,
     last: Mutex<Arc<ReloadReport>>,
@@ -126,9 +125,9 @@ impl<S: Store> Reloader<S> {
         started: StartupFile,
         live: Arc<Live>,
         store: Arc<S>,
+        clock: Arc<dyn Clock>,
         told: impl Fn(&ReloadReport) + Send + Sync + 'static,
     ) -> Self {
-        let clock = SystemClock::new();
         let start = ReloadReport {
             trigger: Trigger::Start,
             at_us: clock.now_us(),
