@@ -35,10 +35,24 @@ const LIBRARY_MODULES: &[(&str, MayUse)] = &[
 
 /// The server, from the top down: a module names only modules of later lines. The wires translate, each
 /// on its own, and leave every decision to the service.
-const SERVER_LAYERS: &[&[&str]] = &[&["cli"], &["grpc", "http", "replay", "resp"], &["config"], &["service"]];
+const SERVER_LAYERS: &[&[&str]] = &[
+    &["main"],
+    &["cli"],
+    &["grpc", "http", "replay", "resp"],
+    &["reload"],
+    &["config"],
+    &["service"],
+    &["metrics", "receipts", "stores", "top"],
+    &["rules"],
+    &["stripe", "text"],
+];
 
 /// Modules of the server that never touch a store. A replay drives one by itself.
 const WIRES: &[&str] = &["grpc", "http", "resp"];
+
+/// How code names a store: the module of the library, the module of the server, and the crates.
+const STORES: &[(&str, &str)] = &[("slidegate", "store"), ("crate", "stores")];
+const STORE_CRATES: &[&str] = &["slidegate_redis", "slidegate_sqlite", "slidegate_stores"];
 
 pub(super) fn check(file: &File) -> Vec<Finding> {
     let in_library = file.path.strip_prefix(LIBRARY).filter(|_| file.is_rust());
@@ -85,16 +99,27 @@ fn check_library(module: &str, code: &str, all_tests: bool) -> Vec<Finding> {
 
 fn check_server(module: &str, code: &str) -> Vec<Finding> {
     let Some(layer) = SERVER_LAYERS.iter().position(|layer| layer.contains(&module)) else {
-        return Vec::new();
+        return vec![Finding::new(1, format!("no arrows are known for `{module}`; add it to {}", file!()))];
     };
     let not_below = SERVER_LAYERS[..=layer].concat();
-    let up = mentions(code, "crate").into_iter();
-    let up = up.filter(|mention| mention.name != module && not_below.contains(&mention.name));
-    let past = mentions(code, "slidegate").into_iter();
-    let past = past.filter(|mention| WIRES.contains(&module) && mention.name == "store");
-    let remedy = "which is not below it; go through the service";
-    up.chain(past)
+    let mut found: Vec<_> = mentions(code, "crate")
+        .into_iter()
+        .filter(|mention| mention.name != module && not_below.contains(&mention.name))
         .map(|mention| (mention.line(code), mention.name))
+        .collect();
+    if WIRES.contains(&module) {
+        for &(root, store) in STORES {
+            let named = mentions(code, root).into_iter().filter(|mention| mention.name == store);
+            found.extend(named.map(|mention| (mention.line(code), mention.name)));
+        }
+        for &store in STORE_CRATES {
+            let named = mentions(code, store).into_iter();
+            found.extend(named.map(|mention| (mention.line(code), store)));
+        }
+    }
+    let remedy = "which is not below it; go through the service";
+    found
+        .into_iter()
         .map(|(line, name)| Finding::new(line, format!("`{module}` names `{name}`, {remedy}")))
         .collect()
 }
@@ -165,7 +190,8 @@ mod tests {
                 let below = SERVER_LAYERS[layer + 1..].concat();
                 for other in ordered.iter().filter(|other| *other != module) {
                     let text = format!("\nuse crate::{other}::Thing;");
-                    let expected: &[usize] = if below.contains(other) { &[] } else { &[2] };
+                    let is_store = WIRES.contains(module) && *other == "stores";
+                    let expected: &[usize] = if below.contains(other) && !is_store { &[] } else { &[2] };
                     assert_eq!(lines(&format!("{SERVER}{module}/mod.rs"), &text), expected);
                     assert_eq!(lines(&format!("{SERVER}{module}.rs"), &text), expected);
                 }
@@ -174,10 +200,20 @@ mod tests {
     }
 
     #[test]
+    fn a_module_of_the_server_without_a_layer_is_found() {
+        assert_eq!(lines(&format!("{SERVER}surprise/mod.rs"), ""), [1]);
+    }
+
+    #[test]
     fn the_wires_do_not_touch_a_store() {
         for (module, expected) in [("http", &[1][..]), ("grpc", &[1]), ("resp", &[1]), ("replay", &[])] {
-            let text = "use slidegate::{Rule, store::MemoryStore};";
-            assert_eq!(lines(&format!("{SERVER}{module}/mod.rs"), text), expected, "{module}");
+            for text in [
+                "use slidegate::{Rule, store::MemoryStore};",
+                "use crate::stores::AnyStore;",
+                "use slidegate_redis::RedisStore;",
+            ] {
+                assert_eq!(lines(&format!("{SERVER}{module}/mod.rs"), text), expected, "{module}: {text}");
+            }
         }
     }
 }
