@@ -46,6 +46,7 @@ pub mod limiter;
 pub mod rate;
 pub mod receipt;
 pub mod rule;
+pub mod ruleset;
 pub mod store;
 pub mod testing;
 pub mod time;
@@ -57,6 +58,7 @@ pub use limiter::{AcquireError, CheckError, Limiter};
 pub use rate::{Rate, RateError};
 pub use receipt::{Applied, Receipt, ReceiptError};
 pub use rule::{Algorithm, Rule, RuleBuilder, RuleError};
+pub use ruleset::{ChargeRequest, ResolveError, Resolved, RuleSet};
 
 /// The code of the README runs as a test.
 #[cfg(doctest)]

@@ -30,6 +30,7 @@ const LIBRARY_MODULES: &[(&str, MayUse)] = &[
     ("store", MayUse::AllAbove),
     ("guard", MayUse::AllAbove),
     ("limiter", MayUse::AllAbove),
+    ("ruleset", MayUse::Only(&["charge", "key", "rate", "rule"])),
     ("testing", MayUse::AllAbove),
 ];
 

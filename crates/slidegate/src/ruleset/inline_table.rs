@@ -1,0 +1,136 @@
+//! Inline rules that were met before, so that the name and its hash are made once per set.
+//!
+//! A fixed number of slots, of which a rule may take one of [`PROBES`]. A slot is written once and never again, so
+//! reading one takes no lock. Where all slots of a rule are taken the caller makes the rule for itself: whatever
+//! requests bring along, the table does not grow. Callers cannot choose which slots they take, as the hash is keyed.
+//!
+//! Rejected: forgetting what was not asked for lately. A charge borrows its rule from the table, so what is there must
+//! stay.
+
+use std::fmt;
+use std::hash::BuildHasher;
+use std::sync::OnceLock;
+
+use foldhash::fast::RandomState;
+
+use super::InlineRule;
+use crate::rate::Rate;
+use crate::rule::{Algorithm, Rule};
+
+/// Most inline rules that a set keeps. Others are made anew by every request.
+pub const INLINE_RULES_KEPT_MAX: usize = 256;
+
+// A byte of the hash chooses among all slots.
+const _: () = assert!(INLINE_RULES_KEPT_MAX == 1 << 8);
+
+/// Slots that one rule may take.
+const PROBES: usize = 8;
+
+struct Kept {
+    rate: Rate,
+    algorithm: Algorithm,
+    rule: Rule,
+}
+
+struct Slots {
+    hasher: RandomState,
+    slots: Box<[OnceLock<Kept>]>,
+}
+
+/// The inline rules of a set. It allocates at the first one.
+#[derive(Default)]
+pub(super) struct InlineTable(OnceLock<Slots>);
+
+impl InlineTable {
+    /// The rule; `None` if there is no room for it.
+    pub(super) fn get(&self, inline: &InlineRule) -> Option<&Rule> {
+        let (rate, algorithm) = (inline.rate(), inline.algorithm());
+        let Slots { hasher, slots } = self.0.get_or_init(Slots::new);
+        let [low, ..] = hasher.hash_one((rate, algorithm)).to_le_bytes();
+        let first = usize::from(low);
+        (first..first + PROBES).find_map(|place| {
+            let slot = &slots[place % INLINE_RULES_KEPT_MAX];
+            // Two threads may find the same slot free; the later one finds it taken.
+            let kept = slot.get_or_init(|| Kept { rate, algorithm, rule: Rule::inline(rate, algorithm) });
+            (kept.rate == rate && kept.algorithm == algorithm).then_some(&kept.rule)
+        })
+    }
+
+    fn kept(&self) -> usize {
+        self.0.get().map_or(0, |slots| slots.slots.iter().filter(|slot| slot.get().is_some()).count())
+    }
+}
+
+impl Slots {
+    fn new() -> Self {
+        let slots = (0..INLINE_RULES_KEPT_MAX).map(|_| OnceLock::new()).collect();
+        Self { hasher: RandomState::default(), slots }
+    }
+}
+
+/// A copy of a set meets its inline rules itself.
+impl Clone for InlineTable {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl fmt::Debug for InlineTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InlineTable").field("kept", &self.kept()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    fn inline(limit: u64) -> InlineRule {
+        let rate = Rate::new(limit, std::time::Duration::from_secs(60)).unwrap();
+        InlineRule::new(rate, Algorithm::SlidingLog)
+    }
+
+    #[test]
+    fn a_rule_is_made_once() {
+        let table = InlineTable::default();
+        let first = table.get(&inline(5)).unwrap();
+        assert!(std::ptr::eq(first, table.get(&inline(5)).unwrap()));
+        assert_eq!((first.name(), first.cost_max()), ("sliding-log/60s", 5));
+        let gcra = InlineRule::new(inline(5).rate(), Algorithm::Gcra);
+        assert_eq!(table.get(&gcra).unwrap().name(), "gcra/60s");
+        assert_eq!((table.kept(), table.clone().kept()), (2, 0));
+    }
+
+    /// Whatever comes, the table stays as large as it is, and gives no rule for another.
+    #[test]
+    fn hostile_requests_do_not_make_it_grow() {
+        let table = InlineTable::default();
+        let mut refused = 0;
+        for limit in 1..=100_000 {
+            match table.get(&inline(limit)) {
+                Some(rule) => assert_eq!(rule.cost_max(), limit),
+                None => refused += 1,
+            }
+        }
+        assert_eq!(table.kept(), INLINE_RULES_KEPT_MAX);
+        assert_eq!(refused, 100_000 - INLINE_RULES_KEPT_MAX);
+        assert_eq!(table.0.get().unwrap().slots.len(), INLINE_RULES_KEPT_MAX);
+    }
+
+    #[test]
+    fn threads_that_meet_a_rule_at_once_share_it() {
+        let table = InlineTable::default();
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for limit in 1..=64 {
+                        assert!(table.get(&inline(limit)).is_none_or(|rule| rule.cost_max() == limit));
+                    }
+                });
+            }
+        });
+        assert!(table.kept() <= 64);
+    }
+}

@@ -1,0 +1,43 @@
+//! Rules by name, what they mean for single keys, and rules that come with a request.
+//!
+//! A [`RuleSet`] holds the rules that are in force. A program parses what it was asked into a [`ChargeRequest`], and
+//! [`RuleSet::resolve`] says what to do with it: make a [`Charge`](crate::Charge), let it pass, or refuse it.
+//!
+//! ```
+//! use slidegate::ruleset::{ChargeRequest, Override, Overrides, Resolved, RuleSet};
+//! use slidegate::{Limiter, Rule};
+//!
+//! let mut overrides = Overrides::default();
+//! overrides.add("ci-*", Override::Unlimited)?;
+//! overrides.add("mallory", Override::Blocked)?;
+//! let mut rules = RuleSet::new();
+//! rules.insert_with(Rule::builder("api").limit("60/1m".parse()?).build()?, overrides);
+//!
+//! let limiter = Limiter::in_memory();
+//! for (key, passes) in [("alice", true), ("ci-7", true), ("mallory", false)] {
+//!     let request = ChargeRequest::named("api", key, 1);
+//!     let allowed = match rules.resolve(&request)? {
+//!         Resolved::Limited(charge) => limiter.check(&[charge])?.decision.allowed(),
+//!         Resolved::Unlimited { .. } => true,
+//!         Resolved::Blocked { .. } => false,
+//!     };
+//!     assert_eq!(allowed, passes);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod inline_table;
+mod nearest;
+mod overrides;
+mod pattern;
+mod request;
+mod set;
+
+pub use error::ResolveError;
+pub use inline_table::INLINE_RULES_KEPT_MAX;
+#[doc(hidden)]
+pub use nearest::nearest;
+pub use overrides::{Override, OverrideError, Overrides, PATTERNS_MAX};
+pub use request::{ChargeRequest, InlineRule, Resolved, RuleRef};
+pub use set::RuleSet;

@@ -1,0 +1,158 @@
+//! What a rule means for single keys: exact keys first, then patterns in their order.
+
+use std::collections::HashMap;
+
+use thiserror::Error;
+
+use super::pattern::Pattern;
+use crate::key::{Key, KeyError};
+use crate::rule::Rule;
+
+/// Most patterns of one rule: every key without an override of its own is held against all of them.
+pub const PATTERNS_MAX: usize = 100;
+
+/// What stands in the place of a rule's own limits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Override {
+    /// The same rule, of the same name, with other limits.
+    Limited(Rule),
+    /// Always passes, and is charged nowhere.
+    Unlimited,
+    /// Never passes.
+    Blocked,
+}
+
+/// The overrides of one rule.
+///
+/// A text with a `*` is a pattern, and `*` stands for any text; `\\*` is a star. An exact key comes before all patterns,
+/// and of the patterns the first that matches counts.
+///
+/// ```
+/// use slidegate::ruleset::{Override, Overrides};
+///
+/// let mut overrides = Overrides::default();
+/// overrides.add("ci-*", Override::Unlimited)?;
+/// overrides.add("ci-7", Override::Blocked)?;
+/// assert_eq!(overrides.get("ci-1"), Some(&Override::Unlimited));
+/// assert_eq!(overrides.get("ci-7"), Some(&Override::Blocked));
+/// assert_eq!(overrides.get("alice"), None);
+/// # Ok::<(), slidegate::ruleset::OverrideError>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overrides {
+    keys: HashMap<String, Override>,
+    patterns: Vec<(String, Pattern, Override)>,
+}
+
+impl Overrides {
+    /// Adds one for what was written: a key, or a pattern that comes after those before it.
+    pub fn add(&mut self, written: &str, meant: Override) -> Result<(), OverrideError> {
+        match Pattern::parse(written) {
+            Ok(_) if self.patterns.len() == PATTERNS_MAX => return Err(OverrideError::TooMany),
+            Ok(_) if self.patterns.iter().any(|(_, earlier, _)| earlier.matches_all()) => {
+                return Err(OverrideError::Unreachable);
+            }
+            Ok(pattern) => self.patterns.push((written.to_owned(), pattern, meant)),
+            Err(key) => {
+                Key::new(&key)?;
+                if self.keys.insert(key, meant).is_some() {
+                    return Err(OverrideError::Twice);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The one for a key, if there is one.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, key: &str) -> Option<&Override> {
+        self.find(key).map(|(_, meant)| meant)
+    }
+
+    /// The same with the key or the pattern that it is for.
+    #[must_use]
+    #[inline]
+    pub fn find(&self, key: &str) -> Option<(&str, &Override)> {
+        if self.is_empty() {
+            return None;
+        }
+        let exact = self.keys.get_key_value(key).map(|(key, meant)| (key.as_str(), meant));
+        exact.or_else(|| {
+            let mut patterns = self.patterns.iter();
+            patterns
+                .find(|(_, pattern, _)| pattern.matches(key))
+                .map(|(written, _, meant)| (written.as_str(), meant))
+        })
+    }
+
+    /// Whether no key is treated otherwise.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty() && self.patterns.is_empty()
+    }
+
+    /// All of them as they were written: keys by name, then patterns in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Override)> {
+        let mut keys: Vec<_> = self.keys.iter().map(|(key, meant)| (key.as_str(), meant)).collect();
+        keys.sort_unstable_by_key(|(key, _)| *key);
+        keys.into_iter().chain(self.patterns.iter().map(|(written, _, meant)| (written.as_str(), meant)))
+    }
+}
+
+/// Why an override cannot be added.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum OverrideError {
+    /// It is neither a pattern nor a key.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The key has an override already.
+    #[error("stands for a key that is given already; keep one of them")]
+    Twice,
+    /// A pattern before it matches every key.
+    #[error("comes after a pattern that every key matches; move it up, or remove it")]
+    Unreachable,
+    /// There are [`PATTERNS_MAX`] patterns already.
+    #[error("is one pattern too many; a rule has at most {PATTERNS_MAX}, list keys or join patterns")]
+    TooMany,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exact_keys_come_first_then_patterns_in_their_order() {
+        let mut overrides = Overrides::default();
+        let fast = Rule::builder("api").limit("600/1m".parse().unwrap()).build().unwrap();
+        overrides.add("ci-*", Override::Unlimited).unwrap();
+        overrides.add("*-9", Override::Blocked).unwrap();
+        overrides.add("ci-7", Override::Limited(fast.clone())).unwrap();
+        assert_eq!(overrides.get("ci-7"), Some(&Override::Limited(fast)));
+        assert_eq!(overrides.get("ci-9"), Some(&Override::Unlimited), "the first pattern wins");
+        assert_eq!(overrides.get("x-9"), Some(&Override::Blocked));
+        assert_eq!(overrides.get("alice"), None);
+        assert_eq!(Overrides::default().get("alice"), None);
+        let written: Vec<&str> = overrides.iter().map(|(written, _)| written).collect();
+        assert_eq!(written, ["ci-7", "ci-*", "*-9"]);
+    }
+
+    #[test]
+    fn what_could_never_be_met_is_refused() {
+        let mut overrides = Overrides::default();
+        overrides.add("five*", Override::Blocked).unwrap();
+        overrides.add(r"a\*", Override::Blocked).unwrap();
+        assert!(matches!(overrides.add("", Override::Blocked), Err(OverrideError::Key(_))));
+        assert!(matches!(overrides.add("a\nb", Override::Blocked), Err(OverrideError::Key(_))));
+        assert_eq!(overrides.add(r"a\*", Override::Unlimited), Err(OverrideError::Twice));
+        overrides.add("*", Override::Blocked).unwrap();
+        assert_eq!(overrides.add("b*", Override::Unlimited), Err(OverrideError::Unreachable));
+        let mut many = Overrides::default();
+        for number in 0..PATTERNS_MAX {
+            many.add(&format!("{number}-*"), Override::Unlimited).unwrap();
+        }
+        assert_eq!(many.add("x-*", Override::Unlimited), Err(OverrideError::TooMany));
+    }
+}

@@ -1,0 +1,209 @@
+//! The rules in force, by name.
+
+use std::collections::BTreeMap;
+
+use super::inline_table::InlineTable;
+use super::{ChargeRequest, Override, Overrides, ResolveError, Resolved, RuleRef, nearest};
+use crate::charge::Charge;
+use crate::key::Key;
+use crate::rule::Rule;
+
+/// Most names that an error lists.
+const LISTED_MAX: usize = 5;
+/// Most rules among which the one that was probably meant is looked for: an unknown name may come with
+/// every request, and must not cost more than a known one by much.
+const SEARCHED_MAX: usize = 200;
+/// Most characters of an unknown name that an error repeats.
+const SHOWN_MAX: usize = 64;
+
+/// Rules by name, each with its [`Overrides`], and whether requests may bring their own.
+///
+/// A set is read by any number of threads at once. To change one that is shared, change a copy and put that in its
+/// place, so that a request goes by the same rules from its beginning to its end.
+///
+/// ```
+/// use slidegate::ruleset::{ChargeRequest, Resolved, RuleSet};
+/// use slidegate::{Algorithm, Rule};
+///
+/// let mut rules: RuleSet = [Rule::builder("api").limit("60/1m".parse()?).build()?].into_iter().collect();
+/// assert_eq!(rules.get("api")?.cost_max(), 60);
+/// let error = rules.get("apy").unwrap_err().to_string();
+/// assert_eq!(error, "rule: `apy` is unknown; did you mean `api`?");
+///
+/// // A request may bring its own rule, unless the set forbids it.
+/// let request = ChargeRequest::inline("5/1m".parse()?, Algorithm::SlidingLog, "alice", 1);
+/// assert!(matches!(rules.resolve(&request)?, Resolved::Limited(_)));
+/// rules.forbid_inline("rules.yaml");
+/// assert!(rules.resolve(&request).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct RuleSet {
+    by_name: BTreeMap<String, Entry>,
+    inline_forbidden_by: Option<String>,
+    inline: InlineTable,
+}
+
+/// A rule and its overrides.
+#[derive(Debug, Clone)]
+struct Entry {
+    rule: Rule,
+    overrides: Overrides,
+}
+
+impl RuleSet {
+    /// A set without named rules, which allows inline rules.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Puts a rule in force, in place of one of the same name and its overrides.
+    pub fn insert(&mut self, rule: Rule) {
+        self.insert_with(rule, Overrides::default());
+    }
+
+    /// Puts a rule and its overrides in force, in place of one of the same name and its overrides.
+    pub fn insert_with(&mut self, rule: Rule, overrides: Overrides) {
+        self.by_name.insert(rule.name().to_owned(), Entry { rule, overrides });
+    }
+
+    /// Puts a rule in force, in place of one of the same name, whose overrides stay.
+    pub fn replace(&mut self, rule: Rule) {
+        match self.by_name.get_mut(rule.name()) {
+            Some(entry) => entry.rule = rule,
+            None => self.insert(rule),
+        }
+    }
+
+    /// Allows named rules only. `source` is what says so, for example a configuration file; errors name it.
+    pub fn forbid_inline(&mut self, source: &str) {
+        self.inline_forbidden_by = Some(source.to_owned());
+    }
+
+    /// Allows inline rules, as a new set does.
+    pub fn allow_inline(&mut self) {
+        self.inline_forbidden_by = None;
+    }
+
+    /// Whether requests may bring their own rules.
+    #[must_use]
+    pub fn allows_inline(&self) -> bool {
+        self.inline_forbidden_by.is_none()
+    }
+
+    /// What forbids inline rules; `None` if they are allowed.
+    #[must_use]
+    pub fn inline_forbidden_by(&self) -> Option<&str> {
+        self.inline_forbidden_by.as_deref()
+    }
+
+    /// The rule of that name.
+    pub fn get(&self, name: &str) -> Result<&Rule, ResolveError> {
+        self.entry(name).map(|entry| &entry.rule)
+    }
+
+    /// The overrides of the rule of that name, if there is such a rule.
+    #[must_use]
+    pub fn overrides(&self, name: &str) -> Option<&Overrides> {
+        self.by_name.get(name).map(|entry| &entry.overrides)
+    }
+
+    /// The key or the pattern of the override that a rule has for a key, if it has one.
+    #[must_use]
+    pub fn overridden_by(&self, name: &str, key: &str) -> Option<&str> {
+        self.overrides(name)?.find(key).map(|(written, _)| written)
+    }
+
+    /// All rules, in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
+        self.by_name.values().map(|entry| &entry.rule)
+    }
+
+    /// All rules with their overrides, in the order of their names.
+    pub fn with_overrides(&self) -> impl Iterator<Item = (&Rule, &Overrides)> {
+        self.by_name.values().map(|entry| (&entry.rule, &entry.overrides))
+    }
+
+    /// What the rules make of a request. Its cost is not checked.
+    pub fn resolve<'a>(&'a self, request: &'a ChargeRequest<'a>) -> Result<Resolved<'a>, ResolveError> {
+        let (rule, meant) = match &request.rule {
+            RuleRef::Named(name) => {
+                let Entry { rule, overrides } = self.entry(name)?;
+                (rule, overrides.get(&request.key))
+            }
+            RuleRef::Inline(inline) => {
+                if let Some(source) = &self.inline_forbidden_by {
+                    return Err(ResolveError::InlineForbidden { forbidden_by: source.clone() });
+                }
+                (self.inline.get(inline).unwrap_or_else(|| inline.own()), None)
+            }
+        };
+        let key = Key::new(&request.key)?;
+        let rule = match meant {
+            None => rule,
+            Some(Override::Limited(own)) => own,
+            Some(Override::Unlimited) => return Ok(Resolved::Unlimited { rule }),
+            Some(Override::Blocked) => return Ok(Resolved::Blocked { rule }),
+        };
+        Ok(Resolved::Limited(Charge { rule, key, cost: request.cost }))
+    }
+
+    /// The rule and the key under which the state of a request lives, also where an override makes the key unlimited or
+    /// blocks it: for `credit`, `reset` and `inspect`.
+    ///
+    /// ```
+    /// use slidegate::ruleset::{ChargeRequest, Override, Overrides, RuleSet};
+    /// use slidegate::Rule;
+    ///
+    /// let mut overrides = Overrides::default();
+    /// overrides.add("mallory", Override::Blocked)?;
+    /// let mut rules = RuleSet::new();
+    /// rules.insert_with(Rule::builder("api").limit("60/1m".parse()?).build()?, overrides);
+    /// let request = ChargeRequest::named("api", "mallory", 0);
+    /// let (rule, key) = rules.locate(&request)?;
+    /// assert_eq!((rule.name(), key.as_str()), ("api", "mallory"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn locate<'a>(&'a self, request: &'a ChargeRequest<'a>) -> Result<(&'a Rule, Key<'a>), ResolveError> {
+        Ok((self.resolve(request)?.rule(), Key::new(&request.key)?))
+    }
+
+    fn entry(&self, name: &str) -> Result<&Entry, ResolveError> {
+        self.by_name.get(name).ok_or_else(|| self.unknown(name))
+    }
+
+    #[cold]
+    fn unknown(&self, name: &str) -> ResolveError {
+        let shown = name.chars().take(SHOWN_MAX).collect();
+        ResolveError::UnknownRule { name: shown, remedy: self.remedy(name) }
+    }
+
+    fn remedy(&self, name: &str) -> String {
+        let names = || self.by_name.keys().map(String::as_str);
+        let count = self.by_name.len();
+        if count == 0 {
+            let none = "there are no named rules without a configuration file";
+            return format!("{none}; give one, or write the rule inline");
+        }
+        if let Some(meant) = nearest(name, names().take(if count > SEARCHED_MAX { 0 } else { count })) {
+            return format!("did you mean `{meant}`?");
+        }
+        let listed = names().take(LISTED_MAX).collect::<Vec<_>>().join(", ");
+        match count.saturating_sub(LISTED_MAX) {
+            0 => format!("choose from: {listed}"),
+            more => format!("choose from: {listed} and {more} more"),
+        }
+    }
+}
+
+impl FromIterator<Rule> for RuleSet {
+    fn from_iter<I: IntoIterator<Item = Rule>>(rules: I) -> Self {
+        let mut collected = Self::default();
+        rules.into_iter().for_each(|rule| collected.insert(rule));
+        collected
+    }
+}
+
+#[cfg(test)]
+mod tests;
