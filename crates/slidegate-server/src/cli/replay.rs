@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail};
+use slidegate::RuleSet;
 
 use crate::config::Config;
 use crate::replay::{self, ReplayError, Summary};
-use crate::rules::Rules;
 use crate::stores::{Opened, StoreUrl};
 use crate::text::escaped;
 
@@ -66,7 +66,8 @@ configuration forbids inline rules unless it says inline_rules: true.
 
 A line that cannot be executed changes nothing and is answered
 {"line":3,"error":KIND,"message":..}. Exit status: 0 if every line was executed
-(a denial is an answer, and so is the error "never"), 2 if one was not."##;
+(a denial is an answer, and so are the errors "never" and "blocked"), 2 if one
+was not."##;
 
 /// Replays the trace and says whether every line was executed.
 pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Result<ExitCode> {
@@ -77,11 +78,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
         (None, None) => StoreUrl::default(),
     };
     let opened = Opened::open(&store)?;
-    let rules = config.map_or_else(Rules::default, Config::into_rules);
-    if rules.with_overrides().any(|(_, overrides)| overrides.iter().next().is_some()) {
-        let text = "overrides are not replayed; every key goes by its rule's own limits";
-        writeln!(err, "warning: {text}").ok();
-    }
+    let rules = config.map_or_else(RuleSet::new, Config::into_rules);
     let trace = open(&args.trace, err)?;
     let replayed = replay::run(&opened, rules, trace, &mut BufWriter::new(out));
     let Summary { lines, failed } = match replayed {

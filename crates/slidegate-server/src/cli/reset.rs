@@ -43,8 +43,8 @@ fn reset(args: &Args, out: &mut impl Write) -> Result<()> {
     let target = Target::open(&location).map_err(Failure::into_error)?;
     let (mut applied, mut units) = (false, 0_u64);
     // One after the other: a reset that was made stays made if the next one fails, and doing it again does no harm.
-    for wanted in question.charges() {
-        let done = target.reset(wanted).map_err(Failure::into_error)?;
+    for request in question.charges() {
+        let done = target.reset(&question, request).map_err(Failure::into_error)?;
         applied |= done.applied;
         units = units.saturating_add(done.units);
     }

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use slidegate::RuleSet;
 use slidegate::time::SystemClock;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
@@ -17,7 +18,6 @@ use super::log::{LogFormat, LogLevel, LogOptions, install as install_log};
 use crate::config::{Startup, StartupFile};
 use crate::http::Server;
 use crate::reload::{FileReloader, Watch, on_hangup, watch};
-use crate::rules::Rules;
 use crate::service::{Service, Settings};
 
 /// Serve decisions over HTTP
@@ -107,7 +107,7 @@ pub(super) fn run(args: &Args, err: &mut impl Write) -> Result<ExitCode> {
 
 fn serve(
     settings: &Settings,
-    rules: Rules,
+    rules: RuleSet,
     file: Option<StartupFile>,
     warnings: &[String],
     greet: impl FnOnce(&str),
@@ -175,7 +175,7 @@ fn watched(reloader: &Arc<FileReloader>) -> Result<Watch> {
 }
 
 /// A body that this server answers.
-fn example(rules: &Rules) -> String {
+fn example(rules: &RuleSet) -> String {
     let name = match rules.iter().next() {
         Some(first) if rules.get("default").is_err() => first.name(),
         _ => "default",

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use slidegate::Rule;
 use slidegate::rule::{Decimal, Limit, OnStoreError};
+use slidegate::ruleset::Override;
+use slidegate::{Rule, RuleSet};
 
 use crate::config::{Config, ConfigError, Found, Layer, Source};
-use crate::rules::{Override, Rules};
 use crate::service::Settings;
 use crate::stores::bytes_per_key;
 
@@ -78,7 +78,7 @@ fn found_json(found: &Found) -> Value {
     json!({ "file": file, "line": line, "column": column, "text": found.text })
 }
 
-fn rule_json(rules: &Rules, rule: &Rule) -> Value {
+fn rule_json(rules: &RuleSet, rule: &Rule) -> Value {
     let overrides = rules.with_overrides().find(|(other, _)| other.name() == rule.name());
     let overrides = overrides.into_iter().flat_map(|(_, overrides)| overrides.iter());
     let overrides: serde_json::Map<String, Value> = overrides
@@ -118,7 +118,7 @@ fn bytes_of(rule: &Rule) -> u64 {
     rule.limits().iter().map(bytes_per_key).fold(0, u64::saturating_add)
 }
 
-fn described(rules: &Rules, settings: &Settings, warnings: usize) -> String {
+fn described(rules: &RuleSet, settings: &Settings, warnings: usize) -> String {
     let mut lines = Vec::new();
     for (rule, overrides) in rules.with_overrides() {
         let shadow = if rule.shadow() { ", shadow" } else { "" };
@@ -138,7 +138,7 @@ fn described(rules: &Rules, settings: &Settings, warnings: usize) -> String {
             lines.push(format!("  {key}: {meant}"));
         }
     }
-    let inline = if rules.check_inline().is_ok() { "allowed" } else { "not allowed" };
+    let inline = if rules.allows_inline() { "allowed" } else { "not allowed" };
     lines.push(format!("http {}, store {}, inline rules {inline}", settings.http, settings.store.kind()));
     let unwise = if warnings == 1 { "1 warning".to_owned() } else { format!("{warnings} warnings") };
     lines.push(format!("valid, {unwise}"));

@@ -5,6 +5,8 @@ use std::io::Read;
 use std::path::Path;
 
 use ring::digest::{SHA256, digest};
+use slidegate::RuleSet;
+use slidegate::ruleset::Overrides;
 
 use super::layer::Layer;
 use super::mistake::{ConfigError, Found, Mistake};
@@ -13,7 +15,6 @@ use super::rule::{self, FileRule};
 use super::setting::SETTINGS;
 use super::settings::FileSettings;
 use super::{small, warning, yaml};
-use crate::rules::{Overrides, Rules};
 use crate::service::Settings;
 use crate::stores::StoreUrl;
 use crate::text::{did_you_mean, shown};
@@ -64,23 +65,26 @@ impl Config {
     }
 
     /// The rules.
-    pub(crate) fn into_rules(self) -> Rules {
+    pub(crate) fn into_rules(self) -> RuleSet {
         self.rules()
     }
 
     /// A copy of the rules, with their overrides.
-    pub(crate) fn rules(&self) -> Rules {
+    pub(crate) fn rules(&self) -> RuleSet {
         self.rules_under(&self.settings.layer)
     }
 
     /// The same, where `layer` says whether requests may bring rules of their own.
-    pub(crate) fn rules_under(&self, layer: &Layer) -> Rules {
-        let mut rules = Rules::default();
+    pub(crate) fn rules_under(&self, layer: &Layer) -> RuleSet {
+        let mut rules = RuleSet::new();
         for FileRule { rule, overrides, .. } in &self.rules {
-            rules.add(rule.clone(), overrides.clone());
+            rules.insert_with(rule.clone(), overrides.clone());
         }
         let inline = layer.inline_rules.as_ref().is_some_and(|given| given.value);
-        if inline { rules } else { rules.forbidding_inline(&self.file) }
+        if !inline {
+            rules.forbid_inline(&self.file);
+        }
+        rules
     }
 
     /// What it says of settings.

@@ -1,11 +1,11 @@
 //! The overrides of a rule: `{ alice: 600/1m, "ci-*": unlimited, mallory: blocked }`.
 
+use slidegate::ruleset::{Override, Overrides};
 use slidegate::{Rate, Rule};
 
 use super::mistake::Mistake;
 use super::node::{Node, Value};
 use super::rule::rate;
-use crate::rules::{Override, Overrides};
 use crate::text::{did_you_mean, nearest, shown};
 
 const MEANINGS: &str = "write a rate such as 600/1m, a list of rates, unlimited or blocked";

@@ -2,13 +2,14 @@
 
 use serde_saphyr::{Location, Spanned};
 use slidegate::rule::{AtBudget, Decimal, OnStoreError};
+use slidegate::ruleset::Overrides;
 use slidegate::{Algorithm, Rate, Rule};
 
 use super::mistake::Mistake;
 use super::node::{Node, Value};
 use super::scalar::{boolean, whole, word};
 use super::{overrides, policy};
-use crate::rules::{AlgorithmText, Overrides};
+use crate::rules::AlgorithmText;
 use crate::text::{did_you_mean, shown};
 
 /// What the fields of a rule are called.

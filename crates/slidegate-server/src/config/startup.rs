@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use slidegate::{Algorithm, Rate, Rule};
+use slidegate::{Algorithm, Rate, Rule, RuleSet};
 
 use super::environment::Environment;
 use super::file::Config;
@@ -12,14 +12,13 @@ use super::layer::Layer;
 use super::mistake::{ConfigError, Found, Source};
 use super::small::DEFAULT_RULE;
 use super::{setting, warning};
-use crate::rules::Rules;
 use crate::service::Settings;
 
 /// What a server starts with.
 #[derive(Debug)]
 pub(crate) struct Startup {
     pub(crate) settings: Settings,
-    pub(crate) rules: Rules,
+    pub(crate) rules: RuleSet,
     /// What is legal but unwise.
     pub(crate) warnings: Vec<Found>,
     /// The file that was read, for a [`FileReloader`](crate::reload::FileReloader); without one there is nothing to reload.
@@ -70,16 +69,16 @@ impl Startup {
 }
 
 /// Without a file: rule `default`, five a minute, so that the small-service route answers at once.
-fn without_file(layer: &Layer) -> Rules {
+fn without_file(layer: &Layer) -> RuleSet {
     let rate = Rate::new(5, Duration::from_secs(60));
     let rule = rate.ok().and_then(|rate| {
         Rule::builder(DEFAULT_RULE).limit(rate).algorithm(Algorithm::default()).build().ok()
     });
-    let rules: Rules = rule.into_iter().collect();
-    match &layer.inline_rules {
-        Some(given) if !given.value => rules.forbidding_inline(&given.source.to_string()),
-        _ => rules,
+    let mut rules: RuleSet = rule.into_iter().collect();
+    if let Some(given) = layer.inline_rules.as_ref().filter(|given| !given.value) {
+        rules.forbid_inline(&given.source.to_string());
     }
+    rules
 }
 
 fn of_flags(flags: &[(&str, Option<&str>)], mistakes: &mut Vec<Found>) -> Layer {
@@ -113,7 +112,7 @@ mod tests {
         assert_eq!(started.settings.http.to_string(), "127.0.0.1:8080");
         let rule = started.rules.get("default").unwrap();
         assert_eq!((rule.cost_max(), rule.limits()[0].window_us()), (5, 60_000_000));
-        assert!(started.rules.check_inline().is_ok() && started.file.is_none());
+        assert!(started.rules.allows_inline() && started.file.is_none());
         assert_eq!(started.warnings, []);
     }
 
@@ -144,6 +143,6 @@ mod tests {
         assert!(warnings[0].ends_with("did you mean `SLIDEGATE_HOSTS`?"), "{warnings:?}");
         assert!(warnings[1].starts_with("--http: http: anybody who reaches 0.0.0.0:2 may"), "{warnings:?}");
         let forbidden = Startup::read(None, &[], variables(&[("SLIDEGATE_INLINE_RULES", "false")])).unwrap();
-        assert!(forbidden.rules.check_inline().is_err());
+        assert!(!forbidden.rules.allows_inline());
     }
 }

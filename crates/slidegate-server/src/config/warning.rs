@@ -2,12 +2,12 @@
 
 use serde_saphyr::Location;
 use slidegate::rule::OnStoreError;
+use slidegate::ruleset::Override;
 use slidegate::{Algorithm, Rule};
 
 use super::layer::Layer;
 use super::mistake::{Found, Source, place};
 use super::rule::FileRule;
-use crate::rules::Override;
 use crate::service::Settings;
 use crate::stores::{StoreUrl, bytes_per_key};
 use crate::text::{escaped, shown};

@@ -11,12 +11,13 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use slidegate::rate::parse_window;
-use slidegate::{Rate, Rule};
+use slidegate::ruleset::{InlineRule, RuleRef};
+use slidegate::{ChargeRequest, Rate};
 
 use super::problem::Problem;
 use super::slow_body;
 use crate::rules::AlgorithmText;
-use crate::service::{Ask, Policy, RuleAsked};
+use crate::service::Policy;
 
 /// The body of a check, a peek or an explanation.
 #[derive(Debug, PartialEq)]
@@ -28,41 +29,16 @@ pub(super) struct Request<'a> {
 /// One charge, or a list of them.
 #[derive(Debug, PartialEq)]
 pub(super) enum Charges<'a> {
-    One([Charge<'a>; 1]),
-    Several(Vec<Charge<'a>>),
-}
-
-/// So many units of a rule for a key.
-#[derive(Debug, PartialEq)]
-pub(super) struct Charge<'a> {
-    pub(super) rule: RuleText<'a>,
-    pub(super) key: Cow<'a, str>,
-    pub(super) units: u64,
-}
-
-/// A rule by name or inline.
-#[derive(Debug, PartialEq)]
-pub(super) enum RuleText<'a> {
-    Named(Cow<'a, str>),
-    Inline(Box<Rule>),
+    One([ChargeRequest<'a>; 1]),
+    Several(Vec<ChargeRequest<'a>>),
 }
 
 impl<'a> Charges<'a> {
-    pub(super) fn as_slice(&self) -> &[Charge<'a>] {
+    pub(super) fn as_slice(&self) -> &[ChargeRequest<'a>] {
         match self {
             Self::One(charge) => charge,
             Self::Several(charges) => charges,
         }
-    }
-}
-
-impl Charge<'_> {
-    pub(super) fn ask(&self) -> Ask<'_> {
-        let rule = match &self.rule {
-            RuleText::Named(name) => RuleAsked::Named(name),
-            RuleText::Inline(rule) => RuleAsked::Inline(rule),
-        };
-        Ask { rule, key: &self.key, units: self.units }
     }
 }
 
@@ -105,7 +81,7 @@ struct BatchBody<'a> {
 #[serde(deny_unknown_fields)]
 struct RequestBody<'a> {
     #[serde(borrow, default, deserialize_with = "given")]
-    rule: Option<RuleText<'a>>,
+    rule: Option<RuleBody<'a>>,
     #[serde(borrow, default, deserialize_with = "given")]
     key: Option<Text<'a>>,
     #[serde(default, deserialize_with = "given")]
@@ -122,7 +98,7 @@ struct RequestBody<'a> {
 #[serde(deny_unknown_fields)]
 struct ChargeBody<'a> {
     #[serde(borrow)]
-    rule: RuleText<'a>,
+    rule: RuleBody<'a>,
     #[serde(borrow)]
     key: Text<'a>,
     #[serde(default, deserialize_with = "given")]
@@ -166,8 +142,8 @@ impl<'a> TryFrom<RequestBody<'a>> for Request<'a> {
             return Err(());
         }
         let charges = match (body.rule, body.key, body.checks) {
-            (Some(rule), Some(Text(key)), None) => {
-                Charges::One([Charge { rule, key, units: body.cost.unwrap_or(1) }])
+            (Some(RuleBody(rule)), Some(Text(key)), None) => {
+                Charges::One([ChargeRequest { rule, key, cost: body.cost.unwrap_or(1) }])
             }
             (None, None, Some(checks)) if body.cost.is_none() => {
                 Charges::Several(checks.into_iter().map(|Object(check)| check.into()).collect())
@@ -184,9 +160,9 @@ impl<'a> TryFrom<RequestBody<'a>> for Request<'a> {
     }
 }
 
-impl<'a> From<ChargeBody<'a>> for Charge<'a> {
-    fn from(ChargeBody { rule, key: Text(key), cost }: ChargeBody<'a>) -> Self {
-        Self { rule, key, units: cost.unwrap_or(1) }
+impl<'a> From<ChargeBody<'a>> for ChargeRequest<'a> {
+    fn from(ChargeBody { rule: RuleBody(rule), key: Text(key), cost }: ChargeBody<'a>) -> Self {
+        Self { rule, key, cost: cost.unwrap_or(1) }
     }
 }
 
@@ -217,33 +193,35 @@ impl<'de> Visitor<'de> for TextVisitor {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for RuleText<'a> {
+/// A rule by name or inline.
+struct RuleBody<'a>(RuleRef<'a>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for RuleBody<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(RuleVisitor)
+        deserializer.deserialize_any(RuleVisitor).map(Self)
     }
 }
 
 struct RuleVisitor;
 
 impl<'de> Visitor<'de> for RuleVisitor {
-    type Value = RuleText<'de>;
+    type Value = RuleRef<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a rule")
     }
 
-    fn visit_borrowed_str<E>(self, name: &'de str) -> Result<RuleText<'de>, E> {
-        Ok(RuleText::Named(Cow::Borrowed(name)))
+    fn visit_borrowed_str<E>(self, name: &'de str) -> Result<RuleRef<'de>, E> {
+        Ok(RuleRef::Named(Cow::Borrowed(name)))
     }
 
-    fn visit_str<E>(self, name: &str) -> Result<RuleText<'de>, E> {
-        Ok(RuleText::Named(Cow::Owned(name.to_owned())))
+    fn visit_str<E>(self, name: &str) -> Result<RuleRef<'de>, E> {
+        Ok(RuleRef::Named(Cow::Owned(name.to_owned())))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<RuleText<'de>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<RuleRef<'de>, A::Error> {
         let body = InlineBody::deserialize(MapAccessDeserializer::new(fields))?;
-        let rule = body.rule().ok_or_else(|| A::Error::custom("no rule"))?;
-        Ok(RuleText::Inline(Box::new(rule)))
+        body.rule().map(RuleRef::Inline).ok_or_else(|| A::Error::custom("no rule"))
     }
 }
 
@@ -265,7 +243,7 @@ struct InlineBody<'a> {
 }
 
 impl InlineBody<'_> {
-    fn rule(&self) -> Option<Rule> {
+    fn rule(&self) -> Option<InlineRule> {
         let text = AlgorithmText {
             algorithm: self.algorithm.as_ref().map(|text| &*text.0),
             buckets: self.buckets,
@@ -277,7 +255,7 @@ impl InlineBody<'_> {
             (LimitText::Rate(rate), None) => rate.parse().ok()?,
             _ => return None,
         };
-        Some(Rule::inline(rate, text.parse().ok()?))
+        Some(InlineRule::new(rate, text.parse().ok()?))
     }
 }
 

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use slidegate::Rule;
 use slidegate::rule::OnStoreError;
+use slidegate::{ChargeRequest, Resolved, Rule};
 
 use super::reply::whole_ms;
-use crate::rules::Resolved;
-use crate::service::{Ask, Checked, Explained, Failure, Kind, LimitUsage, Said};
+use crate::service::{Checked, Explained, Failure, Kind, LimitUsage, Said};
 
 /// What is used of one limit.
 #[derive(Debug, Serialize)]
@@ -67,8 +66,8 @@ pub(super) fn usages_written(rule: &Rule, key: &str, usages: &[LimitUsage]) -> V
 }
 
 /// The explanation of one or several charges, of which a check would say `together`.
-pub(super) fn written(explained: &[(Ask<'_>, Explained<'_>)], together: Together) -> Vec<u8> {
-    let checks: Vec<_> = explained.iter().map(|(ask, explained)| one(ask, explained)).collect();
+pub(super) fn written(explained: &[(&ChargeRequest<'_>, Explained<'_>)], together: Together) -> Vec<u8> {
+    let checks: Vec<_> = explained.iter().map(|(request, explained)| one(request, explained)).collect();
     let (allowed, retry_after_ms) = match together {
         Together::Allowed => (true, json!(0)),
         Together::Denied { retry_after } => (false, json!(whole_ms(retry_after))),
@@ -77,14 +76,15 @@ pub(super) fn written(explained: &[(Ask<'_>, Explained<'_>)], together: Together
     json!({ "allowed": allowed, "retry_after_ms": retry_after_ms, "checks": checks }).to_string().into_bytes()
 }
 
-fn one(ask: &Ask<'_>, explained: &Explained<'_>) -> Value {
-    let (rule, means) = match explained.resolved {
-        Resolved::Limited(rule) => (rule, "limited"),
-        Resolved::Unlimited(rule) => (rule, "unlimited"),
-        Resolved::Blocked(rule) => (rule, "blocked"),
+fn one(request: &ChargeRequest<'_>, explained: &Explained<'_>) -> Value {
+    let rule = explained.resolved.rule();
+    let means = match explained.resolved {
+        Resolved::Limited(_) => "limited",
+        Resolved::Unlimited { .. } => "unlimited",
+        Resolved::Blocked { .. } => "blocked",
     };
     let limits: Vec<_> = explained.usages.iter().map(Usage::from).collect();
-    let (allowed, retry_after_ms, why) = match (explained.resolved, &explained.decision) {
+    let (allowed, retry_after_ms, why) = match (&explained.resolved, &explained.decision) {
         (_, Some(decision)) => {
             let verdict = &decision.verdicts()[0];
             let wait_ms = whole_ms(verdict.retry_after());
@@ -95,15 +95,17 @@ fn one(ask: &Ask<'_>, explained: &Explained<'_>) -> Value {
                     "{} units of {} are left, {} are asked for; they are there in {wait_ms} ms if nobody else spends",
                     verdict.remaining(),
                     verdict.limit(),
-                    ask.units,
+                    request.cost,
                 ),
             };
             (decision.allowed(), json!(wait_ms), why)
         }
-        (Resolved::Unlimited(_), None) => (true, json!(0), "an override makes the key unlimited".to_owned()),
-        (Resolved::Blocked(_), None) => (false, Value::Null, "an override blocks the key".to_owned()),
+        (Resolved::Unlimited { .. }, None) => {
+            (true, json!(0), "an override makes the key unlimited".to_owned())
+        }
+        (Resolved::Blocked { .. }, None) => (false, Value::Null, "an override blocks the key".to_owned()),
         (Resolved::Limited(_), None) => {
-            let why = format!("{} units are more than the limit of {}: never", ask.units, rule.cost_max());
+            let why = format!("{} units are more than the limit of {}: never", request.cost, rule.cost_max());
             (false, Value::Null, why)
         }
     };
@@ -114,8 +116,8 @@ fn one(ask: &Ask<'_>, explained: &Explained<'_>) -> Value {
     };
     json!({
         "rule": rule.name(),
-        "key": ask.key,
-        "cost": ask.units,
+        "key": request.key,
+        "cost": request.cost,
         "means": means,
         "override": explained.overridden_by,
         "algorithm": rule.algorithm().to_string(),

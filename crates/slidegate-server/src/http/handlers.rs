@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use slidegate::ChargeRequest;
 use slidegate::charge::CHARGES_MAX;
 use slidegate::time::{Clock, SystemClock};
 
-use super::body::{Charge, Request};
+use super::body::Request;
 use super::explanation::Together;
 use super::plain::{self, Scratch};
 use super::problem::Problem;
@@ -15,7 +16,7 @@ use super::route::Route;
 use super::{admin, explanation, health, openapi, path, rate_headers, raw, rules_list, slow_body};
 use crate::metrics::Transport;
 use crate::reload::FileReloader;
-use crate::service::{Ask, Checked, Failure, HeaderSet, RuleAsked, Said, Service};
+use crate::service::{Checked, Failure, HeaderSet, Said, Service};
 
 /// The rule that the small-service form is about.
 const DEFAULT_RULE: &str = "default";
@@ -88,20 +89,20 @@ impl Handlers {
     async fn check(&self, body: &[u8]) -> Result<Reply, Problem> {
         let request = Request::read(body)?;
         let rules = self.service.rules();
-        let asks = asks(request.charges.as_slice());
-        let checked = self.service.check(Transport::Http, &rules, &asks, request.policy).await?;
-        Ok(self.decided(&checked, &asks, 429))
+        let charges = request.charges.as_slice();
+        let checked = self.service.check(Transport::Http, &rules, charges, request.policy).await?;
+        Ok(self.decided(&checked, charges, 429))
     }
 
     /// Answers a check that was read where it arrived.
     pub(super) async fn check_plain(&self, request: &Request<'_>, close: bool, out: &mut Vec<u8>) {
         let begun_us = self.clock.now_us();
         let rules = self.service.rules();
-        let asks = asks(request.charges.as_slice());
-        match self.service.check(Transport::Http, &rules, &asks, request.policy).await {
+        let charges = request.charges.as_slice();
+        match self.service.check(Transport::Http, &rules, charges, request.policy).await {
             Ok(checked) => {
                 plain::write_answer(&*self.clock, close, out, |Scratch { lines, body, receipt }| {
-                    self.write_decided(&checked, &asks, 429, lines, body, receipt)
+                    self.write_decided(&checked, charges, 429, lines, body, receipt)
                 });
                 self.took_since(begun_us);
             }
@@ -115,16 +116,16 @@ impl Handlers {
     async fn peek(&self, body: &[u8]) -> Result<Reply, Problem> {
         let request = Request::read(body)?;
         let rules = self.service.rules();
-        let asks = asks(request.charges.as_slice());
-        let checked = self.service.peek(&rules, &asks, request.policy).await?;
-        Ok(self.decided(&checked, &asks, 200))
+        let charges = request.charges.as_slice();
+        let checked = self.service.peek(&rules, charges, request.policy).await?;
+        Ok(self.decided(&checked, charges, 200))
     }
 
     /// The answer with its headers; a denial has the status `denied`.
-    fn decided(&self, checked: &Checked<'_>, asks: &[Ask<'_>], denied: u16) -> Reply {
+    fn decided(&self, checked: &Checked<'_>, charges: &[ChargeRequest<'_>], denied: u16) -> Reply {
         let mut reply = Reply::json(200, Vec::new());
         let Reply { lines, body, .. } = &mut reply;
-        reply.status = self.write_decided(checked, asks, denied, lines, body, &mut Vec::new());
+        reply.status = self.write_decided(checked, charges, denied, lines, body, &mut Vec::new());
         reply
     }
 
@@ -132,13 +133,13 @@ impl Handlers {
     fn write_decided(
         &self,
         checked: &Checked<'_>,
-        asks: &[Ask<'_>],
+        charges: &[ChargeRequest<'_>],
         denied: u16,
         lines: &mut Vec<u8>,
         body: &mut Vec<u8>,
         scratch: &mut Vec<u8>,
     ) -> u16 {
-        reply::checked(checked, asks, self.service.receipts(), scratch, body);
+        reply::checked(checked, charges, self.service.receipts(), scratch, body);
         let Said::Decided { decision, .. } = &checked.said else {
             return 200;
         };
@@ -153,20 +154,19 @@ impl Handlers {
     async fn check_batch(&self, body: &[u8]) -> Result<Reply, Problem> {
         let requests = Request::read_batch(body)?;
         let rules = self.service.rules();
-        let asked: Vec<_> = requests.iter().map(|request| asks(request.charges.as_slice())).collect();
         let batch: Vec<_> =
-            asked.iter().zip(&requests).map(|(asks, request)| (&**asks, request.policy)).collect();
+            requests.iter().map(|request| (request.charges.as_slice(), request.policy)).collect();
         let answers = self.service.check_batch(Transport::Http, &rules, &batch).await;
         let mut out = Vec::with_capacity(384 * answers.len());
         let mut scratch = Vec::new();
         out.extend_from_slice(b"{\"answers\":[");
-        for (index, (answer, asks)) in answers.iter().zip(&asked).enumerate() {
+        for (index, (answer, (charges, _))) in answers.iter().zip(&batch).enumerate() {
             if index > 0 {
                 out.push(b',');
             }
             match answer {
                 Ok(checked) => {
-                    reply::checked(checked, asks, self.service.receipts(), &mut scratch, &mut out);
+                    reply::checked(checked, charges, self.service.receipts(), &mut scratch, &mut out);
                 }
                 Err(failure) => {
                     Problem::of(failure).within(&format!("/checks/{index}")).write(&mut out);
@@ -187,16 +187,14 @@ impl Handlers {
         }
         let mut explained = Vec::with_capacity(charges.len());
         for (index, charge) in charges.iter().enumerate() {
-            let ask = charge.ask();
-            let explanation = self.service.explain(&rules, &ask).await.map_err(|failure| {
+            let explanation = self.service.explain(&rules, charge).await.map_err(|failure| {
                 let at = (charges.len() > 1).then_some(index);
                 Problem::of(&Failure { at, ..failure })
             })?;
-            explained.push((ask, explanation));
+            explained.push((charge, explanation));
         }
         // Charges on one state are summed, so what each would be told alone is not enough.
-        let all = asks(charges);
-        let together = Together::of(self.service.peek(&rules, &all, None).await)?;
+        let together = Together::of(self.service.peek(&rules, charges, None).await)?;
         Ok(Reply::json(200, explanation::written(&explained, together)))
     }
 
@@ -213,23 +211,21 @@ impl Handlers {
     async fn credit(&self, body: &[u8]) -> Result<Reply, Problem> {
         let credit = slow_body::credit(body).map_err(|text| Problem::malformed(&text))?;
         let rules = self.service.rules();
-        let ask = credit.ask();
-        Ok(Reply::applied(self.service.credit(&rules, &ask).await?))
+        Ok(Reply::applied(self.service.credit(&rules, &credit).await?))
     }
 
     async fn reset(&self, body: &[u8]) -> Result<Reply, Problem> {
         let reset = slow_body::reset(body).map_err(|text| Problem::malformed(&text))?;
         let rules = self.service.rules();
-        let ask = reset.ask();
-        Ok(Reply::applied(self.service.reset(&rules, &ask).await?))
+        Ok(Reply::applied(self.service.reset(&rules, &reset).await?))
     }
 
     async fn key(&self, rule: &str, key: &str) -> Result<Reply, Problem> {
         let rule = path::decode(rule).map_err(|text| Problem::malformed(&text))?;
         let key = path::decode(key).map_err(|text| Problem::malformed(&text))?;
         let rules = self.service.rules();
-        let ask = Ask { rule: RuleAsked::Named(&rule), key: &key, units: 0 };
-        let (rule, usages) = self.service.inspect(&rules, &ask).await?;
+        let request = ChargeRequest::named(&*rule, &*key, 0);
+        let (rule, usages) = self.service.inspect(&rules, &request).await?;
         Ok(Reply::json(200, explanation::usages_written(rule, &key, &usages)))
     }
 
@@ -237,8 +233,8 @@ impl Handlers {
     async fn rlaas(&self, user: &str) -> Result<Reply, Problem> {
         let user = path::decode(user).map_err(|text| Problem::malformed(&text))?;
         let rules = self.service.rules();
-        let asks = [Ask { rule: RuleAsked::Named(DEFAULT_RULE), key: &user, units: 1 }];
-        let checked = self.service.check(Transport::Http, &rules, &asks, None).await?;
+        let charges = [ChargeRequest::named(DEFAULT_RULE, &*user, 1)];
+        let checked = self.service.check(Transport::Http, &rules, &charges, None).await?;
         let own = rules.get(DEFAULT_RULE).map_err(Failure::from)?;
         let window_seconds = whole_seconds(own.limits()[0].rate().window());
         let Said::Decided { decision, .. } = &checked.said else {
@@ -266,29 +262,5 @@ fn charged(checked: &Checked<'_>) -> bool {
 impl From<Failure> for Problem {
     fn from(failure: Failure) -> Self {
         Self::of(&failure)
-    }
-}
-
-/// The charges of a body as asks; one needs no list.
-fn asks<'a>(charges: &'a [Charge<'a>]) -> Asks<'a> {
-    match charges {
-        [charge] => Asks::One([charge.ask()]),
-        charges => Asks::Several(charges.iter().map(Charge::ask).collect()),
-    }
-}
-
-enum Asks<'a> {
-    One([Ask<'a>; 1]),
-    Several(Vec<Ask<'a>>),
-}
-
-impl<'a> std::ops::Deref for Asks<'a> {
-    type Target = [Ask<'a>];
-
-    fn deref(&self) -> &[Ask<'a>] {
-        match self {
-            Self::One(ask) => ask,
-            Self::Several(asks) => asks,
-        }
     }
 }

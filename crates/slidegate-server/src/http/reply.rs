@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use slidegate::{Applied, Decision, Verdict};
+use slidegate::{Applied, ChargeRequest, Decision, Verdict};
 
 use crate::metrics::CONTENT_TYPE as METRICS_TYPE;
 use crate::receipts::ReceiptText;
-use crate::service::{Ask, Checked, Said};
+use crate::service::{Checked, Said};
 
 /// An answer: status, lines of the head (`name: value\r\n`), body.
 #[derive(Debug)]
@@ -89,15 +89,15 @@ pub(super) fn whole_seconds(duration: Duration) -> u64 {
 /// Appends the answer to a check or a peek.
 pub(super) fn checked(
     checked: &Checked<'_>,
-    asks: &[Ask<'_>],
+    requests: &[ChargeRequest<'_>],
     receipts: &ReceiptText,
     scratch: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) {
     let (decision, receipt) = match &checked.said {
         Said::Decided { decision, receipt } => (decision, receipt),
-        Said::Unlimited { rule } => return without_numbers(rule, asks, false, out),
-        Said::Degraded { rule } => return without_numbers(rule, asks, true, out),
+        Said::Unlimited { rule } => return without_numbers(rule, requests, false, out),
+        Said::Degraded { rule } => return without_numbers(rule, requests, true, out),
     };
     out.extend_from_slice(if decision.allowed() { b"{\"allowed\":true" } else { b"{\"allowed\":false" });
     out.extend_from_slice(b",\"rule\":");
@@ -116,39 +116,39 @@ pub(super) fn checked(
         }
         None => out.extend_from_slice(b"null"),
     }
-    if shows_verdicts(decision, asks) {
-        verdicts(decision, asks, &checked.is_free, out);
+    if shows_verdicts(decision, requests) {
+        verdicts(decision, requests, &checked.is_free, out);
     }
     out.push(b'}');
 }
 
 /// For several charges, or where a verdict differs from the answer: a shadow rule that would have refused.
-fn shows_verdicts(decision: &Decision<'_>, asks: &[Ask<'_>]) -> bool {
-    asks.len() > 1 || decision.verdicts().iter().any(|verdict| verdict.allowed() != decision.allowed())
+fn shows_verdicts(decision: &Decision<'_>, requests: &[ChargeRequest<'_>]) -> bool {
+    requests.len() > 1 || decision.verdicts().iter().any(|verdict| verdict.allowed() != decision.allowed())
 }
 
-fn verdicts(decision: &Decision<'_>, asks: &[Ask<'_>], is_free: &[bool], out: &mut Vec<u8>) {
+fn verdicts(decision: &Decision<'_>, requests: &[ChargeRequest<'_>], is_free: &[bool], out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"checks\":[");
     let mut verdicts = decision.verdicts().iter();
-    for (index, ask) in asks.iter().enumerate() {
+    for (index, request) in requests.iter().enumerate() {
         if index > 0 {
             out.push(b',');
         }
         let free = is_free.get(index).copied().unwrap_or(false);
-        verdict(if free { None } else { verdicts.next() }, ask, out);
+        verdict(if free { None } else { verdicts.next() }, request, out);
     }
     out.push(b']');
 }
 
 /// What was said to one charge; `None` if an override lets it pass for free.
-fn verdict(verdict: Option<&Verdict<'_>>, ask: &Ask<'_>, out: &mut Vec<u8>) {
+fn verdict(verdict: Option<&Verdict<'_>>, request: &ChargeRequest<'_>, out: &mut Vec<u8>) {
     let Some(verdict) = verdict else {
-        return passed(ask, b"0", out);
+        return passed(request, b"0", out);
     };
     out.extend_from_slice(b"{\"rule\":");
     text(verdict.rule(), out);
     out.extend_from_slice(b",\"key\":");
-    text(ask.key, out);
+    text(&request.key, out);
     out.extend_from_slice(if verdict.allowed() { b",\"allowed\":true" } else { b",\"allowed\":false" });
     field("limit", verdict.limit(), out);
     field("used", verdict.used(), out);
@@ -162,11 +162,11 @@ fn verdict(verdict: Option<&Verdict<'_>>, ask: &Ask<'_>, out: &mut Vec<u8>) {
 }
 
 /// A charge that passed without numbers; both waits are `wait`.
-fn passed(ask: &Ask<'_>, wait: &[u8], out: &mut Vec<u8>) {
+fn passed(request: &ChargeRequest<'_>, wait: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"rule\":");
-    text(ask.rule.name(), out);
+    text(request.rule.name(), out);
     out.extend_from_slice(b",\"key\":");
-    text(ask.key, out);
+    text(&request.key, out);
     out.extend_from_slice(b",\"allowed\":true");
     numbers_unknown(wait, out);
     out.push(b'}');
@@ -180,20 +180,20 @@ fn numbers_unknown(wait: &[u8], out: &mut Vec<u8>) {
 }
 
 /// An admission of which no numbers are known, or that has none.
-fn without_numbers(rule: &str, asks: &[Ask<'_>], degraded: bool, out: &mut Vec<u8>) {
+fn without_numbers(rule: &str, requests: &[ChargeRequest<'_>], degraded: bool, out: &mut Vec<u8>) {
     let wait = if degraded { &b"null"[..] } else { b"0" };
     out.extend_from_slice(b"{\"allowed\":true,\"rule\":");
     text(rule, out);
     numbers_unknown(wait, out);
     out.extend_from_slice(if degraded { b",\"degraded\":true" } else { &b",\"degraded\":false"[..] });
     out.extend_from_slice(b",\"receipt\":null");
-    if asks.len() > 1 {
+    if requests.len() > 1 {
         out.extend_from_slice(b",\"checks\":[");
-        for (index, ask) in asks.iter().enumerate() {
+        for (index, request) in requests.iter().enumerate() {
             if index > 0 {
                 out.push(b',');
             }
-            passed(ask, wait, out);
+            passed(request, wait, out);
         }
         out.push(b']');
     }

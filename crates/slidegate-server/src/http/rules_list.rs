@@ -1,15 +1,13 @@
 //! The rules in force, as `GET /v1/rules` lists them.
 
 use serde_json::{Value, json};
-use slidegate::Rule;
 use slidegate::rule::{AtBudget, OnStoreError};
-
-use crate::rules::Rules;
+use slidegate::{Rule, RuleSet};
 
 /// All rules, in the order of their names.
-pub(super) fn written(rules: &Rules) -> Vec<u8> {
+pub(super) fn written(rules: &RuleSet) -> Vec<u8> {
     let listed: Vec<_> = rules.iter().map(one).collect();
-    json!({ "rules": listed, "inline_rules": rules.check_inline().is_ok() }).to_string().into_bytes()
+    json!({ "rules": listed, "inline_rules": rules.allows_inline() }).to_string().into_bytes()
 }
 
 fn one(rule: &Rule) -> Value {

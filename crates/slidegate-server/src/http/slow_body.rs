@@ -1,11 +1,9 @@
 //! Reads bodies slowly and says what is wrong with them: field, nearest valid name, remedy.
 
-use std::borrow::Cow;
+use slidegate::{ChargeRequest, Key};
 
-use slidegate::Key;
-
-use super::body::{Charge, Charges, Request, RuleText};
-use crate::rules::inline;
+use super::body::{Charges, Request};
+use crate::rules::charge_request;
 use crate::service::Policy;
 use crate::text::fields::{Fields, Malformed};
 use crate::text::json::Json;
@@ -51,7 +49,7 @@ pub(super) fn settlement(body: &[u8]) -> Result<(String, u64), Malformed> {
 }
 
 /// The body of a credit: whose units, and how many.
-pub(super) fn credit(body: &[u8]) -> Result<Charge<'static>, Malformed> {
+pub(super) fn credit(body: &[u8]) -> Result<ChargeRequest<'static>, Malformed> {
     let mut fields = object(body)?;
     let units = fields.required_whole("units", 1..=u64::MAX)?;
     let credit = charge(&mut fields, units)?;
@@ -60,7 +58,7 @@ pub(super) fn credit(body: &[u8]) -> Result<Charge<'static>, Malformed> {
 }
 
 /// The body of a reset: whose state.
-pub(super) fn reset(body: &[u8]) -> Result<Charge<'static>, Malformed> {
+pub(super) fn reset(body: &[u8]) -> Result<ChargeRequest<'static>, Malformed> {
     let mut fields = object(body)?;
     let reset = charge(&mut fields, 0)?;
     fields.finish()?;
@@ -107,7 +105,7 @@ fn request_of(mut fields: Fields) -> Result<Request<'static>, Malformed> {
     Ok(Request { charges, policy })
 }
 
-fn several(fields: &Fields, items: Vec<Json>) -> Result<Vec<Charge<'static>>, Malformed> {
+fn several(fields: &Fields, items: Vec<Json>) -> Result<Vec<ChargeRequest<'static>>, Malformed> {
     let read = items.into_iter().enumerate().map(|(index, item)| {
         let path = fields.path(&format!("checks[{index}]"));
         let Json::Object(item) = item else {
@@ -122,15 +120,6 @@ fn several(fields: &Fields, items: Vec<Json>) -> Result<Vec<Charge<'static>>, Ma
     read.collect()
 }
 
-fn charge(fields: &mut Fields, units: u64) -> Result<Charge<'static>, Malformed> {
-    let found = fields.take("rule");
-    let rule = match fields.required("rule", found)? {
-        Json::Text(name) => RuleText::Named(Cow::Owned(name)),
-        Json::Object(rule) => {
-            let read = inline::read(Fields::new(fields.path("rule."), rule));
-            RuleText::Inline(Box::new(read.map_err(|error| error.to_string())?))
-        }
-        other => return Err(fields.wrong("rule", "the name of a rule or an inline rule", &other)),
-    };
-    Ok(Charge { rule, key: Cow::Owned(fields.required_text("key")?), units })
+fn charge(fields: &mut Fields, cost: u64) -> Result<ChargeRequest<'static>, Malformed> {
+    charge_request(fields, cost).map_err(|error| error.to_string())
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use slidegate::RuleSet;
 use slidegate::store::Stats;
 use slidegate::time::Clock;
 
@@ -13,7 +14,6 @@ use super::histogram::Histogram;
 use super::operations::Operations;
 use super::process;
 use super::seconds::seconds_of_us;
-use crate::rules::Rules;
 
 /// All counters of one server.
 pub(crate) struct Metrics {
@@ -116,7 +116,7 @@ impl Metrics {
     }
 
     /// Everything, as text of the type [`CONTENT_TYPE`](super::CONTENT_TYPE). `stats` are those of a store in this process.
-    pub(crate) fn expose(&self, rules: &Rules, stats: Option<&Stats>) -> String {
+    pub(crate) fn expose(&self, rules: &RuleSet, stats: Option<&Stats>) -> String {
         for rule in rules.iter() {
             self.decisions.know(rule.name());
         }
@@ -138,7 +138,7 @@ impl Metrics {
         to.finish()
     }
 
-    fn expose_limits(&self, to: &mut Exposition, rules: &Rules) {
+    fn expose_limits(&self, to: &mut Exposition, rules: &RuleSet) {
         to.family("slidegate_limit_units", "gauge", "Units that a rule allows in a window, after headroom.");
         for rule in rules.iter().filter(|rule| self.decisions.has_label(rule.name())) {
             for limit in rule.limits() {

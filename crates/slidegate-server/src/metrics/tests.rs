@@ -3,20 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use slidegate::Rule;
 use slidegate::store::Stats;
 use slidegate::time::{Clock, ManualClock};
+use slidegate::{Rule, RuleSet};
 
 use super::parser::{Family, parse};
 use super::*;
-use crate::rules::Rules;
 
 fn metrics() -> (Metrics, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at_us(1_745_000_145_000_000));
     (Metrics::new("memory", Arc::clone(&clock) as Arc<dyn Clock>), clock)
 }
 
-fn rules() -> Rules {
+fn rules() -> RuleSet {
     let api = Rule::builder("api").limit("60/1m".parse().unwrap()).build().unwrap();
     let quota = Rule::builder("quota")
         .limit("10000/24h".parse().unwrap())
@@ -108,7 +107,7 @@ fn labels_are_bounded_however_many_rules_there_are() {
     let (metrics, _clock) = metrics();
     let rule =
         |number| Rule::builder(&format!("rule-{number}")).limit("5/1m".parse().unwrap()).build().unwrap();
-    let rules: Rules = (0..3 * decisions::RULES_MAX).map(rule).collect();
+    let rules: RuleSet = (0..3 * decisions::RULES_MAX).map(rule).collect();
     for rule in rules.iter() {
         metrics.decided(Transport::Http, rule.name(), Outcome::Allowed, 1);
     }

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use slidegate::rule::{LIMITS_MAX, Limit};
-use slidegate::{Rate, Rule};
-
-use crate::rules::{Override, Overrides, Rules};
+use slidegate::ruleset::{Override, Overrides};
+use slidegate::{Rate, Rule, RuleSet};
 
 /// What differs between two sets of rules.
 #[derive(Debug, Default)]
@@ -18,7 +17,7 @@ pub(super) struct Difference {
 }
 
 impl Difference {
-    pub(super) fn between(before: &Rules, after: &Rules) -> Self {
+    pub(super) fn between(before: &RuleSet, after: &RuleSet) -> Self {
         let mut found = Self::default();
         let old: BTreeMap<_, _> =
             before.with_overrides().map(|(rule, overrides)| (rule.name(), (rule, overrides))).collect();
@@ -52,7 +51,7 @@ impl Difference {
 /// any key of the rule can need, and lasts for as long as the longest of the windows; what a key does not need is
 /// dropped when it is charged next. Beyond the most that a rule can have, short windows are left out: states that
 /// are gone soon anyway.
-pub(super) fn with_windows_of(rule: &Rule, overrides: &Overrides) -> Rule {
+pub(crate) fn with_windows_of(rule: &Rule, overrides: &Overrides) -> Rule {
     let rates = |rule: &Rule| rule.limits().iter().map(Limit::rate).collect::<Vec<Rate>>();
     let own = rates(rule);
     let limited = overrides.iter().filter_map(|(_, meant)| match meant {
@@ -108,8 +107,8 @@ mod tests {
     fn an_override_that_differs_concerns_states() {
         let own = rule(&["5/1m"]);
         let rules = |given: &[&str]| {
-            let mut rules = Rules::default();
-            rules.add(own.clone(), overrides(&own, given));
+            let mut rules = RuleSet::new();
+            rules.insert_with(own.clone(), overrides(&own, given));
             rules
         };
         let carried = |before: &[&str], after: &[&str]| {

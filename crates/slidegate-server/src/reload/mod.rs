@@ -5,5 +5,6 @@ mod difference;
 mod reloader;
 mod watch;
 
+pub(crate) use difference::with_windows_of;
 pub(crate) use reloader::{FileReloader, Reloaded, Trigger};
 pub(crate) use watch::{Watch, on_hangup, watch};

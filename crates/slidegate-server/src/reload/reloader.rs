@@ -7,13 +7,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use slidegate::Rule;
 use slidegate::store::{Store, StoreError, When};
 use slidegate::time::Clock;
+use slidegate::{Rule, RuleSet};
 
 use super::difference::{Difference, with_windows_of};
 use crate::config::{Config, ConfigError, Found, StartupFile};
-use crate::rules::{Live, Rules};
+use crate::rules::Live;
 use crate::stores::AnyStore;
 
 /// How long requests in flight may keep the old rules before states are changed regardless.
@@ -230,10 +230,10 @@ impl<S: Store> Reloader<S> {
     /// Without 4, a key that was charged between 1 and 2 would be back in the old geometry, and could be forgotten when
     /// the old window ends although the new one is longer: over. Without 1, a store that does not answer would be found
     /// out after the swap. Whoever meets a state of the other geometry in between goes on with all that was used.
-    async fn put_in_force(&self, rules: Rules) -> Result<Reloaded, String> {
+    async fn put_in_force(&self, rules: RuleSet) -> Result<Reloaded, String> {
         let before = Arc::clone(&self.live.load());
         let difference = Difference::between(&before, &rules);
-        if difference.is_empty() && before.check_inline() == rules.check_inline() {
+        if difference.is_empty() && before.inline_forbidden_by() == rules.inline_forbidden_by() {
             return Ok(Reloaded::Unchanged);
         }
         for (done, rule) in difference.to_carry_over.iter().enumerate() {
@@ -256,10 +256,9 @@ impl<S: Store> Reloader<S> {
     }
 
     /// States that were carried over go on under the old rules; a store that does not answer does not follow.
-    async fn take_back(&self, before: &Rules, rules: &[Rule]) {
+    async fn take_back(&self, before: &RuleSet, rules: &[Rule]) {
         for rule in rules {
-            let old = before.with_overrides().find(|(old, _)| old.name() == rule.name());
-            if let Some((old, overrides)) = old {
+            if let (Ok(old), Some(overrides)) = (before.get(rule.name()), before.overrides(rule.name())) {
                 let old = with_windows_of(old, overrides);
                 let _: Result<(), StoreError> = self.store.change(When::Now, &old).await;
             }
@@ -268,7 +267,7 @@ impl<S: Store> Reloader<S> {
 }
 
 /// Waits until no request goes by `rules` any more, but not for ever.
-async fn released(rules: &Arc<Rules>) {
+async fn released(rules: &Arc<RuleSet>) {
     let all_ended = async {
         while Arc::strong_count(rules) > 1 {
             tokio::time::sleep(LOOK_EVERY).await;
@@ -277,7 +276,7 @@ async fn released(rules: &Arc<Rules>) {
     tokio::time::timeout(IN_FLIGHT_MAX, all_ended).await.ok();
 }
 
-fn names(rules: &Rules) -> Vec<String> {
+fn names(rules: &RuleSet) -> Vec<String> {
     rules.iter().map(|rule| rule.name().to_owned()).collect()
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use slidegate::store::LimitUsage;
-use slidegate::{Applied, Decision, Rule};
+use slidegate::{Applied, ChargeRequest, Decision, Rule, Verdict};
 
 use super::failure::Failure;
 use crate::text::escaped;
@@ -54,14 +54,14 @@ impl Answer {
     }
 }
 
-/// A decision, and every charge's own verdict.
+/// A decision, and every charge's own verdict. What is unlimited has no numbers.
 #[derive(Debug, Serialize)]
 pub(super) struct Decided {
     allowed: bool,
     rule: String,
-    limit: u64,
-    used: u64,
-    remaining: u64,
+    limit: Option<u64>,
+    used: Option<u64>,
+    remaining: Option<u64>,
     retry_after_us: u64,
     reset_after_us: u64,
     checks: Vec<Checked>,
@@ -72,8 +72,8 @@ struct Checked {
     rule: String,
     key: String,
     allowed: bool,
-    used: u64,
-    remaining: u64,
+    used: Option<u64>,
+    remaining: Option<u64>,
     retry_after_us: u64,
 }
 
@@ -88,25 +88,36 @@ pub(super) struct LimitUse {
 }
 
 impl Body {
-    /// The answer to a check or a peek; `keys` are those of the charges, in order.
-    pub(super) fn decided<'a>(decision: &Decision, keys: impl Iterator<Item = &'a str>) -> Self {
-        let checks = decision.verdicts().iter().zip(keys).map(|(verdict, key)| Checked {
-            rule: verdict.rule().to_owned(),
-            key: key.to_owned(),
-            allowed: verdict.allowed(),
-            used: verdict.used(),
-            remaining: verdict.remaining(),
-            retry_after_us: whole_us(verdict.retry_after()),
+    /// The answer to a check or a peek of `requests`, of which some are free; `is_free` is empty if none is.
+    pub(super) fn decided(decision: &Decision, requests: &[ChargeRequest<'_>], is_free: &[bool]) -> Self {
+        let mut verdicts = decision.verdicts().iter();
+        let checks = requests.iter().enumerate().filter_map(|(index, request)| {
+            let free = is_free.get(index).copied().unwrap_or(false);
+            if free { Some(Checked::free(request)) } else { Some(Checked::of(verdicts.next()?, request)) }
         });
         Self::Decided(Decided {
             allowed: decision.allowed(),
             rule: decision.rule().to_owned(),
-            limit: decision.limit(),
-            used: decision.used(),
-            remaining: decision.remaining(),
+            limit: Some(decision.limit()),
+            used: Some(decision.used()),
+            remaining: Some(decision.remaining()),
             retry_after_us: whole_us(decision.retry_after()),
             reset_after_us: whole_us(decision.reset_after()),
             checks: checks.collect(),
+        })
+    }
+
+    /// The answer where overrides make every key unlimited; `rule` is the first one.
+    pub(super) fn unlimited(rule: &Rule, requests: &[ChargeRequest<'_>]) -> Self {
+        Self::Decided(Decided {
+            allowed: true,
+            rule: rule.name().to_owned(),
+            limit: None,
+            used: None,
+            remaining: None,
+            retry_after_us: 0,
+            reset_after_us: 0,
+            checks: requests.iter().map(Checked::free).collect(),
         })
     }
 
@@ -124,6 +135,25 @@ impl Body {
     pub(super) fn changed(rule: &Rule) -> Self {
         let limits = rule.limits().iter().map(|limit| limit.rate().to_string()).collect();
         Self::Changed { applied: true, rule: rule.name().to_owned(), limits }
+    }
+}
+
+impl Checked {
+    fn of(verdict: &Verdict<'_>, request: &ChargeRequest<'_>) -> Self {
+        Self {
+            rule: verdict.rule().to_owned(),
+            key: request.key.to_string(),
+            allowed: verdict.allowed(),
+            used: Some(verdict.used()),
+            remaining: Some(verdict.remaining()),
+            retry_after_us: whole_us(verdict.retry_after()),
+        }
+    }
+
+    /// A charge that an override lets pass.
+    fn free(request: &ChargeRequest<'_>) -> Self {
+        let (rule, key) = (request.rule.name().to_owned(), request.key.to_string());
+        Self { rule, key, allowed: true, used: None, remaining: None, retry_after_us: 0 }
     }
 }
 

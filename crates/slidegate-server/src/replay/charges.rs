@@ -1,31 +1,44 @@
-//! The charges of a line, made into an admission.
+//! The charges of a line, resolved and made into an admission.
 
-use slidegate::{Admission, Charge, ChargeError};
+use slidegate::{ChargeError, ChargeRequest, ResolveError, Resolved, RuleSet};
 
 use super::failure::Failure;
-use super::request::Asked;
-use crate::rules::Rules;
+use crate::service::{Reason, Resolution, ResolutionError};
 use crate::text::shown;
 
-/// The charge that is asked for; its units are not checked.
-pub(super) fn charge<'a>(rules: &'a Rules, asked: &'a Asked) -> Result<Charge<'a>, Failure> {
-    Ok(Charge { rule: asked.rule(rules)?, key: asked.key()?, cost: asked.units })
+/// All charges as one admission, beside those that an override lets pass.
+pub(super) fn resolution<'a>(
+    rules: &'a RuleSet,
+    requests: &'a [ChargeRequest<'a>],
+) -> Result<Resolution<'a>, Failure> {
+    Resolution::new(rules, requests).map_err(|ResolutionError { at, reason }| {
+        let which = at.map_or_else(String::new, |index| which(index, requests));
+        match reason {
+            // A key is always named with its place, as a field of a wrong type is.
+            Reason::Resolve(ResolveError::Key(error)) => {
+                Failure::Key(format!("{}{error}", at.map_or_else(String::new, prefix)))
+            }
+            Reason::Resolve(error) => Failure::of(&which, &error),
+            blocked @ Reason::Blocked { .. } => Failure::Blocked(format!("{which}{blocked}")),
+            Reason::Charge(error @ ChargeError::Zero { .. }) => Failure::Cost(format!("{which}{error}")),
+            Reason::Charge(ChargeError::Never { ref rule, cost, .. }) => {
+                let excess = Excess::find(rules, requests, rule, cost);
+                let text = reason.to_string();
+                Failure::Never(excess.map_or(text.clone(), |excess| excess.said(requests, &text)))
+            }
+            Reason::Charge(error) => Failure::Charge(error),
+        }
+    })
 }
 
-/// All charges as one admission.
-pub(super) fn admission<'a>(rules: &'a Rules, asked: &'a [Asked]) -> Result<Admission<'a>, Failure> {
-    let charges = asked.iter().map(|asked| charge(rules, asked)).collect::<Result<Vec<_>, _>>()?;
-    Admission::new(&charges).map_err(|error| match &error {
-        ChargeError::Zero { .. } => {
-            let which = asked.iter().find(|asked| asked.units == 0).map_or("", Asked::which);
-            Failure::Cost(format!("{which}{error}"))
-        }
-        ChargeError::Never { rule, cost, .. } => {
-            let excess = Excess::find(&charges, rule, *cost);
-            Failure::Never(excess.map_or_else(|| error.to_string(), |excess| excess.said(asked, &error)))
-        }
-        _ => Failure::Charge(error),
-    })
+/// What stands before the names of a charge's fields.
+fn prefix(index: usize) -> String {
+    format!("charges[{index}].")
+}
+
+/// Which of several charges it is, to stand before a field's name; empty if it is the only one.
+fn which(index: usize, requests: &[ChargeRequest<'_>]) -> String {
+    if requests.len() > 1 { prefix(index) } else { String::new() }
 }
 
 /// The charges of one key that together ask for more than their rule can ever give.
@@ -37,20 +50,21 @@ struct Excess<'a> {
 }
 
 impl<'a> Excess<'a> {
-    /// Finds the charges that ask for `cost` units of `rule`.
-    fn find(charges: &[Charge<'a>], rule: &str, cost: u64) -> Option<Self> {
-        charges.iter().enumerate().filter(|(_, charge)| charge.rule.name() == rule).find_map(
-            |(first, charge)| {
-                let twins = charges.iter().filter(|twin| twin.rule.name() == rule && twin.key == charge.key);
-                let asked = twins.clone().fold(0_u64, |sum, twin| sum.saturating_add(twin.cost));
-                let found = Self { key: charge.key.as_str(), first, is_sum: twins.count() > 1 };
-                Some(found).filter(|_| asked == cost)
-            },
-        )
+    /// Finds the charges that ask for `cost` units of `rule`. Those that are free ask for nothing.
+    fn find(rules: &'a RuleSet, requests: &'a [ChargeRequest<'a>], rule: &str, cost: u64) -> Option<Self> {
+        let is_of_rule = |request: &&ChargeRequest<'_>| request.rule.name() == rule;
+        let is_limited =
+            |request: &'a ChargeRequest<'a>| matches!(rules.resolve(request), Ok(Resolved::Limited(_)));
+        requests.iter().enumerate().find_map(|(first, request)| {
+            let twins = requests.iter().filter(is_of_rule).filter(|twin| twin.key == request.key);
+            let asked = twins.clone().fold(0_u64, |sum, twin| sum.saturating_add(twin.cost));
+            let found = Self { key: &request.key, first, is_sum: twins.count() > 1 };
+            Some(found).filter(|_| is_of_rule(&request) && asked == cost && is_limited(request))
+        })
     }
 
-    fn said(&self, asked: &[Asked], error: &ChargeError) -> String {
-        let (text, which) = (error.to_string(), asked[self.first].which());
+    fn said(&self, requests: &[ChargeRequest<'_>], text: &str) -> String {
+        let which = which(self.first, requests);
         match text.strip_prefix("cost: ").filter(|_| self.is_sum) {
             Some(text) => {
                 format!("{which}cost: with the other charges of key `{}`, {text}", shown(self.key))

@@ -1,12 +1,11 @@
 //! What can be wrong with a line of a trace.
 
 use slidegate::store::{CheckError, ReturnError, StoreError};
-use slidegate::{ChargeError, ReceiptError};
+use slidegate::{ChargeError, ReceiptError, ResolveError};
 use thiserror::Error;
 
-use super::receipts::NoReceipt;
-use crate::rules::UnknownRule;
-use crate::rules::inline::InlineError;
+use super::receipts::{Fate, NoReceipt};
+use crate::rules::InlineError;
 
 /// Why a line was not executed. The text names the field and the remedy.
 #[derive(Debug, Error)]
@@ -17,15 +16,18 @@ pub(super) enum Failure {
     /// Its time is out of range or earlier than the line before.
     #[error("{0}")]
     Time(String),
-    /// No rule has that name; before it stands which charge asks for it.
-    #[error("{0}{1}")]
-    UnknownRule(String, UnknownRule),
+    /// No rule has that name.
+    #[error("{0}")]
+    UnknownRule(String),
     /// An inline rule that cannot be, or that the configuration does not allow.
     #[error("{0}")]
     InlineRule(String),
     /// A key that cannot be.
     #[error("{0}")]
     Key(String),
+    /// A key that an override blocks.
+    #[error("{0}")]
+    Blocked(String),
     /// A live change to limits that cannot be.
     #[error("{0}")]
     Limit(String),
@@ -78,9 +80,10 @@ impl Failure {
         match self {
             Self::Malformed(_) => "malformed",
             Self::Time(_) => "time",
-            Self::UnknownRule(..) => "unknown-rule",
+            Self::UnknownRule(_) => "unknown-rule",
             Self::InlineRule(_) => "inline-rule",
             Self::Key(_) => "key",
+            Self::Blocked(_) => "blocked",
             Self::Limit(_) => "limit",
             Self::Units => "units",
             Self::Cost(_) => "cost",
@@ -96,9 +99,29 @@ impl Failure {
         }
     }
 
-    /// Whether it is an answer all the same: *never* is what a cost above the limit is told.
+    /// What the rules say against a request; `which` says of which charge.
+    pub(super) fn of(which: &str, error: &ResolveError) -> Self {
+        let text = format!("{which}{error}");
+        match error {
+            ResolveError::UnknownRule { .. } => Self::UnknownRule(text),
+            ResolveError::InlineForbidden { .. } => Self::InlineRule(text),
+            ResolveError::Key(_) => Self::Key(text),
+            _ => Self::Malformed(text),
+        }
+    }
+
+    /// What it means for the receipt of its line. *Never* and *blocked* are answers all the same.
+    pub(super) fn fate(&self) -> Fate {
+        match self {
+            Self::Never(_) => Fate::Never,
+            Self::Blocked(_) => Fate::Blocked,
+            _ => Fate::Failed,
+        }
+    }
+
+    /// Whether it is an answer all the same.
     pub(super) fn is_answer(&self) -> bool {
-        matches!(self, Self::Never(_))
+        self.fate() != Fate::Failed
     }
 }
 
@@ -108,6 +131,12 @@ impl From<InlineError> for Failure {
             InlineError::Malformed(text) => Self::Malformed(text),
             InlineError::Rule(text) => Self::InlineRule(text),
         }
+    }
+}
+
+impl From<ResolveError> for Failure {
+    fn from(error: ResolveError) -> Self {
+        Self::of("", &error)
     }
 }
 

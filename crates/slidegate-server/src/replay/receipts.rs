@@ -23,12 +23,16 @@ pub(super) enum Fate {
     Failed,
     /// Its cost was above a limit.
     Never,
+    /// An override blocks one of its keys.
+    Blocked,
     /// It was no check.
     NoCheck,
     /// Its check was denied.
     Denied,
     /// Its check was allowed, but only by shadow rules that would have denied it.
     Uncharged,
+    /// Its check was allowed by overrides alone.
+    Unlimited,
     /// Its check was charged.
     Charged,
 }
@@ -116,9 +120,11 @@ fn said(fate: Fate) -> &'static str {
         Fate::Blank => "is blank",
         Fate::Failed => "failed",
         Fate::Never => "could never pass",
+        Fate::Blocked => "was blocked by an override",
         Fate::NoCheck => "is not a check",
         Fate::Denied => "was denied",
         Fate::Uncharged => "was not charged, because its shadow rules would have denied it",
+        Fate::Unlimited => "was not charged, because overrides make its keys unlimited",
         Fate::Charged => unreachable!("a charged line has a receipt"),
     }
 }

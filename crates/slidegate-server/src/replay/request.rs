@@ -1,12 +1,12 @@
 //! What a line asks for.
 
+use slidegate::ChargeRequest;
+use slidegate::charge::CHARGES_MAX;
 use slidegate::time::TIME_MAX_US;
-use slidegate::{Key, Rule};
 
 use super::failure::Failure;
 use super::receipts::LineReference;
-use crate::rules::Rules;
-use crate::rules::inline;
+use crate::rules::charge_request;
 use crate::text::fields::{Fields, Malformed};
 use crate::text::json::Json;
 use crate::text::{did_you_mean, shown};
@@ -23,39 +23,15 @@ pub(super) struct Request {
 /// What to do.
 #[derive(Debug)]
 pub(super) enum Operation {
-    Check(Vec<Asked>),
-    Peek(Vec<Asked>),
+    Check(Vec<ChargeRequest<'static>>),
+    Peek(Vec<ChargeRequest<'static>>),
     Refund(Returned),
     Settle(Returned, u64),
-    Credit(Asked),
-    Reset(Asked),
-    Inspect(Asked),
+    Credit(ChargeRequest<'static>),
+    Reset(ChargeRequest<'static>),
+    Inspect(ChargeRequest<'static>),
     /// The rule's name, and its new limits with the fields they stand in.
     Limit(String, Vec<(String, String)>),
-}
-
-/// A rule, a key, and where it matters a number of units.
-#[derive(Debug)]
-pub(super) struct Asked {
-    rule: RuleText,
-    key: String,
-    pub(super) units: u64,
-    place: Place,
-}
-
-/// Where a charge stands in its line.
-#[derive(Debug, Default)]
-struct Place {
-    /// What stands before its fields' names in errors.
-    prefix: String,
-    /// Whether others stand beside it, so that even what is said of its meaning has to say which.
-    one_of_several: bool,
-}
-
-#[derive(Debug)]
-enum RuleText {
-    Named(String),
-    Inline(Rule),
 }
 
 /// A receipt that is presented.
@@ -64,37 +40,6 @@ pub(super) struct Returned {
     pub(super) line: LineReference,
     /// The rule that it is said to be of.
     pub(super) rule: Option<String>,
-}
-
-impl Asked {
-    /// The rule, from the configuration or from the line itself.
-    pub(super) fn rule<'a>(&'a self, rules: &'a Rules) -> Result<&'a Rule, Failure> {
-        match &self.rule {
-            RuleText::Named(name) => {
-                rules.get(name).map_err(|error| Failure::UnknownRule(self.which().to_owned(), error))
-            }
-            RuleText::Inline(rule) => {
-                let forbidden = |error| Failure::InlineRule(format!("{}{error}", self.which()));
-                rules.check_inline().map_err(forbidden)?;
-                Ok(rule)
-            }
-        }
-    }
-
-    /// Which of several charges it is, to stand before a field's name; empty if it is the only one.
-    pub(super) fn which(&self) -> &str {
-        if self.place.one_of_several { &self.place.prefix } else { "" }
-    }
-
-    /// The key as it was written.
-    pub(super) fn key_text(&self) -> &str {
-        &self.key
-    }
-
-    /// The key, checked.
-    pub(super) fn key(&self) -> Result<Key<'_>, Failure> {
-        Key::new(&self.key).map_err(|error| Failure::Key(format!("{}{error}", self.place.prefix)))
-    }
 }
 
 impl Request {
@@ -121,10 +66,10 @@ impl Request {
             }
             "credit" => {
                 let units = fields.required_whole("units", 1..=u64::MAX)?;
-                Operation::Credit(asked(&mut fields, Place::default(), units)?)
+                Operation::Credit(charge_request(&mut fields, units)?)
             }
-            "reset" => Operation::Reset(asked(&mut fields, Place::default(), 0)?),
-            "inspect" => Operation::Inspect(asked(&mut fields, Place::default(), 0)?),
+            "reset" => Operation::Reset(charge_request(&mut fields, 0)?),
+            "inspect" => Operation::Inspect(charge_request(&mut fields, 0)?),
             "limit" => Operation::Limit(fields.required_text("rule")?, new_limits(&mut fields)?),
             other => {
                 let remedy = did_you_mean(other, &OPERATIONS);
@@ -136,34 +81,20 @@ impl Request {
     }
 }
 
-fn charges(fields: &mut Fields) -> Result<Vec<Asked>, Failure> {
+fn charges(fields: &mut Fields) -> Result<Vec<ChargeRequest<'static>>, Failure> {
     let found = fields.list("charges")?;
     let items = fields.required("charges", found)?;
-    let one_of_several = items.len() > 1;
-    let mut charges = Vec::with_capacity(items.len().min(slidegate::charge::CHARGES_MAX));
+    let mut charges = Vec::with_capacity(items.len().min(CHARGES_MAX));
     for (index, item) in items.into_iter().enumerate() {
         let Json::Object(charge) = item else {
             return Err(format!("charges[{index}]: expected an object, found {}", item.kind()).into());
         };
         let mut charge = Fields::new(format!("charges[{index}]."), charge);
         let cost = charge.whole("cost", 1..=u64::MAX)?.unwrap_or(1);
-        let place = Place { prefix: charge.path(""), one_of_several };
-        charges.push(asked(&mut charge, place, cost)?);
+        charges.push(charge_request(&mut charge, cost)?);
         charge.finish()?;
     }
     Ok(charges)
-}
-
-fn asked(fields: &mut Fields, place: Place, units: u64) -> Result<Asked, Failure> {
-    let found = fields.take("rule");
-    let rule = match fields.required("rule", found)? {
-        Json::Text(name) => RuleText::Named(name),
-        Json::Object(inline) => RuleText::Inline(inline::read(Fields::new(fields.path("rule."), inline))?),
-        other => {
-            return Err(fields.wrong("rule", "the name of a rule or an inline rule", &other).into());
-        }
-    };
-    Ok(Asked { rule, key: fields.required_text("key")?, units, place })
 }
 
 fn returned(fields: &mut Fields) -> Result<Returned, Failure> {

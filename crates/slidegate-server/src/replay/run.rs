@@ -2,11 +2,11 @@
 
 use std::io::{self, BufReader, Read, Write};
 
+use slidegate::RuleSet;
 use thiserror::Error;
 
 use super::Session;
 use super::lines::Lines;
-use crate::rules::Rules;
 use crate::stores::Opened;
 
 /// How a replay went.
@@ -24,7 +24,7 @@ pub(crate) struct Summary {
 /// its answer gets it, whether or not the next line has begun.
 pub(crate) fn run(
     opened: &Opened,
-    rules: Rules,
+    rules: RuleSet,
     trace: impl Read,
     out: &mut impl Write,
 ) -> Result<Summary, ReplayError> {

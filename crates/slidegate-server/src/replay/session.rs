@@ -2,21 +2,22 @@
 
 use slidegate::store::{Outcome, Store, When};
 use slidegate::time::TIME_MAX_US;
-use slidegate::{Applied, Charge, Rate, Receipt};
+use slidegate::{Applied, ChargeRequest, Rate, Receipt, RuleSet};
 
 use super::answer::{Answer, Body, whole_us};
-use super::charges::{admission, charge};
+use super::charges::resolution;
 use super::failure::Failure;
 use super::lines::{LINE_BYTES_MAX, Line};
 use super::receipts::{Fate, Receipts};
-use super::request::{Asked, Operation, Request, Returned};
-use crate::rules::Rules;
+use super::request::{Operation, Request, Returned};
+use crate::reload::with_windows_of;
+use crate::service::Resolution;
 use crate::stores::AnyStore;
 
 /// The rules and the store of a replay, and how far it has come.
 #[derive(Debug)]
 pub(crate) struct Session<'s> {
-    rules: Rules,
+    rules: RuleSet,
     store: &'s AnyStore,
     receipts: Receipts,
     line: u64,
@@ -39,7 +40,7 @@ impl Done {
 
 impl<'s> Session<'s> {
     /// A session on a store.
-    pub(crate) fn new(rules: Rules, store: &'s AnyStore) -> Self {
+    pub(crate) fn new(rules: RuleSet, store: &'s AnyStore) -> Self {
         Self { rules, store, receipts: Receipts::default(), line: 0, now_us: 0 }
     }
 
@@ -56,7 +57,7 @@ impl<'s> Session<'s> {
             Err(failure) => Err(failure),
         };
         let Done { body, fate, earned } = done.unwrap_or_else(|failure| {
-            let fate = if failure.is_answer() { Fate::Never } else { Fate::Failed };
+            let fate = failure.fate();
             Done { body: failure.into(), fate, earned: None }
         });
         match earned {
@@ -108,24 +109,33 @@ impl<'s> Session<'s> {
         done
     }
 
-    async fn check(&mut self, at_us: u64, charges: &[Asked]) -> Result<Done, Failure> {
-        let admission = admission(&self.rules, charges)?;
+    async fn check(&mut self, at_us: u64, charges: &[ChargeRequest<'_>]) -> Result<Done, Failure> {
+        let (admission, is_free) = match resolution(&self.rules, charges)? {
+            Resolution::Charged { admission, is_free } => (admission, is_free),
+            Resolution::Free { rule } => {
+                let body = Body::unlimited(rule, charges);
+                return Ok(Done { body, fate: Fate::Unlimited, earned: None });
+            }
+        };
         let Outcome { decision, receipt } = self.store.check(When::AtUs(at_us), &admission).await?;
         // Nothing is used when the last charge has expired.
         let expires_after_us =
             decision.verdicts().iter().map(|verdict| whole_us(verdict.reset_after())).max();
         let expires_us = at_us + expires_after_us.unwrap_or(0);
         Ok(Done {
-            body: Body::decided(&decision, charges.iter().map(Asked::key_text)),
+            body: Body::decided(&decision, charges, &is_free),
             fate: if decision.allowed() { Fate::Uncharged } else { Fate::Denied },
             earned: receipt.map(|receipt| (receipt.into_owned(), expires_us)),
         })
     }
 
-    async fn peek(&self, at_us: u64, charges: &[Asked]) -> Result<Done, Failure> {
-        let admission = admission(&self.rules, charges)?;
+    async fn peek(&self, at_us: u64, charges: &[ChargeRequest<'_>]) -> Result<Done, Failure> {
+        let (admission, is_free) = match resolution(&self.rules, charges)? {
+            Resolution::Charged { admission, is_free } => (admission, is_free),
+            Resolution::Free { rule } => return Ok(Done::no_check(Body::unlimited(rule, charges))),
+        };
         let decision = self.store.peek(When::AtUs(at_us), &admission).await?;
-        Ok(Done::no_check(Body::decided(&decision, charges.iter().map(Asked::key_text))))
+        Ok(Done::no_check(Body::decided(&decision, charges, &is_free)))
     }
 
     async fn refund(&mut self, at_us: u64, returned: &Returned) -> Result<Done, Failure> {
@@ -144,31 +154,33 @@ impl<'s> Session<'s> {
         Ok(Done::no_check(applied))
     }
 
-    async fn credit(&mut self, at_us: u64, asked: &Asked) -> Result<Done, Failure> {
-        if asked.units == 0 {
+    async fn credit(&mut self, at_us: u64, request: &ChargeRequest<'_>) -> Result<Done, Failure> {
+        if request.cost == 0 {
             return Err(Failure::Units);
         }
-        let Charge { rule, key, cost: units } = charge(&self.rules, asked)?;
-        Ok(Done::no_check(self.store.credit(When::AtUs(at_us), rule, key, units).await?))
+        let (rule, key) = self.rules.locate(request)?;
+        Ok(Done::no_check(self.store.credit(When::AtUs(at_us), rule, key, request.cost).await?))
     }
 
-    async fn reset(&mut self, at_us: u64, asked: &Asked) -> Result<Done, Failure> {
-        let Charge { rule, key, .. } = charge(&self.rules, asked)?;
+    async fn reset(&mut self, at_us: u64, request: &ChargeRequest<'_>) -> Result<Done, Failure> {
+        let (rule, key) = self.rules.locate(request)?;
         Ok(Done::no_check(self.store.reset(When::AtUs(at_us), rule, key).await?))
     }
 
-    async fn inspect(&self, at_us: u64, asked: &Asked) -> Result<Done, Failure> {
-        let Charge { rule, key, .. } = charge(&self.rules, asked)?;
+    async fn inspect(&self, at_us: u64, request: &ChargeRequest<'_>) -> Result<Done, Failure> {
+        let (rule, key) = self.rules.locate(request)?;
         let usages = self.store.inspect(When::AtUs(at_us), rule, key).await?;
         Ok(Done::no_check(Body::inspected(rule, key.as_str(), &usages)))
     }
 
     async fn change(&mut self, at_us: u64, rule: &str, limits: &[(String, String)]) -> Result<Done, Failure> {
-        let unknown = |error| Failure::UnknownRule(String::new(), error);
-        let rule = self.rules.get(rule).map_err(unknown)?;
+        let rule = self.rules.get(rule)?;
         let rates = limits.iter().map(|(field, text)| rate(field, text)).collect::<Result<Vec<_>, _>>()?;
         let changed = rule.with_rates(&rates).map_err(|error| Failure::Limit(error.to_string()))?;
-        self.store.change(When::AtUs(at_us), &changed).await?;
+        // States of keys with limits of their own go on under those, as when a server reloads.
+        let carried = self.rules.overrides(changed.name()).filter(|overrides| !overrides.is_empty());
+        let carried = carried.map(|overrides| with_windows_of(&changed, overrides));
+        self.store.change(When::AtUs(at_us), carried.as_ref().unwrap_or(&changed)).await?;
         let body = Body::changed(&changed);
         self.rules.replace(changed);
         Ok(Done::no_check(body))
@@ -191,7 +203,7 @@ mod tests {
     #[test]
     fn keys_that_have_gone_are_forgotten() {
         let opened = Opened::open(&StoreUrl::Memory).unwrap();
-        let mut session = Session::new(Rules::default(), &opened.store);
+        let mut session = Session::new(RuleSet::new(), &opened.store);
         let lines = 100_000;
         for (number, at_us) in (0..lines).zip((0..).step_by(1_000)) {
             let charge = format!(r#"{{"rule":{{"limit":1,"window":"1s"}},"key":"visitor-{number}"}}"#);

@@ -3,28 +3,27 @@
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
-
-use super::Rules;
+use slidegate::RuleSet;
 
 /// The rules in force. Whoever loads them keeps those for a whole request, whatever comes into force meanwhile.
 #[derive(Debug)]
 pub(crate) struct Live {
-    rules: ArcSwap<Rules>,
+    rules: ArcSwap<RuleSet>,
 }
 
 impl Live {
-    pub(crate) fn new(rules: Rules) -> Self {
+    pub(crate) fn new(rules: RuleSet) -> Self {
         Self { rules: ArcSwap::from_pointee(rules) }
     }
 
     /// The rules as they are now.
-    pub(crate) fn load(&self) -> Guard<Arc<Rules>> {
+    pub(crate) fn load(&self) -> Guard<Arc<RuleSet>> {
         self.rules.load()
     }
 
     /// Puts other rules in force, all at once, and hands back those before them: once nobody else holds these,
     /// no request goes by them any more.
-    pub(crate) fn replace(&self, rules: Rules) -> Arc<Rules> {
+    pub(crate) fn replace(&self, rules: RuleSet) -> Arc<RuleSet> {
         self.rules.swap(Arc::new(rules))
     }
 }
@@ -35,7 +34,7 @@ mod tests {
 
     use super::*;
 
-    fn rules(rate: &str) -> Rules {
+    fn rules(rate: &str) -> RuleSet {
         [Rule::builder("api").limit(rate.parse().unwrap()).build().unwrap()].into_iter().collect()
     }
 

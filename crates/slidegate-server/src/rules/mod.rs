@@ -1,14 +1,10 @@
-//! The rules in force: by name (`named`), with overrides for keys and patterns of keys, or inline with a request.
-//! `live` swaps them as a whole while the server runs.
+//! Rules as the server reads and swaps them: `json` and `algorithm` read what requests and files write, `live` holds the
+//! set in force. What rules mean is the library's [`RuleSet`](slidegate::RuleSet).
 
 mod algorithm;
-pub(crate) mod inline;
+mod json;
 mod live;
-mod named;
-mod overrides;
-mod pattern;
 
 pub(crate) use algorithm::AlgorithmText;
+pub(crate) use json::{InlineError, charge_request};
 pub(crate) use live::Live;
-pub(crate) use named::{InlineForbidden, Resolved, Rules, UnknownRule};
-pub(crate) use overrides::{Override, Overrides, PATTERNS_MAX};

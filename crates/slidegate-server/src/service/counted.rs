@@ -170,10 +170,9 @@ impl Fault for ReturnError {
 mod tests {
     use slidegate::store::MemoryStore;
     use slidegate::time::ManualClock;
-    use slidegate::{Charge, Key, Rule};
+    use slidegate::{Charge, Key, Rule, RuleSet};
 
     use super::*;
-    use crate::rules::Rules;
     use crate::top::{TopKey, TopKeys};
 
     fn counted(text: &str, rule: &str, result: &str) -> u64 {
@@ -198,7 +197,7 @@ mod tests {
             let outcome = store.check(1, &admission).unwrap();
             count.decided(Transport::Http, &admission, &outcome.decision);
         }
-        let text = count.metrics.expose(&Rules::default(), None);
+        let text = count.metrics.expose(&RuleSet::new(), None);
         assert_eq!(["allowed", "denied"].map(|result| counted(&text, "wide", result)), [2, 0]);
         assert_eq!(["allowed", "denied"].map(|result| counted(&text, "narrow", result)), [2, 3]);
         assert_eq!(["allowed", "shadow_denied"].map(|result| counted(&text, "shadow", result)), [1, 4]);

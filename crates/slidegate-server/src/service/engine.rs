@@ -1,19 +1,23 @@
 //! The service: what all wires ask, over whichever store, under the rules in force.
 
+use std::slice;
 use std::sync::Arc;
 
 use arc_swap::Guard;
+use slidegate::ruleset::RuleRef;
 use slidegate::store::{LimitUsage, Outcome, Store, When};
 use slidegate::time::Clock;
-use slidegate::{Algorithm, Applied, Decision, Key, Receipt, Rule};
+use slidegate::{Algorithm, Applied, ChargeRequest, Key, Resolved, Rule, RuleSet};
 
-use super::ask::{Ask, Policy, Resolution, passes_without_store};
+use super::answer::{Checked, Explained, Said};
 use super::counted::Counted;
 use super::failure::{Failure, Kind};
+use super::policy::{Policy, passes_without_store};
+use super::resolution::Resolution;
 use super::settings::Settings;
 use crate::metrics::{Metrics, Outcome as Counts, Transport};
 use crate::receipts::ReceiptText;
-use crate::rules::{Live, Resolved, Rules};
+use crate::rules::Live;
 use crate::stores::{AnyStore, OpenError};
 use crate::top::TopKeys;
 
@@ -26,42 +30,12 @@ pub(crate) struct Service {
     counted: Counted,
 }
 
-/// The answer to a check or a peek.
-#[derive(Debug)]
-pub(crate) struct Checked<'a> {
-    pub(crate) said: Said<'a>,
-    /// For every charge whether an override lets it pass for free; empty if none is.
-    pub(crate) is_free: Vec<bool>,
-}
-
-/// Who said what.
-#[derive(Debug)]
-pub(crate) enum Said<'a> {
-    /// The store decided.
-    Decided { decision: Decision<'a>, receipt: Option<Receipt<'a>> },
-    /// An override lets every charge pass, and nothing is counted.
-    Unlimited { rule: &'a str },
-    /// The store did not answer, and the outage policy lets the request pass.
-    Degraded { rule: &'a str },
-}
-
-/// What a rule means for a key, and what is used of it.
-#[derive(Debug)]
-pub(crate) struct Explained<'a> {
-    pub(crate) resolved: Resolved<'a>,
-    /// The key or the pattern of the override that stands in the place of the rule's own limits.
-    pub(crate) overridden_by: Option<&'a str>,
-    pub(crate) usages: Vec<LimitUsage>,
-    /// What would be said to this charge alone, if the rule has something to say.
-    pub(crate) decision: Option<Decision<'a>>,
-}
-
 impl Service {
     /// Opens the store of `settings` on the runtime that this is called on, which must run for as long as the service is
     /// used.
     pub(crate) async fn open(
         settings: &Settings,
-        rules: Rules,
+        rules: RuleSet,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
         let Settings { store, deadline, memory_budget, .. } = settings;
@@ -72,7 +46,7 @@ impl Service {
     }
 
     /// The rules in force, to be kept for a whole request.
-    pub(crate) fn rules(&self) -> Guard<Arc<Rules>> {
+    pub(crate) fn rules(&self) -> Guard<Arc<RuleSet>> {
         self.live.load()
     }
 
@@ -123,19 +97,19 @@ impl Service {
     pub(crate) async fn check<'a>(
         &self,
         transport: Transport,
-        rules: &'a Rules,
-        asks: &[Ask<'a>],
+        rules: &'a RuleSet,
+        requests: &'a [ChargeRequest<'a>],
         policy: Option<Policy>,
     ) -> Result<Checked<'a>, Failure> {
-        let Resolution { admission, free, is_free } = self.resolution(transport, rules, asks)?;
-        let Some(admission) = admission else {
-            return Ok(self.unlimited(transport, free, asks, is_free));
+        let (admission, is_free) = match self.resolution(transport, rules, requests)? {
+            Resolution::Charged { admission, is_free } => (admission, is_free),
+            Resolution::Free { rule } => return Ok(self.unlimited(transport, rule, requests)),
         };
         let said = match self.counted.asked("check", self.store.check(When::Now, &admission)).await {
             Ok(Outcome { decision, receipt }) => {
                 self.counted.decided(transport, &admission, &decision);
                 if decision.allowed() {
-                    self.free_charges(transport, asks, &is_free);
+                    self.free_charges(transport, requests, &is_free);
                 }
                 Said::Decided { decision, receipt }
             }
@@ -148,26 +122,26 @@ impl Service {
     pub(crate) async fn check_batch<'a>(
         &self,
         transport: Transport,
-        rules: &'a Rules,
-        batch: &[(&[Ask<'a>], Option<Policy>)],
+        rules: &'a RuleSet,
+        batch: &[(&'a [ChargeRequest<'a>], Option<Policy>)],
     ) -> Vec<Result<Checked<'a>, Failure>> {
         let resolved: Vec<_> =
-            batch.iter().map(|(asks, _)| self.resolution(transport, rules, asks)).collect();
+            batch.iter().map(|(requests, _)| self.resolution(transport, rules, requests)).collect();
         let admissions: Vec<_> =
-            resolved.iter().filter_map(|one| one.as_ref().ok()?.admission.clone()).collect();
+            resolved.iter().filter_map(|one| one.as_ref().ok()?.admission().cloned()).collect();
         let call = self.store.check_batch(When::Now, &admissions);
         let mut outcomes = self.counted.timed("check_batch", call).await.into_iter();
-        let answered = resolved.into_iter().zip(batch).map(|(resolution, (asks, policy))| {
-            let Resolution { admission, free, is_free } = resolution?;
-            let Some(admission) = admission else {
-                return Ok(self.unlimited(transport, free, asks, is_free));
+        let answered = resolved.into_iter().zip(batch).map(|(resolution, (requests, policy))| {
+            let (admission, is_free) = match resolution? {
+                Resolution::Charged { admission, is_free } => (admission, is_free),
+                Resolution::Free { rule } => return Ok(self.unlimited(transport, rule, requests)),
             };
             let said = match outcomes.next() {
                 Some(Ok(Outcome { decision, receipt })) => {
                     self.counted.heard();
                     self.counted.decided(transport, &admission, &decision);
                     if decision.allowed() {
-                        self.free_charges(transport, asks, &is_free);
+                        self.free_charges(transport, requests, &is_free);
                     }
                     Said::Decided { decision, receipt }
                 }
@@ -188,14 +162,14 @@ impl Service {
     /// Decides without charging.
     pub(crate) async fn peek<'a>(
         &self,
-        rules: &'a Rules,
-        asks: &[Ask<'a>],
+        rules: &'a RuleSet,
+        requests: &'a [ChargeRequest<'a>],
         policy: Option<Policy>,
     ) -> Result<Checked<'a>, Failure> {
-        let Resolution { admission, free, is_free } = Resolution::new(rules, asks)?;
-        let Some(admission) = admission else {
-            let rule = free.map_or("", Rule::name);
-            return Ok(Checked { said: Said::Unlimited { rule }, is_free });
+        let resolution = Resolution::new(rules, requests);
+        let (admission, is_free) = match resolution.map_err(|error| Failure::of(error, requests.len()))? {
+            Resolution::Charged { admission, is_free } => (admission, is_free),
+            Resolution::Free { rule } => return Ok(Checked::unlimited(rule)),
         };
         let said = match self.counted.asked("peek", self.store.peek(When::Now, &admission)).await {
             Ok(decision) => Said::Decided { decision, receipt: None },
@@ -210,23 +184,27 @@ impl Service {
     /// What the rules mean for a charge, and what is used; charges nothing.
     pub(crate) async fn explain<'a>(
         &self,
-        rules: &'a Rules,
-        ask: &Ask<'a>,
+        rules: &'a RuleSet,
+        request: &'a ChargeRequest<'a>,
     ) -> Result<Explained<'a>, Failure> {
-        let (resolved, key) = ask.resolve(rules)?;
-        let overridden_by = match ask.rule {
-            super::ask::RuleAsked::Named(name) => rules.overridden_by(name, ask.key),
-            super::ask::RuleAsked::Inline(_) => None,
+        let resolved = rules.resolve(request)?;
+        let overridden_by = match &request.rule {
+            RuleRef::Named(name) => rules.overridden_by(name, &request.key),
+            RuleRef::Inline(_) => None,
         };
-        let rule = of(resolved);
+        let (rule, key) = rules.locate(request)?;
         let usages = self.counted.asked("inspect", self.store.inspect(When::Now, rule, key)).await?;
-        let decision = match (resolved, Resolution::new(rules, std::slice::from_ref(ask))) {
-            (Resolved::Limited(_), Ok(Resolution { admission: Some(admission), .. })) => {
+        let decision = match Resolution::new(rules, slice::from_ref(request)) {
+            Ok(Resolution::Charged { admission, .. }) => {
                 Some(self.counted.asked("peek", self.store.peek(When::Now, &admission)).await?)
             }
-            // Never is an explanation, too.
-            (Resolved::Limited(_), Err(failure)) if failure.kind != Kind::Never => return Err(failure),
-            _ => None,
+            Ok(Resolution::Free { .. }) => None,
+            Err(error) => match Failure::of(error, 1) {
+                // Never is an explanation, too.
+                Failure { kind: Kind::Never, .. } => None,
+                _ if !matches!(resolved, Resolved::Limited(_)) => None,
+                failure => return Err(failure),
+            },
         };
         Ok(Explained { resolved, overridden_by, usages, decision })
     }
@@ -244,26 +222,33 @@ impl Service {
     }
 
     /// Gives back the oldest units.
-    pub(crate) async fn credit<'a>(&self, rules: &'a Rules, ask: &Ask<'a>) -> Result<Applied, Failure> {
-        let (resolved, key) = ask.resolve(rules)?;
-        let call = self.store.credit(When::Now, of(resolved), key, ask.units);
+    pub(crate) async fn credit<'a>(
+        &self,
+        rules: &'a RuleSet,
+        request: &'a ChargeRequest<'a>,
+    ) -> Result<Applied, Failure> {
+        let (rule, key) = rules.locate(request)?;
+        let call = self.store.credit(When::Now, rule, key, request.cost);
         Ok(self.counted.asked("credit", call).await?)
     }
 
     /// Forgets a key.
-    pub(crate) async fn reset<'a>(&self, rules: &'a Rules, ask: &Ask<'a>) -> Result<Applied, Failure> {
-        let (resolved, key) = ask.resolve(rules)?;
-        Ok(self.counted.asked("reset", self.store.reset(When::Now, of(resolved), key)).await?)
+    pub(crate) async fn reset<'a>(
+        &self,
+        rules: &'a RuleSet,
+        request: &'a ChargeRequest<'a>,
+    ) -> Result<Applied, Failure> {
+        let (rule, key) = rules.locate(request)?;
+        Ok(self.counted.asked("reset", self.store.reset(When::Now, rule, key)).await?)
     }
 
     /// What is used of every limit that a rule means for a key.
     pub(crate) async fn inspect<'a>(
         &self,
-        rules: &'a Rules,
-        ask: &Ask<'a>,
+        rules: &'a RuleSet,
+        request: &'a ChargeRequest<'a>,
     ) -> Result<(&'a Rule, Vec<LimitUsage>), Failure> {
-        let (resolved, key) = ask.resolve(rules)?;
-        let rule = of(resolved);
+        let (rule, key) = rules.locate(request)?;
         Ok((rule, self.counted.asked("inspect", self.store.inspect(When::Now, rule, key)).await?))
     }
 
@@ -271,35 +256,35 @@ impl Service {
     fn resolution<'a>(
         &self,
         transport: Transport,
-        rules: &'a Rules,
-        asks: &[Ask<'a>],
+        rules: &'a RuleSet,
+        requests: &'a [ChargeRequest<'a>],
     ) -> Result<Resolution<'a>, Failure> {
-        Resolution::new(rules, asks).inspect_err(|failure| {
-            if let (Kind::Blocked, Some(ask)) = (failure.kind, asks.get(failure.at.unwrap_or(0))) {
-                self.counted.charge(transport, ask.rule.name(), ask.key, Counts::Denied, 0);
+        Resolution::new(rules, requests).map_err(|error| {
+            let failure = Failure::of(error, requests.len());
+            if let (Kind::Blocked, Some(request)) = (failure.kind, requests.get(failure.at.unwrap_or(0))) {
+                self.counted.charge(transport, request.rule.name(), &request.key, Counts::Denied, 0);
             }
+            failure
         })
     }
 
     /// Counts charges that passed for free beside others that did not.
-    fn free_charges(&self, transport: Transport, asks: &[Ask<'_>], is_free: &[bool]) {
-        for (ask, _) in asks.iter().zip(is_free).filter(|(_, is_free)| **is_free) {
-            self.counted.charge(transport, ask.rule.name(), ask.key, Counts::Allowed, 0);
+    fn free_charges(&self, transport: Transport, requests: &[ChargeRequest<'_>], is_free: &[bool]) {
+        for (request, _) in requests.iter().zip(is_free).filter(|(_, is_free)| **is_free) {
+            self.counted.charge(transport, request.rule.name(), &request.key, Counts::Allowed, 0);
         }
     }
 
     fn unlimited<'a>(
         &self,
         transport: Transport,
-        free: Option<&'a Rule>,
-        asks: &[Ask<'a>],
-        is_free: Vec<bool>,
+        rule: &'a Rule,
+        requests: &[ChargeRequest<'_>],
     ) -> Checked<'a> {
-        for ask in asks {
-            self.counted.charge(transport, ask.rule.name(), ask.key, Counts::Allowed, 0);
+        for request in requests {
+            self.counted.charge(transport, request.rule.name(), &request.key, Counts::Allowed, 0);
         }
-        let rule = free.map_or("", Rule::name);
-        Checked { said: Said::Unlimited { rule }, is_free }
+        Checked::unlimited(rule)
     }
 
     /// The answer of the outage policy.
@@ -314,12 +299,5 @@ impl Service {
         let passes = passes_without_store(policy, admission);
         self.counted.without_store(transport, admission, passes);
         if passes { Ok(Said::Degraded { rule: admission.asks()[0].rule.name() }) } else { Err(error.into()) }
-    }
-}
-
-/// The rule, whatever it means for a key.
-fn of(resolved: Resolved<'_>) -> &Rule {
-    match resolved {
-        Resolved::Limited(rule) | Resolved::Unlimited(rule) | Resolved::Blocked(rule) => rule,
     }
 }

@@ -1,10 +1,10 @@
 //! Why a request has no answer, whichever wire it came in on.
 
 use slidegate::store::{CheckError, ReturnError, StoreError};
-use slidegate::{ChargeError, KeyError, ReceiptError};
+use slidegate::{ChargeError, KeyError, ReceiptError, ResolveError};
 
+use super::resolution::{Reason, ResolutionError};
 use crate::receipts::BadReceipt;
-use crate::rules::{InlineForbidden, UnknownRule};
 
 /// Why a request has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,9 +42,15 @@ impl Failure {
         Self { kind, at: None, text }
     }
 
-    /// The same, about one of several charges.
-    pub(super) fn at(self, at: Option<usize>) -> Self {
-        Self { at, ..self }
+    /// Why `count` charges cannot be asked for; which of them is said where there are several.
+    pub(super) fn of(error: ResolutionError, count: usize) -> Self {
+        let ResolutionError { at, reason } = error;
+        let failure = match reason {
+            Reason::Resolve(error) => error.into(),
+            Reason::Charge(error) => error.into(),
+            blocked @ Reason::Blocked { .. } => Self::new(Kind::Blocked, blocked.to_string()),
+        };
+        Self { at: at.filter(|_| count > 1), ..failure }
     }
 }
 
@@ -54,15 +60,14 @@ impl From<KeyError> for Failure {
     }
 }
 
-impl From<UnknownRule> for Failure {
-    fn from(error: UnknownRule) -> Self {
-        Self::new(Kind::UnknownRule, error.to_string())
-    }
-}
-
-impl From<InlineForbidden> for Failure {
-    fn from(error: InlineForbidden) -> Self {
-        Self::new(Kind::InlineForbidden, error.to_string())
+impl From<ResolveError> for Failure {
+    fn from(error: ResolveError) -> Self {
+        let kind = match error {
+            ResolveError::UnknownRule { .. } => Kind::UnknownRule,
+            ResolveError::InlineForbidden { .. } => Kind::InlineForbidden,
+            _ => Kind::Malformed,
+        };
+        Self::new(kind, error.to_string())
     }
 }
 

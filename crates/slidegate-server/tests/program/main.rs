@@ -18,6 +18,7 @@ mod malformed_lines;
 #[path = "../../src/http/tests/mischief.rs"]
 #[allow(dead_code, reason = "tests inside the program use the rest")]
 mod mischief;
+mod overrides;
 mod program;
 mod readme;
 mod reloading;

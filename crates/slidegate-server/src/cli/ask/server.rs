@@ -5,11 +5,12 @@ use std::env;
 use anyhow::anyhow;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use slidegate::{Applied, Rule};
+use slidegate::ruleset::{InlineRule, RuleRef};
+use slidegate::{Applied, ChargeRequest};
 
 use super::answer::{Answer, Override};
 use super::exchange::{Reply, post};
-use super::question::{Question, RuleWanted, Wanted};
+use super::question::Question;
 use super::server_url::ServerUrl;
 use super::target::{Failure, Verb};
 use crate::service::Policy;
@@ -48,8 +49,8 @@ impl Server {
         }
     }
 
-    pub(super) fn reset(&self, wanted: &Wanted) -> Result<Applied, Failure> {
-        let reply = self.post("/v1/reset", &json!({ "rule": rule_of(&wanted.rule), "key": wanted.key }))?;
+    pub(super) fn reset(&self, request: &ChargeRequest<'_>) -> Result<Applied, Failure> {
+        let reply = self.post("/v1/reset", &json!({ "rule": rule_of(&request.rule), "key": request.key }))?;
         if reply.status == 200 {
             let Done { applied, units } =
                 serde_json::from_slice(&reply.body).map_err(|_| self.not_ours(reply.status))?;
@@ -124,10 +125,9 @@ fn is_line(text: &str) -> bool {
 }
 
 fn body_of(question: &Question) -> Value {
-    let charge =
-        |wanted: &Wanted| json!({ "rule": rule_of(&wanted.rule), "key": wanted.key, "cost": wanted.cost });
+    let charge = |request: &ChargeRequest<'_>| json!({ "rule": rule_of(&request.rule), "key": request.key, "cost": request.cost });
     let mut body = match question.charges() {
-        [wanted] => charge(wanted),
+        [request] => charge(request),
         several => json!({ "checks": several.iter().map(charge).collect::<Vec<_>>() }),
     };
     if let Some(policy) = question.policy() {
@@ -137,19 +137,18 @@ fn body_of(question: &Question) -> Value {
 }
 
 /// By name, or inline: rules that are made here have one limit, and defaults for what an algorithm takes.
-fn rule_of(rule: &RuleWanted) -> Value {
+fn rule_of(rule: &RuleRef<'_>) -> Value {
     match rule {
-        RuleWanted::Of(name) => json!(name),
-        RuleWanted::Own(rule) => inline(rule),
+        RuleRef::Named(name) => json!(name),
+        RuleRef::Inline(rule) => inline(rule),
     }
 }
 
-fn inline(rule: &Rule) -> Value {
-    let limit = &rule.limits()[0];
-    let rate = limit.rate();
+fn inline(rule: &InlineRule) -> Value {
+    let rate = rule.rate();
     json!({
         "limit": rate.limit(),
         "window": format!("{}ms", rate.window().as_millis()),
-        "algorithm": limit.algorithm().name(),
+        "algorithm": rule.algorithm().name(),
     })
 }

@@ -5,12 +5,12 @@ use std::time::Duration;
 use anyhow::{Error, anyhow};
 use slidegate::store::{Store, When};
 use slidegate::testing::block_on;
-use slidegate::{Applied, Key};
+use slidegate::{Applied, ChargeRequest};
 use slidegate_sqlite::{SqliteOptions, SqliteStore};
 
 use super::answer::Answer;
 use super::location::{Location, make_directory};
-use super::question::{Question, RuleWanted, Wanted};
+use super::question::Question;
 use super::server::Server;
 use crate::stores::{Opened, StoreUrl};
 
@@ -89,12 +89,16 @@ impl Target {
         }
     }
 
-    /// Forgets a key.
-    pub(in crate::cli) fn reset(&self, wanted: &Wanted) -> Result<Applied, Failure> {
+    /// Forgets the key of one of the charges.
+    pub(in crate::cli) fn reset(
+        &self,
+        question: &Question,
+        request: &ChargeRequest<'_>,
+    ) -> Result<Applied, Failure> {
         match self {
-            Self::Server(server) => server.reset(wanted),
-            Self::File(store) => block_on(forgotten(&**store, wanted)),
-            Self::Opened(opened) => opened.wait(forgotten(&opened.store, wanted)),
+            Self::Server(server) => server.reset(request),
+            Self::File(store) => block_on(forgotten(&**store, question, request)),
+            Self::Opened(opened) => opened.wait(forgotten(&opened.store, question, request)),
         }
     }
 }
@@ -109,9 +113,12 @@ async fn asked(store: &impl Store, verb: Verb, question: &Question) -> Result<An
     Ok(Answer::decided(&decision, question))
 }
 
-async fn forgotten(store: &impl Store, wanted: &Wanted) -> Result<Applied, Failure> {
-    let RuleWanted::Own(rule) = &wanted.rule else { return Err(only_there()) };
-    let key = Key::new(&wanted.key).map_err(|error| Failure::Other(error.into()))?;
+async fn forgotten(
+    store: &impl Store,
+    question: &Question,
+    request: &ChargeRequest<'_>,
+) -> Result<Applied, Failure> {
+    let (rule, key) = question.located(request).map_err(Failure::Other)?.ok_or_else(only_there)?;
     store.reset(When::Now, rule, key).await.map_err(|error| Failure::Store(error.into()))
 }
 

@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use slidegate::RuleSet;
 use slidegate::time::SystemClock;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
 use super::client::{Answer, Client};
 use crate::http::server::{Drained, Server};
-use crate::rules::Rules;
 use crate::service::{Service, Settings};
 
 /// Several, however small the machine: connections must not depend on sharing one.
@@ -36,7 +36,7 @@ impl Running {
     }
 
     /// The same with rules that are made already.
-    pub(super) fn start_on(rules: Rules, change: impl FnOnce(&mut Settings)) -> Self {
+    pub(super) fn start_on(rules: RuleSet, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings =
             Settings { http: "127.0.0.1:0".parse().unwrap(), threads: THREADS, ..Settings::default() };
         change(&mut settings);

@@ -9,12 +9,11 @@ use std::sync::mpsc::{self, Receiver};
 use slidegate::store::MemoryStore;
 use slidegate::testing::block_on;
 use slidegate::time::{ManualClock, SystemClock};
-use slidegate::{Admission, Charge, Key};
+use slidegate::{Admission, ChargeRequest, Key, Resolved};
 
 use super::super::watch::{on_hangup, watch};
 use super::*;
 use crate::config::Startup;
-use crate::rules::Resolved;
 
 const NOW_US: u64 = 1_745_000_145_000_000;
 const MINUTE_US: u64 = 60_000_000;
@@ -108,11 +107,11 @@ impl Drop for Server {
 }
 
 /// Asks for one unit of rule `api`; says whether it was admitted by a limit.
-fn ask(rules: &Rules, store: &TestStore, now_us: u64, key: &str) -> bool {
-    let Resolved::Limited(rule) = rules.resolve("api", key).unwrap() else { return false };
-    let charge = Charge { rule, key: Key::new(key).unwrap(), cost: 1 };
+fn ask(rules: &RuleSet, store: &TestStore, now_us: u64, key: &str) -> bool {
+    let request = ChargeRequest::named("api", key, 1);
+    let Resolved::Limited(charge) = rules.resolve(&request).unwrap() else { return false };
     let outcome = store.check(now_us, &Admission::new(&[charge]).unwrap()).unwrap();
-    outcome.decision.allowed() && !rule.shadow()
+    outcome.decision.allowed() && !charge.rule.shadow()
 }
 
 fn api(fields: &str) -> String {
@@ -256,7 +255,7 @@ fn what_a_request_in_flight_charges_is_carried_over_too() {
     server.write(&api("limit: 5/1h"));
     std::thread::scope(|scope| {
         let reload = scope.spawn(|| server.reload());
-        let new = |rules: &Rules| rules.get("api").unwrap().limits()[0].window_us() > MINUTE_US;
+        let new = |rules: &RuleSet| rules.get("api").unwrap().limits()[0].window_us() > MINUTE_US;
         while !new(&server.live.load()) {
             std::thread::yield_now();
         }
@@ -318,11 +317,11 @@ fn rules_come_and_go_and_settings_wait_for_a_restart() {
     assert_eq!(report.warnings.len(), 1, "{:?}", report.warnings);
     let said = "configuration reloaded, added new, removed old; needs a restart: http bounds.idle_time";
     assert_eq!(report.to_string(), said);
-    assert!(server.live.load().check_inline().is_ok());
+    assert!(server.live.load().allows_inline());
     assert!(server.live.load().get("old").is_err());
     let report = server.edit("rules: { api: { limit: 5/1m }, new: { limit: 20000/1m } }\n");
     assert_eq!(report.needs_restart, [""; 0], "what runs is what is written again");
-    assert!(server.live.load().check_inline().is_err());
+    assert!(!server.live.load().allows_inline());
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! Rules given with the charge itself.
+//! A charge as JSON writes it, in bodies and in traces: `{"rule":"api","key":"alice"}`, or with a rule of its own.
 
 use slidegate::rate::{LIMIT_MAX, parse_window};
 use slidegate::rule::{BUCKETS_MAX, ENTRIES_MAX, ENTRIES_MIN};
-use slidegate::{Rate, RateError, Rule};
-
+use slidegate::ruleset::{InlineRule, RuleRef};
+use slidegate::{ChargeRequest, Rate, RateError};
 use thiserror::Error;
 
 use super::AlgorithmText;
@@ -31,8 +31,19 @@ impl From<Malformed> for InlineError {
 /// Fields that only rules of a configuration file have.
 const CONFIGURED_ONLY: [&str; 4] = ["headroom", "limits", "on_store_error", "shadow"];
 
+/// Reads `rule` and `key` of an object, whose other fields are left; the units are `cost`.
+pub(crate) fn charge_request(fields: &mut Fields, cost: u64) -> Result<ChargeRequest<'static>, InlineError> {
+    let found = fields.take("rule");
+    let rule = match fields.required("rule", found)? {
+        Json::Text(name) => RuleRef::Named(name.into()),
+        Json::Object(rule) => RuleRef::Inline(inline_rule(Fields::new(fields.path("rule."), rule))?),
+        other => return Err(fields.wrong("rule", "the name of a rule or an inline rule", &other).into()),
+    };
+    Ok(ChargeRequest { rule, key: fields.required_text("key")?.into(), cost })
+}
+
 /// Reads `{"limit":5,"window":"60s","algorithm":"sliding-log"}` or `{"limit":"5/60s","algorithm":"sliding-log"}`.
-pub(crate) fn read(mut fields: Fields) -> Result<Rule, InlineError> {
+fn inline_rule(mut fields: Fields) -> Result<InlineRule, InlineError> {
     for name in CONFIGURED_ONLY {
         if fields.take(name).is_some() {
             let path = fields.path(name);
@@ -54,7 +65,7 @@ pub(crate) fn read(mut fields: Fields) -> Result<Rule, InlineError> {
     let bad = |text: String| InlineError::Rule(format!("{prefix}{text}"));
     let rate = rate.parse().map_err(bad)?;
     let algorithm = text.parse().map_err(|errors| bad(errors[0].to_string()))?;
-    Ok(Rule::inline(rate, algorithm))
+    Ok(InlineRule::new(rate, algorithm))
 }
 
 /// The rate of an inline rule as it was written.
