@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use slidegate::rule::AtBudget;
 use slidegate::store::StoreError;
-use slidegate::{Algorithm, Charge, CheckError, Key, Limiter, Rule};
+use slidegate::{Algorithm, CheckError, Limiter, Rule};
 
 use crate::requests::every_key;
 use crate::resident;
@@ -40,11 +40,7 @@ pub(crate) fn flood(algorithm: Algorithm, at_budget: AtBudget, keys: u64, effort
     let before = resident::peak_bytes()?;
     let limiter = Limiter::with_budget(budget_bytes)?;
     let known: Vec<String> = (0..KNOWN_KEYS).map(|number| format!("known:{number}")).collect();
-    let charge = |key: &str| {
-        let key = Key::new(key).expect("keys of the bench are well formed");
-        let outcome = limiter.check(&[Charge { rule: &rule, key, cost: 1 }])?;
-        Ok(outcome.decision.allowed())
-    };
+    let charge = |key: &str| limiter.check(&rule, key).map(|decision| decision.allowed());
     let mut charged = vec![0_u64; known.len()];
     let mut charge_known = |index: usize| {
         charged[index] += u64::from(matches!(charge(&known[index]), Ok(true)));
@@ -70,10 +66,12 @@ pub(crate) fn flood(algorithm: Algorithm, at_budget: AtBudget, keys: u64, effort
     if let Some(error) = failed {
         return Err(error.into());
     }
-    let used = known.iter().map(|name| limiter.inspect(&rule, Key::new(name).expect("well formed"))[0].used);
-    let lost = used.zip(&charged).filter(|(used, charged)| used != *charged).count() as u64;
+    let mut lost = 0;
+    for (name, charged) in known.iter().zip(&charged) {
+        lost += u64::from(limiter.inspect(&rule, name)?[0].used != *charged);
+    }
     ensure!(lost == 0 || at_budget == AtBudget::EvictOldest, "{lost} known keys lost their counts");
-    let stats = limiter.stats();
+    let stats = limiter.stats().store.context("a store in memory has statistics")?;
     Ok(Flooded {
         peak_bytes: resident::peak_bytes()?.saturating_sub(before),
         budget_bytes,

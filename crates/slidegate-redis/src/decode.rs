@@ -1,10 +1,11 @@
 //! What scripts answer: replies as verdicts, places and numbers.
 
 use redis::Value;
-use slidegate::receipt::{Backlog, Position, ReceiptCharge};
+use slidegate::decision::StateAnswer;
+use slidegate::receipt::{Backlog, Position, Standing};
 use slidegate::rule::{Algorithm, Limit};
 use slidegate::store::StoreError;
-use slidegate::{Admission, Charge, Verdict};
+use slidegate::{Admission, Verdict};
 
 use crate::encode::unit_us;
 
@@ -12,12 +13,12 @@ use crate::encode::unit_us;
 #[derive(Debug)]
 pub(crate) struct Reply(std::vec::IntoIter<Value>);
 
-/// What was answered to the asks of an admission.
+/// What was answered to an admission.
 pub(crate) struct Answer<'a> {
     /// One per ask.
-    pub(crate) verdicts: Vec<Verdict<'a>>,
-    /// One per ask that was charged.
-    pub(crate) charges: Vec<ReceiptCharge<'a>>,
+    pub(crate) states: Vec<StateAnswer<'a>>,
+    /// Whether any of them was charged.
+    pub(crate) charged: bool,
 }
 
 impl Reply {
@@ -58,7 +59,8 @@ impl Reply {
 
     /// An instant in microseconds.
     pub(crate) fn instant_us(&mut self) -> Result<u64, StoreError> {
-        Ok(self.number()? * 1_000_000 + self.number()?)
+        let (seconds, rest_us) = (self.number()?, self.number()?);
+        seconds.checked_mul(1_000_000).and_then(|us| us.checked_add(rest_us)).ok_or_else(unexpected)
     }
 
     fn bytes(&mut self) -> Result<Vec<u8>, StoreError> {
@@ -71,29 +73,27 @@ impl Reply {
 
 /// What `check` and `peek` answer.
 pub(crate) fn answer<'a>(reply: Value, admission: &Admission<'a>) -> Result<Answer<'a>, StoreError> {
-    let mut answer = Answer { verdicts: Vec::new(), charges: Vec::new() };
+    let mut answer = Answer { states: Vec::with_capacity(admission.asks().len()), charged: false };
     if let Value::BulkString(bytes) = reply {
         answer.short(&bytes, admission).ok_or_else(unexpected)?;
         return Ok(answer);
     }
     let mut reply = Reply::new(reply)?;
     reply.number()?;
-    for &Charge { rule, key, cost } in admission.asks() {
-        let (mut verdicts, mut standings) = (Vec::new(), Vec::new());
-        for limit in rule.limits() {
+    for ask in admission.asks() {
+        let (mut binding, mut standings) = (None, Vec::new());
+        for limit in ask.rule().limits() {
             let (used, wait_us, reset_after_us) = (reply.number()?, reply.wait_us()?, reply.number()?);
-            let verdict = Verdict::new(rule, limit).with_usage(used, reset_after_us);
+            let verdict = Verdict::new(ask, limit).with_usage(used, reset_after_us);
             let passes = wait_us == Some(0);
-            verdicts.push(if passes { verdict } else { verdict.denied(wait_us.unwrap_or(0)) });
+            let verdict = if passes { verdict } else { verdict.denied(wait_us.unwrap_or(0)) };
+            binding = Verdict::join(binding.into_iter().chain([verdict]));
             let place = reply.bytes()?;
             if !place.is_empty() {
                 standings.push(standing(limit, &place).ok_or_else(unexpected)?);
             }
         }
-        answer.verdicts.extend(Verdict::join(verdicts.into_iter()));
-        if !standings.is_empty() {
-            answer.charges.push(ReceiptCharge::standing(rule, key.as_str(), cost, standings));
-        }
+        answer.push(binding.expect("a rule has at least one limit"), standings);
     }
     Ok(answer)
 }
@@ -101,23 +101,28 @@ pub(crate) fn answer<'a>(reply: Value, admission: &Admission<'a>) -> Result<Answ
 impl<'a> Answer<'a> {
     /// The common case in short, one ask of one limit: three numbers of seven bytes, and the place.
     fn short(&mut self, bytes: &[u8], admission: &Admission<'a>) -> Option<()> {
-        let [Charge { rule, key, cost }] = admission.asks() else { return None };
-        let [limit] = rule.limits() else { return None };
+        let [ask] = admission.asks() else { return None };
+        let [limit] = ask.rule().limits() else { return None };
         let number = |at: usize| u64::try_from(big_endian(bytes.get(7 * at..7 * at + 7)?)?).ok();
         let (used, wait_us, reset_after_us) = (number(0)?, number(1)?, number(2)?);
-        let verdict = Verdict::new(rule, limit).with_usage(used, reset_after_us);
-        self.verdicts.push(if wait_us == 0 { verdict } else { verdict.denied(wait_us) });
+        let verdict = Verdict::new(ask, limit).with_usage(used, reset_after_us);
+        let verdict = if wait_us == 0 { verdict } else { verdict.denied(wait_us) };
         let place = bytes.get(21..)?;
-        if !place.is_empty() {
-            let standing = standing(limit, place)?;
-            self.charges.push(ReceiptCharge::standing(rule, key.as_str(), *cost, vec![standing]));
-        }
+        let standing = if place.is_empty() { None } else { Some(standing(limit, place)?) };
+        self.push(verdict, standing);
         Some(())
+    }
+
+    /// What was answered to the next ask; without standings it was not charged.
+    fn push(&mut self, verdict: Verdict<'a>, standings: impl IntoIterator<Item = Standing>) {
+        let mut standings = standings.into_iter().peekable();
+        self.charged |= standings.peek().is_some();
+        self.states.push(StateAnswer::charged(verdict, standings));
     }
 }
 
 /// Generation and position from the bytes of a place.
-fn standing(limit: &Limit, place: &[u8]) -> Option<(u64, Position)> {
+fn standing(limit: &Limit, place: &[u8]) -> Option<Standing> {
     let number = |range| big_endian(place.get(range)?);
     let instant_us =
         || Some(u64::try_from(number(6..11)?).ok()? * 1_000_000 + u64::try_from(number(11..14)?).ok()?);
@@ -130,7 +135,7 @@ fn standing(limit: &Limit, place: &[u8]) -> Option<(u64, Position)> {
         },
         _ => Position::At(instant_us()? / unit_us(limit)),
     };
-    Some((generation, position))
+    Some(Standing { order: generation, position })
 }
 
 fn big_endian(bytes: &[u8]) -> Option<u128> {

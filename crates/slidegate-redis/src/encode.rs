@@ -2,8 +2,8 @@
 
 use slidegate::receipt::{Place, Position, ReceiptCharge};
 use slidegate::rule::{Algorithm, Limit};
-use slidegate::store::When;
-use slidegate::{Admission, Charge, Rule};
+use slidegate::store::Call;
+use slidegate::{Admission, Rule};
 
 use crate::options::LogLayout;
 
@@ -14,12 +14,12 @@ const SECOND_US: u64 = 1_000_000;
 pub(crate) struct Args(pub(crate) Vec<Vec<u8>>, LogLayout);
 
 impl Args {
-    /// What every call begins with: when, and a number drawn for it.
-    pub(crate) fn at(layout: LogLayout, when: When, nonce: u64) -> Self {
+    /// What every call begins with: its instant, and a number drawn for it.
+    pub(crate) fn at(layout: LogLayout, call: Call, nonce: u64) -> Self {
         let mut args = Self(Vec::with_capacity(6), layout);
-        match when {
-            When::Now => args.0.push(Vec::new()),
-            When::AtUs(at_us) => args.number(at_us),
+        match call.instant_us() {
+            None => args.0.push(Vec::new()),
+            Some(at_us) => args.number(at_us),
         }
         args.number(nonce);
         args
@@ -37,33 +37,34 @@ impl Args {
 
     /// All that an admission asks.
     pub(crate) fn asks(&mut self, admission: &Admission<'_>) {
-        for Charge { rule, cost, .. } in admission.asks() {
-            self.ask(rule, *cost);
+        for ask in admission.asks() {
+            self.ask(ask.rule(), ask.cost());
         }
     }
 
     /// So many units of a rule.
     pub(crate) fn ask(&mut self, rule: &Rule, units: u64) {
         self.number(units);
-        self.form(rule.limits(), rule.shadow());
+        self.form(rule.limits().iter().copied(), rule.shadow());
         for limit in rule.limits() {
             self.limit(limit);
         }
     }
 
     /// What a receipt charged one state.
-    pub(crate) fn charge(&mut self, charge: &ReceiptCharge<'_>) {
+    pub(crate) fn charge(&mut self, charge: &ReceiptCharge) {
         self.number(charge.cost());
         self.form(charge.limits(), false);
         for place in charge.places() {
-            self.limit(&place.limit());
-            self.0.push(place_bytes(&place));
+            self.limit(&place.limit);
+            self.0.push(place_bytes(place));
         }
     }
 
     /// What all limits of a rule have in common, and how many there are; as short as it can be said.
-    fn form(&mut self, limits: &[Limit], shadow: bool) {
-        let algorithm = limits.first().map_or(Algorithm::SlidingLog, Limit::algorithm);
+    fn form(&mut self, mut limits: impl ExactSizeIterator<Item = Limit>, shadow: bool) {
+        let count = limits.len();
+        let algorithm = limits.next().map_or(Algorithm::SlidingLog, |limit| limit.algorithm());
         let (parameter, edge) = match algorithm {
             Algorithm::CompactLog(entries) => (entries.get(), ""),
             Algorithm::SlidingBuckets(buckets, edge) => (buckets.get(), edge.name()),
@@ -73,7 +74,7 @@ impl Args {
             (Algorithm::SlidingLog, LogLayout::SortedSet) => "sliding-log/sorted-set",
             _ => algorithm.name(),
         };
-        self.0.push(match (limits.len(), parameter, shadow) {
+        self.0.push(match (count, parameter, shadow) {
             (1, 0, false) => name.into(),
             (1, _, false) => format!("{name},{parameter},{edge}").into(),
             (count, _, false) => format!("{name},{parameter},{edge},{count}").into(),
@@ -89,13 +90,13 @@ impl Args {
 
 /// A place as the scripts gave it.
 fn place_bytes(place: &Place) -> Vec<u8> {
-    let mut bytes = place.order().to_be_bytes()[2..].to_vec();
+    let mut bytes = place.order.to_be_bytes()[2..].to_vec();
     let instant = |bytes: &mut Vec<u8>, at_us: u64| {
         bytes.extend(&(at_us / SECOND_US).to_be_bytes()[3..]);
         bytes.extend(&(at_us % SECOND_US).to_be_bytes()[5..]);
     };
-    match place.position() {
-        Position::At(at) => instant(&mut bytes, at * unit_us(&place.limit())),
+    match place.position {
+        Position::At(at) => instant(&mut bytes, at * unit_us(&place.limit)),
         Position::Line { charged_us, backlog, given_back } => {
             instant(&mut bytes, charged_us);
             bytes.extend(backlog.get().to_be_bytes());

@@ -106,11 +106,11 @@ impl KeyTemplate {
         [&self.name(b"", b"")[..], SECRET].concat()
     }
 
-    /// A number that is the same for all who name their keys alike, whichever process they are in: receipts go
-    /// from one to the other.
-    pub(crate) fn store_number(&self) -> u64 {
+    /// A number that is the same in all processes that name their keys alike: receipts go from one to the other.
+    #[expect(clippy::cast_possible_truncation, reason = "the low half of the hash is the number")]
+    pub(crate) fn store_number(&self) -> u32 {
         let mix = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        self.name(b"{rule}", b"{key}").iter().fold(0xcbf2_9ce4_8422_2325, mix)
+        self.name(b"{rule}", b"{key}").iter().fold(0xcbf2_9ce4_8422_2325, mix) as u32
     }
 
     /// What SCAN matches to find the states of a rule. It may find more: [`Self::key_of`] tells which are its.
@@ -163,10 +163,9 @@ impl Default for KeyTemplate {
 
 /// The name of the record that a receipt is spent, beside the state of its first charge.
 pub(crate) fn spent_name(first_charge: &[u8], id: ReceiptId) -> Vec<u8> {
-    let (first, second) = id.halves();
     let mut name = first_charge.to_vec();
     name.extend_from_slice(SPENT);
-    name.extend_from_slice(format!("{first:016x}{second:016x}").as_bytes());
+    name.extend_from_slice(format!("{:016x}", id.get()).as_bytes());
     name
 }
 

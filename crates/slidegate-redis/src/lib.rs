@@ -4,21 +4,19 @@
 //! all who share a Redis and name their keys alike, by the clock of that Redis.
 //!
 //! ```no_run
-//! use slidegate::store::{Store, When};
-//! use slidegate::{Admission, Charge, Key, Rule};
-//! use slidegate_redis::{RedisOptions, RedisStore};
+//! use slidegate::{Limiter, Rule};
+//! use slidegate_redis::RedisStore;
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let store = RedisStore::connect(&RedisOptions::new("redis://localhost:6379")?).await?;
-//! let quota = Rule::builder("yt-quota").limit("9500/24h".parse()?).build()?;
-//! let search = Charge { rule: &quota, key: Key::new("yt:quota:key1")?, cost: 100 };
-//! let outcome = store.check(When::Now, &Admission::new(&[search])?).await?;
-//! if !outcome.decision.allowed() {
-//!     println!("stop: retry in {:?}", outcome.decision.retry_after());
-//! }
+//! let limiter = Limiter::new(RedisStore::connect("redis://localhost").await?);
+//! let decision = limiter.check_async(&Rule::new("login", "5/1m")?, "alice").await?;
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! [`RedisOptions`] say how keys are named, how long a call may take, and whom TLS trusts:
+//! [`RedisStore::connect_with`]. A single call has another deadline by
+//! [`Limiter::with_deadline`](slidegate::Limiter::with_deadline).
 //!
 //! Redis 5 or newer, standalone. Connections are opened in the tokio runtime that calls [`RedisStore::connect`], kept,
 //! and opened anew when they are lost. A failure is never a denial: a
@@ -35,10 +33,12 @@ mod link;
 mod options;
 pub mod scripts;
 mod store;
+#[cfg(feature = "testing")]
+mod testing;
 mod tls;
 
 pub use keys::TemplateError;
-pub use link::ConnectError;
+pub use link::{ConnectError, OpenError};
 pub use options::{CONNECTIONS_MAX, LogLayout, OptionsError, RedisOptions, WAIT_MAX};
 pub use store::RedisStore;
 

@@ -6,14 +6,15 @@
 //! ```
 //!
 //! A few connections serve all callers of a process. Each has a task of its own, its lane, and calls that meet
-//! there share round trips. The deadline belongs to the call and is kept here: it passes before the lane has taken
-//! the call ([`StoreError::Unavailable`], it will not be sent any more) or after ([`StoreError::Ambiguous`]).
+//! there share round trips. Every call has a deadline, which is kept here: it passes before the lane has taken the
+//! call ([`StoreError::Unavailable`], it will not be sent any more) or after ([`StoreError::Ambiguous`]).
 //!
 //! Rejected: the crate's own connection manager. It cannot say whether a command was written before its connection
 //! broke, so every idle connection that a server has closed would end in an ambiguous call.
 
 mod backoff;
 mod command;
+mod deadline;
 mod error;
 mod lane;
 mod stream;
@@ -27,21 +28,23 @@ mod tests;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redis::{Value, from_redis_value};
 use slidegate::store::StoreError;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Sleep, sleep_until};
 
-pub(crate) use command::Call;
-pub use error::ConnectError;
+pub(crate) use command::ScriptCall;
+pub use error::{ConnectError, OpenError};
+pub(crate) use lane::BATCH_CALLS_MAX;
 
 use crate::failure::Failure;
 use crate::options::RedisOptions;
 use command::Command;
-use lane::{BATCH_BYTES_MAX, BATCH_CALLS_MAX, Lane, QUEUE_MAX, Sight};
+use deadline::Deadline;
+use lane::{BATCH_BYTES_MAX, Lane, QUEUE_MAX, Sight};
 use ticket::{Answer, Pending, Ticket, ticket};
 use wire::{Target, Wire};
 
@@ -50,7 +53,8 @@ use wire::{Target, Wire};
 pub(crate) struct Link {
     lanes: Box<[Entrance]>,
     next: AtomicUsize,
-    deadline: Duration,
+    /// How long a call may take that brings no deadline of its own.
+    wait_default: Duration,
 }
 
 /// Where calls enter a lane.
@@ -79,18 +83,23 @@ impl Link {
             let lane = Lane::new(target.clone(), receiver, Arc::clone(&sight), options.deadline);
             lanes.push(Entrance { queue: sender, sight, task: tokio::spawn(lane.run(wire)) });
         }
-        Ok(Self { lanes: lanes.into(), next: AtomicUsize::new(0), deadline: options.deadline })
+        Ok(Self { lanes: lanes.into(), next: AtomicUsize::new(0), wait_default: options.deadline })
     }
 
-    /// Calls a script.
-    pub(crate) async fn call(&self, call: Call) -> Result<Value, StoreError> {
-        let mut answers = self.ask(vec![Command::Script(call)]).await;
+    /// Calls a script. Without a deadline that of the options holds, counted from now.
+    pub(crate) async fn call(&self, until: Option<Instant>, call: ScriptCall) -> Result<Value, StoreError> {
+        let mut answers = self.ask(self.deadline(until), vec![Command::Script(call)]).await;
         answers.pop().unwrap_or_else(|| Err(Failure::not_understood("a script").into()))
     }
 
-    /// Calls scripts one after the other, in one round trip unless there are very many; each round trip has the
-    /// deadline to itself. Every call has an answer of its own, in their order.
-    pub(crate) async fn call_all(&self, calls: Vec<Call>) -> Vec<Result<Value, StoreError>> {
+    /// Calls scripts one after the other, in one round trip unless there are very many, with one deadline for all of
+    /// them. Every call has an answer of its own, in their order.
+    pub(crate) async fn call_all(
+        &self,
+        until: Option<Instant>,
+        calls: Vec<ScriptCall>,
+    ) -> Vec<Result<Value, StoreError>> {
+        let deadline = self.deadline(until);
         let mut answers = Vec::with_capacity(calls.len());
         let mut commands = Vec::new();
         let mut bytes = 0;
@@ -99,38 +108,50 @@ impl Link {
             bytes += command.bytes();
             commands.push(command);
             if commands.len() >= BATCH_CALLS_MAX || bytes >= BATCH_BYTES_MAX {
-                answers.extend(self.ask(std::mem::take(&mut commands)).await);
+                answers.extend(self.ask(deadline, std::mem::take(&mut commands)).await);
                 bytes = 0;
             }
         }
         if !commands.is_empty() {
-            answers.extend(self.ask(commands).await);
+            answers.extend(self.ask(deadline, commands).await);
         }
         answers
     }
 
     /// One step of a search for keys: the next cursor, 0 at the end, and names. A name may come more than once.
-    pub(crate) async fn scan(&self, pattern: &[u8], cursor: u64) -> Result<(u64, Vec<Vec<u8>>), StoreError> {
-        let mut answers = self.ask(vec![Command::Scan { pattern: pattern.to_vec(), cursor }]).await;
+    pub(crate) async fn scan(
+        &self,
+        until: Option<Instant>,
+        pattern: &[u8],
+        cursor: u64,
+    ) -> Result<(u64, Vec<Vec<u8>>), StoreError> {
+        let scan = Command::Scan { pattern: pattern.to_vec(), cursor };
+        let mut answers = self.ask(self.deadline(until), vec![scan]).await;
         let reply = match answers.pop() {
             Some(Ok(reply)) => from_redis_value(reply).map_err(|_| Failure::not_understood("SCAN").into()),
             Some(Err(error)) => Err(error),
             None => Err(Failure::not_understood("SCAN").into()),
         };
-        // Whoever only reads charges nothing, whether it was done or not.
+        // A search charges nothing, whether it was done or not.
         reply.map_err(|error| match error {
             StoreError::Ambiguous { why } => StoreError::Unavailable { why },
             other => other,
         })
     }
 
-    /// Sends commands together, and waits for their answers until the deadline.
-    async fn ask(&self, commands: Vec<Command>) -> Vec<Answer> {
-        let deadline = Instant::now() + self.deadline;
-        let mut expiry = pin!(sleep_until(deadline));
-        let (tickets, pending): (Vec<_>, Vec<_>) =
-            commands.into_iter().map(|command| ticket(command, deadline)).unzip();
+    fn deadline(&self, until: Option<Instant>) -> Deadline {
+        Deadline::new(until, self.wait_default)
+    }
+
+    /// Sends commands together, and waits for their answers until the deadline. What is past it is not sent.
+    async fn ask(&self, deadline: Deadline, commands: Vec<Command>) -> Vec<Answer> {
         let lane = self.least_busy();
+        if deadline.has_passed() {
+            return commands.iter().map(|_| Err(expired(lane, deadline, true))).collect();
+        }
+        let mut expiry = pin!(sleep_until(deadline.at()));
+        let (tickets, pending): (Vec<_>, Vec<_>) =
+            commands.into_iter().map(|command| ticket(command, deadline.at())).unzip();
         tokio::select! {
             biased;
             // If it could not be sent the tickets are gone, and so are the answers to wait for.
@@ -139,40 +160,9 @@ impl Link {
         }
         let mut answers = Vec::with_capacity(pending.len());
         for pending in pending {
-            answers.push(self.answer(lane, pending, expiry.as_mut()).await);
+            answers.push(answer(lane, pending, deadline, expiry.as_mut()).await);
         }
         answers
-    }
-
-    async fn answer(&self, lane: &Entrance, mut pending: Pending, expiry: Pin<&mut Sleep>) -> Answer {
-        let answered = tokio::select! {
-            biased;
-            answer = &mut pending.answer => answer.ok(),
-            () = expiry => None,
-        };
-        if let Some(answer) = answered {
-            return answer;
-        }
-        let unsent = pending.leave();
-        // It may have come in this very moment.
-        if let Ok(answer) = pending.answer.try_recv() {
-            return answer;
-        }
-        Err(self.expired(lane, unsent))
-    }
-
-    fn expired(&self, lane: &Entrance, unsent: bool) -> StoreError {
-        let after = self.deadline;
-        let trouble = lane.sight.trouble();
-        if unsent {
-            let why = trouble.unwrap_or_else(|| {
-                "earlier calls still wait for Redis; see its SLOWLOG, or raise the deadline or the connections".into()
-            });
-            StoreError::Unavailable { why: format!("nothing was sent within {after:?}: {why}").into() }
-        } else {
-            let why = "no reply came in time; see Redis's SLOWLOG, or raise the deadline";
-            StoreError::Ambiguous { why: format!("it was sent, and {after:?} have passed: {why}").into() }
-        }
     }
 
     /// A lane that is idle, else the one with the shortest queue; in turn among equals.
@@ -183,9 +173,48 @@ impl Link {
     }
 }
 
+async fn answer(
+    lane: &Entrance,
+    mut pending: Pending,
+    deadline: Deadline,
+    expiry: Pin<&mut Sleep>,
+) -> Answer {
+    let answered = tokio::select! {
+        biased;
+        answer = &mut pending.answer => answer.ok(),
+        () = expiry => None,
+    };
+    if let Some(answer) = answered {
+        return answer;
+    }
+    let unsent = pending.leave();
+    // It may have come in this very moment.
+    if let Ok(answer) = pending.answer.try_recv() {
+        return answer;
+    }
+    Err(expired(lane, deadline, unsent))
+}
+
+/// What a caller is told whose deadline has passed.
+fn expired(lane: &Entrance, deadline: Deadline, unsent: bool) -> StoreError {
+    let wait = deadline.wait();
+    if !unsent {
+        let why = "no reply came in time; see Redis's SLOWLOG, or raise the deadline";
+        return StoreError::Ambiguous { why: format!("it was sent, and {wait:?} have passed: {why}").into() };
+    }
+    if wait.is_zero() {
+        let why = "its deadline had passed before the call; give it more time";
+        return StoreError::Unavailable { why: why.into() };
+    }
+    let why = lane.sight.trouble().unwrap_or_else(|| {
+        "earlier calls still wait for Redis; see its SLOWLOG, or raise the deadline or the connections".into()
+    });
+    StoreError::Unavailable { why: format!("nothing was sent within {wait:?}: {why}").into() }
+}
+
 impl Entrance {
-    /// How long whoever enters now has to wait: not at all for company in the queue of an idle lane, as all of it goes
-    /// out together.
+    /// How long a call that enters now has to wait: not at all for company in the queue of an idle lane, as all of it
+    /// goes out together.
     fn load(&self) -> (bool, usize) {
         (self.sight.busy.load(Ordering::Relaxed), QUEUE_MAX - self.queue.capacity())
     }

@@ -111,13 +111,15 @@ pub(crate) static SHORT_CHECK: LazyLock<Script> =
 pub(crate) static SHORT_PEEK: LazyLock<Script> =
     LazyLock::new(|| Script::new("peek", joined!(fast!("false", "true"), "asks", "peek")));
 
+#[cfg(feature = "testing")]
 const LOOKED: &str =
     "local value, beside = redis.call('DUMP', KEYS[1]), redis.call('DUMP', KEYS[1] .. '%state')
 return (value or beside) and (value or '') .. (beside or '')";
 
-/// The bytes of a state, whatever it is kept in; for those who compare.
+/// The bytes of a state, whatever it is kept in; for tests that compare them.
+#[cfg(feature = "testing")]
 pub(crate) static LOOK: LazyLock<Script> = LazyLock::new(|| Script::new("look", LOOKED));
 
-/// The secret of all who share the keys: what is there, or else what whoever asks first brings along.
+/// The secret of all who share the keys: the one that is there, or else the one that the caller has drawn.
 pub(crate) static SECRET: LazyLock<Script> =
     LazyLock::new(|| Script::new("secret", include_str!("../scripts/secret.lua")));

@@ -7,7 +7,7 @@ use slidegate::store::StoreError;
 /// What failed. None of it has charged anything, but for [`Failure::Unknown`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// Somebody else has the lock, or has written since we looked: try again.
+    /// Another process has the lock, or has written since we looked: try again.
     Busy,
     /// It was not done, and may be later.
     Unavailable(Box<str>),
@@ -18,10 +18,32 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// What is said when the deadline has come.
+    /// The deadline has passed.
     pub(crate) fn timed_out() -> Self {
-        let why = "other processes used the file until the deadline; raise the deadline, or try again";
+        let why = "timed out: other processes or earlier calls used the file until the deadline; raise the \
+                   deadline, or try again";
         Self::Unavailable(why.into())
+    }
+
+    /// As many asynchronous calls as may wait for their turn.
+    pub(crate) fn queue_full(max: usize) -> Self {
+        let why = format!(
+            "{max} calls of this process wait for the file, its maximum; send fewer at once, or try later"
+        );
+        Self::Unavailable(why.into())
+    }
+
+    pub(crate) fn no_thread(error: &std::io::Error) -> Self {
+        let why =
+            format!("the system gives no thread to use the file on: {error}; raise the limit of threads");
+        Self::Unavailable(why.into())
+    }
+
+    /// The thread of the store panicked, before or after it made the charge durable.
+    pub(crate) fn panicked() -> Self {
+        Self::Unknown(
+            "the store's thread panicked in this call; this is a defect of slidegate, or of the clock".into(),
+        )
     }
 
     /// Of the last step, which makes everything durable.

@@ -32,7 +32,7 @@ pub(crate) fn open(options: &SqliteOptions, patience: &mut Patience<'_>) -> Resu
         let why = "it may only be read".into();
         return Err(OpenError::ReadOnly { path: path.to_owned(), why });
     }
-    // Whoever closes last would move the log into the database: two syncs for every short process, also for one that was
+    // The last process to close it would move the log into the database: two syncs for every short process, also for one that was
     // denied.
     for (setting, value) in [
         (DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true),
@@ -94,7 +94,7 @@ fn prepare(connection: &Connection, options: &SqliteOptions, short: bool) -> Res
     }
     match whose {
         Whose::Ours(schema::VERSION) => {}
-        Whose::Empty | Whose::Ours(1) => bring_up_to_date(connection)?,
+        Whose::Empty | Whose::Ours(1..schema::VERSION) => bring_up_to_date(connection)?,
         Whose::Ours(version) => return Err(Prepare::Newer(version)),
         Whose::Foreign => return Err(Prepare::Foreign),
     }
@@ -122,7 +122,9 @@ fn bring_up_to_date(connection: &Connection) -> Result<(), Prepare> {
     connection.execute_batch("BEGIN EXCLUSIVE")?;
     let done = match schema::whose(connection) {
         Ok(Whose::Empty) => schema::create(connection).map_err(Prepare::from),
-        Ok(Whose::Ours(1)) => schema::migrate(connection).map_err(Prepare::from),
+        Ok(Whose::Ours(version @ 1..schema::VERSION)) => {
+            schema::migrate(connection, version).map_err(Prepare::from)
+        }
         Ok(Whose::Ours(_)) => Ok(()),
         Ok(Whose::Foreign) => Err(Prepare::Foreign),
         Err(error) => Err(Prepare::from(error)),

@@ -28,14 +28,28 @@ impl Hold {
     }
 
     pub(crate) fn take(&self, patience: &Patience<'_>) -> Result<Held<'_>, Failure> {
-        let waiting = self.given_back.wait_timeout_while(self.lock(), patience.left(), |idle| idle.is_none());
-        let (mut idle, _) = waiting.unwrap_or_else(PoisonError::into_inner);
-        let connection = Some(idle.take().ok_or_else(Failure::timed_out)?);
-        Ok(Held { hold: self, connection })
+        let mut idle = self.lock();
+        loop {
+            // First, so that the one who was notified never leaves without it while others wait.
+            if let Some(connection) = idle.take() {
+                return Ok(Held { hold: self, connection: Some(connection) });
+            }
+            let stretch = patience.stretch();
+            let waiting = self.given_back.wait_timeout_while(idle, stretch, |idle| idle.is_none());
+            (idle, _) = waiting.unwrap_or_else(PoisonError::into_inner);
+            if idle.is_none() {
+                // Looking may answer other calls, whose wakers are not to run under this lock.
+                drop(idle);
+                if patience.is_over() {
+                    return Err(Failure::timed_out());
+                }
+                idle = self.lock();
+            }
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Connection>> {
-        // What is behind the lock is a connection or none, whatever happened to whoever had it.
+        // What is behind the lock is a connection or none, also after a thread that had it panicked.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,31 +4,41 @@
 //! all processes of a machine that open the same file, and it remembers after they have ended.
 //!
 //! ```
-//! use slidegate::store::{Store, When};
-//! use slidegate::testing::block_on;
-//! use slidegate::{Admission, Charge, Key, Rule};
-//! use slidegate_sqlite::{SqliteOptions, SqliteStore};
+//! use slidegate::{Limiter, Rule};
+//! use slidegate_sqlite::SqliteStore;
 //!
 //! # let directory = std::env::temp_dir().join(format!("slidegate-doc-{}", std::process::id()));
 //! # std::fs::create_dir_all(&directory)?;
-//! let store = SqliteStore::open(&SqliteOptions::new(directory.join("quota.db")))?;
-//! let quota = Rule::builder("yt-quota").limit("9500/24h".parse()?).build()?;
-//! let search = Charge { rule: &quota, key: Key::new("yt:quota:key1")?, cost: 100 };
-//! // Blocking inside: the future is ready when it is first polled.
-//! let outcome = block_on(store.check(When::Now, &Admission::new(&[search])?))?;
-//! assert_eq!(outcome.decision.remaining(), 9_400);
+//! # let path = directory.join("quota.db");
+//! let limiter = Limiter::new(SqliteStore::open(path)?);
+//! let decision = limiter.check_n(&Rule::new("yt-quota", "9500/24h")?, "yt:quota:key1", 100)?.into_owned();
+//! assert_eq!(decision.remaining(), Some(9_400));
 //! # std::fs::remove_dir_all(&directory)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! An admission is on the disk before it is answered ([`Durability`] says how surely); a denial writes nothing. Whoever
-//! finds the file in use waits for its turn within the deadline. A failure is never a denial: a
+//! The plain verbs block the thread while they wait for the file. On an executor use the `_async` ones, which a thread of
+//! the store's own executes:
+//!
+//! ```
+//! use slidegate::{CheckError, Limiter, Rule};
+//! use slidegate_sqlite::SqliteStore;
+//!
+//! async fn may_search(limiter: &Limiter<SqliteStore>, quota: &Rule) -> Result<bool, CheckError> {
+//!     Ok(limiter.check_n_async(quota, "yt:quota:key1", 100).await?.allowed())
+//! }
+//! ```
+//!
+//! An admission is on the disk before it is answered ([`Durability`] says how surely); a denial writes nothing. A call
+//! that finds the file in use waits for its turn within the deadline. A failure is never a denial: a
 //! [`StoreError`](slidegate::store::StoreError) says whether the charge may have been made.
 
+mod answers;
+mod blocking;
+mod engine;
 mod error;
 mod failure;
 mod file;
-mod forgetting;
 mod hold;
 mod log;
 mod options;
@@ -37,10 +47,15 @@ mod returns;
 mod rows;
 mod schema;
 mod store;
+mod tasks;
+#[cfg(feature = "testing")]
+mod testing;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod worker;
 
 pub use error::OpenError;
 pub use options::{DEADLINE_DEFAULT, DEADLINE_MAX, Durability, OptionsError, SqliteOptions};
 pub use store::SqliteStore;
+pub use worker::QUEUE_MAX;

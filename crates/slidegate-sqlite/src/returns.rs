@@ -3,13 +3,14 @@
 use rusqlite::{Connection, params};
 use slidegate::algorithm::State;
 use slidegate::receipt::{Receipt, ReceiptCharge, ReceiptId};
-use slidegate::store::{Record, ReturnError, StoreError, When};
+use slidegate::store::{Call, Record};
 use slidegate::time::Clock;
 use slidegate::{Applied, ReceiptError};
 
+use crate::engine::Engine;
 use crate::failure::Failure;
+use crate::patience::Patience;
 use crate::rows::{self, Meta, Row, signed};
-use crate::store::SqliteStore;
 use crate::transaction::{Begin, End};
 
 /// Most records of spent receipts.
@@ -17,9 +18,18 @@ const RECORDS_MAX: u64 = 1 << 20;
 /// Records that have expired and are dropped by one presentation, at most.
 const DROPPED_MAX: u64 = 256;
 
-impl<C: Clock> SqliteStore<C> {
-    pub(crate) fn give_back(&self, when: When, receipt: &Receipt<'_>) -> Result<Applied, ReturnError> {
-        self.spend(when, receipt, |connection, meta, now_us| {
+/// What became of a receipt that was presented, or why it is not accepted.
+type Presented = Result<Applied, ReceiptError>;
+
+impl<C: Clock> Engine<C> {
+    /// Takes back a whole admission.
+    pub(crate) fn refund(
+        &self,
+        patience: &mut Patience<'_>,
+        call: Call,
+        receipt: &Receipt,
+    ) -> Result<Presented, Failure> {
+        self.spend(patience, call, receipt, |connection, meta, now_us| {
             let mut units = 0;
             for charge in receipt.charges() {
                 units += refund(connection, meta, now_us, charge, charge.cost())?;
@@ -28,13 +38,15 @@ impl<C: Clock> SqliteStore<C> {
         })
     }
 
-    pub(crate) fn replace(
+    /// Replaces the cost of an admission by what was spent.
+    pub(crate) fn settle(
         &self,
-        when: When,
-        receipt: &Receipt<'_>,
+        patience: &mut Patience<'_>,
+        call: Call,
+        receipt: &Receipt,
         actual: u64,
-    ) -> Result<Applied, ReturnError> {
-        self.spend(when, receipt, |connection, meta, now_us| {
+    ) -> Result<Presented, Failure> {
+        self.spend(patience, call, receipt, |connection, meta, now_us| {
             let cost = match receipt.settled_cost(actual) {
                 Ok(cost) => cost,
                 Err(error) => return Ok(Err(error)),
@@ -54,12 +66,13 @@ impl<C: Clock> SqliteStore<C> {
     /// Runs `act` if the receipt is ours, unspent and alive, and records it as spent if that succeeds.
     fn spend(
         &self,
-        when: When,
-        receipt: &Receipt<'_>,
-        act: impl Fn(&Connection, &mut Meta, u64) -> Result<Result<Applied, ReceiptError>, Failure>,
-    ) -> Result<Applied, ReturnError> {
-        let spent = self.step(Begin::AtOnce, |held| {
-            let (connection, now_us) = (held.connection(), self.now_us(when));
+        patience: &mut Patience<'_>,
+        call: Call,
+        receipt: &Receipt,
+        act: impl Fn(&Connection, &mut Meta, u64) -> Result<Presented, Failure>,
+    ) -> Result<Presented, Failure> {
+        self.step(patience, Begin::AtOnce, |held| {
+            let (connection, now_us) = (held.connection(), self.now_us(call));
             let mut meta = Meta::load(connection)?;
             if receipt.store() != meta.number {
                 return Ok(End::Nothing(Err(ReceiptError::Foreign)));
@@ -88,33 +101,26 @@ impl<C: Clock> SqliteStore<C> {
             meta.presented_us = latest_us;
             meta.save(connection)?;
             Ok(End::Keep(answer))
-        });
-        Ok(spent.map_err(StoreError::from)??)
+        })
     }
 }
 
-fn halves(id: ReceiptId) -> [i64; 2] {
-    let (first, second) = id.halves();
-    [first.cast_signed(), second.cast_signed()]
-}
-
 fn is_spent(connection: &Connection, id: ReceiptId) -> Result<bool, Failure> {
-    let mut select = connection.prepare_cached("SELECT 1 FROM spent WHERE first = ?1 AND second = ?2")?;
-    Ok(select.exists(halves(id))?)
+    let mut select = connection.prepare_cached("SELECT 1 FROM spent WHERE id = ?1")?;
+    Ok(select.exists([id.get().cast_signed()])?)
 }
 
 /// Records a receipt as spent; says whether it was not on record yet.
 fn record(connection: &Connection, id: ReceiptId, expires_us: u64) -> Result<bool, Failure> {
-    let [first, second] = halves(id);
-    let sql = "INSERT OR IGNORE INTO spent (first, second, expires_us) VALUES (?1, ?2, ?3)";
-    let mut insert = connection.prepare_cached(sql)?;
-    Ok(insert.execute(params![first, second, signed(expires_us)])? == 1)
+    let mut insert =
+        connection.prepare_cached("INSERT OR IGNORE INTO spent (id, expires_us) VALUES (?1, ?2)")?;
+    Ok(insert.execute(params![id.get().cast_signed(), signed(expires_us)])? == 1)
 }
 
 fn drop_expired(connection: &Connection, meta: &mut Meta, latest_us: u64) -> Result<(), Failure> {
     let mut delete = connection.prepare_cached(
-        "DELETE FROM spent WHERE (first, second) IN \
-         (SELECT first, second FROM spent WHERE expires_us <= ?1 ORDER BY expires_us LIMIT ?2)",
+        "DELETE FROM spent WHERE id IN \
+         (SELECT id FROM spent WHERE expires_us <= ?1 ORDER BY expires_us LIMIT ?2)",
     )?;
     let dropped = delete.execute([signed(latest_us), signed(DROPPED_MAX)])?;
     meta.spent = meta.spent.saturating_sub(dropped as u64);
@@ -126,7 +132,7 @@ fn refund(
     connection: &Connection,
     meta: &Meta,
     now_us: u64,
-    charge: &ReceiptCharge<'_>,
+    charge: &ReceiptCharge,
     units: u64,
 ) -> Result<u64, Failure> {
     let Some(row) = rows::load(connection, charge.rule(), charge.key())? else { return Ok(0) };
@@ -143,7 +149,7 @@ fn charge_excess(
     connection: &Connection,
     meta: &mut Meta,
     now_us: u64,
-    charge: &ReceiptCharge<'_>,
+    charge: &ReceiptCharge,
     units: u64,
 ) -> Result<u64, Failure> {
     let (record, before) = Row::split(rows::load(connection, charge.rule(), charge.key())?);

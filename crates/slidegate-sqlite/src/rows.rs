@@ -100,11 +100,6 @@ pub(crate) fn sweep_some(connection: &Connection, until_us: u64) -> rusqlite::Re
     sweep.execute(params![signed(until_us), SWEPT_MAX]).map(drop)
 }
 
-/// Drops all states that had ended by `until_us`; says how many.
-pub(crate) fn sweep_all(connection: &Connection, until_us: u64) -> rusqlite::Result<usize> {
-    connection.execute("DELETE FROM state WHERE expires_us <= ?1", [signed(until_us)])
-}
-
 /// The next keys of a rule after `after`, in their order, with their rows.
 pub(crate) fn keys_after(
     connection: &Connection,
@@ -130,7 +125,7 @@ pub(crate) fn keys_after(
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Meta {
     /// What the store is known by in receipts.
-    pub(crate) number: u64,
+    pub(crate) number: u32,
     /// The last order that was given out.
     pub(crate) order: u64,
     /// The latest time that was noted.
@@ -144,7 +139,11 @@ pub(crate) struct Meta {
 impl Meta {
     fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
-            number: row.get::<_, i64>(0)?.cast_unsigned(),
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "64 random bits, of which receipts carry the low 32"
+            )]
+            number: row.get::<_, i64>(0)?.cast_unsigned() as u32,
             order: row.get(1).map(unsigned)?,
             noted_us: row.get(2).map(unsigned)?,
             presented_us: row.get(3).map(unsigned)?,

@@ -1,6 +1,8 @@
 //! What is in the file, and how older files become it.
 //!
-//! Version 1 had no ends beside the states, so that nothing could be swept, and no record of spent receipts.
+//! Version 1 had no ends beside the states, so that nothing could be swept, and no record of spent receipts. Version 2
+//! had ids of two numbers for receipts. Its receipts are of a form that no program takes any more, so their records are
+//! dropped: nothing can be refunded twice.
 
 use rusqlite::{Connection, params};
 use slidegate::store::Record;
@@ -11,7 +13,7 @@ use crate::rows;
 /// `sgt1` in ASCII: SQLite keeps it in the file's header for programs to know their files by.
 pub(crate) const APPLICATION_ID: i64 = 0x7367_7431;
 /// The version that this program writes.
-pub(crate) const VERSION: i64 = 2;
+pub(crate) const VERSION: i64 = 3;
 
 const META: &str = "
     CREATE TABLE meta (
@@ -36,11 +38,9 @@ const STATE: &str = "
 
 const SPENT: &str = "
     CREATE TABLE spent (
-        first INTEGER NOT NULL,
-        second INTEGER NOT NULL,
-        expires_us INTEGER NOT NULL,
-        PRIMARY KEY (first, second)
-    ) STRICT, WITHOUT ROWID;
+        id INTEGER PRIMARY KEY,
+        expires_us INTEGER NOT NULL
+    ) STRICT;
     CREATE INDEX spent_by_expiry ON spent (expires_us);";
 
 /// Whose file it is.
@@ -86,13 +86,23 @@ pub(crate) fn create(connection: &Connection) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes a file of version 1 one of version 2, in a transaction of the caller's.
-pub(crate) fn migrate(connection: &Connection) -> Result<(), Failure> {
+/// Makes a file of an older version one of this, in a transaction of the caller's.
+pub(crate) fn migrate(connection: &Connection, version: i64) -> Result<(), Failure> {
+    match version {
+        1 => add_ends(connection)?,
+        _ => connection.execute_batch("DROP TABLE spent; UPDATE meta SET spent = 0")?,
+    }
+    connection.execute_batch(&format!("{SPENT} PRAGMA user_version = {VERSION}"))?;
+    Ok(())
+}
+
+/// From version 1: states get their ends, and `meta` its columns for receipts.
+fn add_ends(connection: &Connection) -> Result<(), Failure> {
     connection.execute_batch(&format!(
         "ALTER TABLE meta ADD COLUMN presented_us INTEGER NOT NULL DEFAULT 0;
          ALTER TABLE meta ADD COLUMN spent INTEGER NOT NULL DEFAULT 0;
          ALTER TABLE state RENAME TO state_1;
-         {STATE}{SPENT}"
+         {STATE}"
     ))?;
     let mut older = connection.prepare("SELECT rule, key, bytes FROM state_1")?;
     let mut found = older.query([])?;
@@ -104,6 +114,6 @@ pub(crate) fn migrate(connection: &Connection) -> Result<(), Failure> {
     }
     drop(found);
     drop(older);
-    connection.execute_batch(&format!("DROP TABLE state_1; PRAGMA user_version = {VERSION}"))?;
+    connection.execute_batch("DROP TABLE state_1")?;
     Ok(())
 }

@@ -1,10 +1,8 @@
 //! What needs a hand on the connection: whether it syncs, a disk that is full, and files that others are writing to.
 
-use slidegate::store::{Store, StoreError, When};
-use slidegate::testing::block_on;
-use slidegate::{Admission, Charge, Key, Rule};
+use slidegate::store::{Call, StoreError};
+use slidegate::{CheckError, Limiter, Rule};
 
-use crate::patience::Patience;
 use crate::store::SqliteStore;
 use crate::{Durability, SqliteOptions};
 
@@ -31,8 +29,7 @@ impl Drop for Directory {
 impl SqliteStore {
     /// As if the disk had no room for more than so many pages.
     fn set_pages_max(&self, pages: u32) {
-        let patience = Patience::new(&self.waits_by, std::time::Duration::from_secs(9));
-        let held = self.hold.take(&patience).unwrap();
+        let held = self.engine.hold.take(&self.engine.patience(Call::now()).unwrap()).unwrap();
         held.connection().query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
     }
 }
@@ -43,9 +40,8 @@ fn durability_is_what_sqlite_is_told() {
     let directory = Directory::new("sync");
     for (durability, expected) in [(Durability::Full, 2), (Durability::Normal, 1)] {
         let options = SqliteOptions::new(directory.0.join("quota.db")).durability(durability);
-        let store = SqliteStore::open(&options).unwrap();
-        let patience = Patience::new(&store.waits_by, std::time::Duration::from_secs(9));
-        let held = store.hold.take(&patience).unwrap();
+        let store = SqliteStore::open_with(&options).unwrap();
+        let held = store.engine.hold.take(&store.engine.patience(Call::now()).unwrap()).unwrap();
         let told =
             |name| held.connection().query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
         assert_eq!(told("synchronous"), Ok(expected));
@@ -57,14 +53,15 @@ fn a_full_disk_is_told_and_nothing_is_charged() {
     let directory = Directory::new("full");
     for durability in [Durability::Full, Durability::Normal] {
         let path = directory.0.join(durability.name());
-        let store = SqliteStore::open(&SqliteOptions::new(&path).durability(durability)).unwrap();
-        let rule = Rule::builder("api").limit("5/400d".parse().unwrap()).build().unwrap();
-        let ask = |name: &str, cost| {
-            let charge = Charge { rule: &rule, key: Key::new(name).unwrap(), cost };
-            let outcome = block_on(store.check(When::Now, &Admission::new(&[charge]).unwrap()));
-            outcome.map(|outcome| (outcome.decision.allowed(), outcome.decision.used()))
+        let options = SqliteOptions::new(&path).durability(durability);
+        let limiter = Limiter::new(SqliteStore::open_with(&options).unwrap());
+        let rule = Rule::new("api", "5/400d").unwrap();
+        let ask = |name: &str, cost| match limiter.check_n(&rule, name, cost) {
+            Ok(decision) => Ok((decision.allowed(), decision.used().unwrap())),
+            Err(CheckError::Store(error)) => Err(error),
+            Err(other) => panic!("{other}"),
         };
-        store.set_pages_max(8);
+        limiter.store().set_pages_max(8);
         let name = |number: u32| format!("client-{number:0100}");
         let mut fitted = 0;
         let error = loop {
@@ -81,19 +78,17 @@ fn a_full_disk_is_told_and_nothing_is_charged() {
             assert_eq!(ask(&name(number), 4).unwrap(), (false, 2), "what was charged is, and no more");
         }
         assert_eq!(ask(&name(0), 1).unwrap(), (true, 3), "what needs no room goes on");
-        store.set_pages_max(1_000);
+        limiter.store().set_pages_max(1_000);
         assert_eq!(ask(&name(fitted), 5).unwrap(), (true, 5), "the one that failed was not charged");
-        drop(store);
+        drop(limiter);
         let file = rusqlite::Connection::open(&path).unwrap();
         let sound: String = file.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
         assert_eq!(sound, "ok");
     }
 }
 
-fn ask(store: &SqliteStore, name: &str) -> u64 {
-    let rule = Rule::builder("api").limit("5/400d".parse().unwrap()).build().unwrap();
-    let charge = Charge { rule: &rule, key: Key::new(name).unwrap(), cost: 1 };
-    block_on(store.check(When::Now, &Admission::new(&[charge]).unwrap())).unwrap().decision.used()
+fn ask(limiter: &Limiter<SqliteStore>, name: &str) -> u64 {
+    limiter.check(&Rule::new("api", "5/400d").unwrap(), name).unwrap().used().unwrap()
 }
 
 /// The first page is written first: for a moment it promises more pages than there are.
@@ -110,7 +105,7 @@ fn a_file_whose_creator_was_killed_at_the_first_page_is_created_anew() {
     let pages = std::fs::read(&path).unwrap();
     assert!(pages.len() > 2 * PAGE, "{} bytes", pages.len());
     std::fs::write(&image, &pages[..PAGE]).unwrap();
-    let store = SqliteStore::open(&SqliteOptions::new(&image)).unwrap();
+    let store = Limiter::new(SqliteStore::open(&image).unwrap());
     assert_eq!((ask(&store, "alice"), ask(&store, "alice")), (1, 2));
 }
 
@@ -119,7 +114,7 @@ fn a_file_whose_creator_was_killed_at_the_first_page_is_created_anew() {
 fn a_file_in_the_middle_of_a_checkpoint_is_ours() {
     let directory = Directory::new("checkpoint");
     let (path, after) = (directory.0.join("quota.db"), directory.0.join("after.db"));
-    let store = SqliteStore::open(&SqliteOptions::new(&path)).unwrap();
+    let store = Limiter::new(SqliteStore::open(&path).unwrap());
     let pages = std::fs::read(&path).unwrap();
     let name = |number: u32| format!("client-{number:0200}");
     for number in 0..24 {
@@ -137,7 +132,7 @@ fn a_file_in_the_middle_of_a_checkpoint_is_ours() {
     let image = directory.0.join("image.db");
     std::fs::write(&image, half).unwrap();
     std::fs::copy(directory.0.join("quota.db-wal"), directory.0.join("image.db-wal")).unwrap();
-    let opened = SqliteStore::open(&SqliteOptions::new(&image)).unwrap();
+    let opened = Limiter::new(SqliteStore::open(&image).unwrap());
     assert_eq!((ask(&opened, &name(7)), ask(&opened, &name(23))), (2, 2));
 }
 
@@ -146,7 +141,7 @@ fn a_file_in_the_middle_of_a_checkpoint_is_ours() {
 fn a_file_that_was_cut_off_is_told_and_stays_as_it_is() {
     let directory = Directory::new("cut-off");
     let path = directory.0.join("quota.db");
-    let store = SqliteStore::open(&SqliteOptions::new(&path)).unwrap();
+    let store = Limiter::new(SqliteStore::open(&path).unwrap());
     let name = |number: u32| format!("client-{number:0200}");
     for number in 0..100 {
         ask(&store, &name(number));
@@ -155,7 +150,7 @@ fn a_file_that_was_cut_off_is_told_and_stays_as_it_is() {
     let checkpointing = rusqlite::Connection::open(&path).unwrap();
     checkpointing.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     drop(checkpointing);
-    let store = SqliteStore::open(&SqliteOptions::new(&path)).unwrap();
+    let store = Limiter::new(SqliteStore::open(&path).unwrap());
     ask(&store, &name(7));
     for log in ["", "-wal"] {
         let image = directory.0.join(format!("image{log}.db"));
@@ -165,7 +160,7 @@ fn a_file_that_was_cut_off_is_told_and_stays_as_it_is() {
             let logs = ["quota.db-wal", &format!("image{log}.db-wal")].map(|name| directory.0.join(name));
             std::fs::copy(&logs[0], &logs[1]).unwrap();
         }
-        let error = SqliteStore::open(&SqliteOptions::new(&image)).unwrap_err();
+        let error = SqliteStore::open(&image).unwrap_err();
         assert!(matches!(error, crate::OpenError::Damaged { .. }), "{error}");
         assert!(std::fs::read(&image).unwrap() == pages[..5 * PAGE], "the file stays as it is");
     }

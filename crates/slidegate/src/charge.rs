@@ -2,29 +2,68 @@
 
 use thiserror::Error;
 
-use crate::few::Few;
-use crate::key::Key;
+use crate::key::{Key, KeyError};
 use crate::rule::Rule;
 
 /// Most charges of one admission.
 pub const CHARGES_MAX: usize = 64;
 
 /// So many units of one rule for one key.
-#[derive(Debug, Clone, Copy)]
+///
+/// ```
+/// use slidegate::Rule;
+///
+/// let quota = Rule::new("quota", "9500/24h")?;
+/// let call = quota.charge("yt:quota:key1", 100)?;
+/// assert_eq!((call.rule().name(), call.key().as_str(), call.cost()), ("quota", "yt:quota:key1", 100));
+/// assert!(quota.charge("", 100).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Charge<'a> {
-    /// The rule that is charged.
-    pub rule: &'a Rule,
-    /// Who is charged.
-    pub key: Key<'a>,
-    /// Units asked for; checked when the charge becomes part of an [`Admission`].
-    pub cost: u64,
+    pub(crate) rule: &'a Rule,
+    pub(crate) key: Key<'a>,
+    pub(crate) cost: u64,
 }
 
-impl Charge<'_> {
+impl<'a> Charge<'a> {
+    /// `cost` units of `rule` for `key`. The cost is checked when the charge becomes part of an [`Admission`].
+    #[must_use]
+    #[inline]
+    pub fn new(rule: &'a Rule, key: Key<'a>, cost: u64) -> Self {
+        Self { rule, key, cost }
+    }
+
+    /// The rule that is charged.
+    #[must_use]
+    pub fn rule(&self) -> &'a Rule {
+        self.rule
+    }
+
+    /// Who is charged.
+    #[must_use]
+    pub fn key(&self) -> Key<'a> {
+        self.key
+    }
+
+    /// Units asked for.
+    #[must_use]
+    pub fn cost(&self) -> u64 {
+        self.cost
+    }
+
     /// Whether its cost is one that its rule may admit.
     #[inline]
-    pub(crate) fn can_pass(&self) -> bool {
+    fn can_pass(&self) -> bool {
         (1..=self.rule.cost_max()).contains(&self.cost)
+    }
+}
+
+impl Rule {
+    /// So many units of this rule for a key, to be checked together with others by
+    /// [`Limiter::check_all`](crate::Limiter::check_all).
+    pub fn charge<'a>(&'a self, key: &'a str, cost: u64) -> Result<Charge<'a>, KeyError> {
+        Ok(Charge::new(self, Key::new(key)?, cost))
     }
 }
 
@@ -33,9 +72,28 @@ impl Charge<'_> {
 /// Charges on the same state are summed, so that they cannot pass one by one where their sum would
 /// not. What no amount of waiting can admit is refused here, before any store is asked.
 #[derive(Debug, Clone)]
-pub struct Admission<'a> {
-    asks: Few<Charge<'a>>,
-    ask_of_charge: Few<usize>,
+pub struct Admission<'a>(Form<'a>);
+
+/// Most admissions are one charge, and must not allocate.
+#[derive(Debug, Clone)]
+enum Form<'a> {
+    One(Charge<'a>),
+    Several(Box<Several<'a>>),
+}
+
+#[derive(Debug, Clone)]
+struct Several<'a> {
+    asks: Vec<Charge<'a>>,
+    slots: Vec<Slot<'a>>,
+}
+
+/// What became of one of the charges that an admission was made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slot<'a> {
+    /// It is part of the ask of that index in [`Admission::asks`].
+    Ask(usize),
+    /// An override lets it pass: no store is asked.
+    Unlimited(Charge<'a>),
 }
 
 impl<'a> Admission<'a> {
@@ -43,43 +101,64 @@ impl<'a> Admission<'a> {
     #[inline]
     pub fn new(charges: &[Charge<'a>]) -> Result<Self, ChargeError> {
         match charges {
-            [charge] if charge.can_pass() => Ok(Self::of_one(charge)),
-            charges => Self::of_several(charges),
+            [charge] => Self::of_one(*charge),
+            charges => Self::of_several(charges, |_| false),
         }
     }
 
-    /// One charge that was checked.
-    pub(crate) fn of_one(charge: &Charge<'a>) -> Self {
-        Self { asks: Few::One([*charge]), ask_of_charge: Few::One([0]) }
+    /// The same, where some of the charges are of keys that an override leaves unlimited: `unlimited` is asked
+    /// for the index of each charge. These pass whatever the others do, and are charged nowhere.
+    pub fn partly_unlimited(
+        charges: &[Charge<'a>],
+        unlimited: impl Fn(usize) -> bool,
+    ) -> Result<Self, ChargeError> {
+        Self::of_several(charges, unlimited)
     }
 
-    fn of_several(charges: &[Charge<'a>]) -> Result<Self, ChargeError> {
+    #[inline]
+    pub(crate) fn of_one(charge: Charge<'a>) -> Result<Self, ChargeError> {
+        if charge.can_pass() {
+            return Ok(Self(Form::One(charge)));
+        }
+        Self::of_several(&[charge], |_| false)
+    }
+
+    /// One charge that was checked before.
+    pub(crate) fn of_checked(charge: Charge<'a>) -> Self {
+        Self(Form::One(charge))
+    }
+
+    fn of_several(charges: &[Charge<'a>], unlimited: impl Fn(usize) -> bool) -> Result<Self, ChargeError> {
         if charges.is_empty() || charges.len() > CHARGES_MAX {
             return Err(ChargeError::Count { count: charges.len() });
         }
-        let mut asks: Few<Charge<'a>> = Few::default();
-        let mut ask_of_charge = Few::default();
-        for charge in charges {
+        let mut asks: Vec<Charge<'a>> = Vec::with_capacity(charges.len());
+        let mut slots = Vec::with_capacity(charges.len());
+        for (number, charge) in charges.iter().enumerate() {
             if charge.cost == 0 {
                 return Err(ChargeError::Zero { rule: charge.rule.name().to_owned() });
             }
-            let twin =
-                asks.iter().position(|ask| ask.key == charge.key && ask.rule.name() == charge.rule.name());
-            if let Some(index) = twin {
-                let ask = &mut asks[index];
-                if !same_geometry(ask.rule, charge.rule) {
-                    return Err(ChargeError::Conflict { rule: charge.rule.name().to_owned() });
-                }
-                ask.cost = ask.cost.saturating_add(charge.cost);
-                // Inline rules of one name may differ in their limit: the strictest binds.
-                if charge.rule.cost_max() < ask.rule.cost_max() {
-                    ask.rule = charge.rule;
-                }
-                ask_of_charge.push(index);
-            } else {
-                ask_of_charge.push(asks.len());
-                asks.push(*charge);
+            if unlimited(number) {
+                slots.push(Slot::Unlimited(*charge));
+                continue;
             }
+            let same_state =
+                |ask: &Charge<'_>| ask.key == charge.key && ask.rule.name() == charge.rule.name();
+            let Some(index) = asks.iter().position(same_state) else {
+                slots.push(Slot::Ask(asks.len()));
+                asks.push(*charge);
+                continue;
+            };
+            let ask = &mut asks[index];
+            if !same_geometry(ask.rule, charge.rule) {
+                return Err(ChargeError::Conflict { rule: charge.rule.name().to_owned() });
+            }
+            ask.cost = ask.cost.saturating_add(charge.cost);
+            // Inline rules of one name may differ in their limit: the strictest binds.
+            if charge.rule.cost_max() < ask.rule.cost_max() {
+                ask.rule = charge.rule;
+            }
+            slots.push(Slot::Ask(index));
         }
         // A shadow rule never refuses, not even what it could never admit.
         match asks.iter().find(|ask| !ask.rule.shadow() && ask.cost > ask.rule.cost_max()) {
@@ -88,25 +167,39 @@ impl<'a> Admission<'a> {
                 cost: ask.cost,
                 limit: ask.rule.cost_max(),
             }),
-            None => Ok(Self { asks, ask_of_charge }),
+            None => Ok(match (&*asks, &*slots) {
+                ([ask], [Slot::Ask(0)]) => Self(Form::One(*ask)),
+                _ => Self(Form::Several(Box::new(Several { asks, slots }))),
+            }),
         }
     }
 
-    /// One charge per state, costs summed, in order of first appearance.
+    /// One charge per state, costs summed, in order of first appearance. Empty if every charge is unlimited.
     #[must_use]
+    #[inline]
     pub fn asks(&self) -> &[Charge<'a>] {
-        &self.asks
+        match &self.0 {
+            Form::One(charge) => std::slice::from_ref(charge),
+            Form::Several(several) => &several.asks,
+        }
     }
 
-    /// The rule of every charge as given.
-    pub(crate) fn rules(&self) -> impl Iterator<Item = &'a Rule> {
-        self.ask_of_charge.iter().map(|&ask| self.asks[ask].rule)
-    }
-
-    /// For every charge as given, the index of its state in [`Admission::asks`].
+    /// What became of every charge, in the order in which they were given.
     #[must_use]
-    pub fn ask_of_charge(&self) -> &[usize] {
-        &self.ask_of_charge
+    pub fn slots(&self) -> &[Slot<'a>] {
+        match &self.0 {
+            Form::One(_) => &[Slot::Ask(0)],
+            Form::Several(several) => &several.slots,
+        }
+    }
+
+    /// The only charge, if there is one.
+    #[inline]
+    pub(crate) fn only(&self) -> Option<&Charge<'a>> {
+        match &self.0 {
+            Form::One(charge) => Some(charge),
+            Form::Several(_) => None,
+        }
     }
 }
 
@@ -171,19 +264,19 @@ mod tests {
 
     #[test]
     fn charges_on_one_state_are_summed() {
-        let (api, dear) = (rule("api", "10/1m"), rule("dear", "10/1m"));
+        let (api, search) = (rule("api", "10/1m"), rule("search", "10/1m"));
         let (alice, bob) = (Key::new("alice").unwrap(), Key::new("bob").unwrap());
         let charge = |rule, key, cost| Charge { rule, key, cost };
         let admission = Admission::new(&[
             charge(&api, alice, 2),
-            charge(&dear, alice, 3),
+            charge(&search, alice, 3),
             charge(&api, bob, 4),
             charge(&api, alice, 5),
         ])
         .unwrap();
         let costs: Vec<u64> = admission.asks().iter().map(|ask| ask.cost).collect();
         assert_eq!(costs, [7, 3, 4]);
-        assert_eq!(admission.ask_of_charge(), [0, 1, 2, 0]);
+        assert_eq!(admission.slots(), [0, 1, 2, 0].map(Slot::Ask));
     }
 
     #[test]
@@ -200,6 +293,18 @@ mod tests {
         assert_eq!(ask(&[1, 0]), ChargeError::Zero { rule: "api".into() });
         assert_eq!(ask(&[]), ChargeError::Count { count: 0 });
         assert_eq!(ask(&[1; 65]), ChargeError::Count { count: 65 });
+    }
+
+    #[test]
+    fn unlimited_charges_are_asked_of_nobody() {
+        let api = rule("api", "10/1m");
+        let charges = [("alice", 2), ("ci-7", 50), ("alice", 3)]
+            .map(|(key, cost)| Charge::new(&api, Key::new(key).unwrap(), cost));
+        let admission = Admission::partly_unlimited(&charges, |index| index == 1).unwrap();
+        assert_eq!(admission.asks(), [Charge { cost: 5, ..charges[0] }]);
+        assert_eq!(admission.slots(), [Slot::Ask(0), Slot::Unlimited(charges[1]), Slot::Ask(0)]);
+        assert!(Admission::partly_unlimited(&charges, |_| true).unwrap().asks().is_empty());
+        assert!(Admission::partly_unlimited(&charges, |_| false).is_err(), "50 units never pass");
     }
 
     #[test]

@@ -60,6 +60,19 @@ impl<T: PartialEq> PartialEq for Few<T> {
 
 impl<T: Eq> Eq for Few<T> {}
 
+impl<T> IntoIterator for Few<T> {
+    type Item = T;
+    type IntoIter = std::iter::Chain<std::option::IntoIter<T>, std::vec::IntoIter<T>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        let (one, many) = match self {
+            Self::One([item]) => (Some(item), Vec::new()),
+            Self::Many(items) => (None, items),
+        };
+        one.into_iter().chain(many)
+    }
+}
+
 impl<T> FromIterator<T> for Few<T> {
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         let mut few = Self::default();

@@ -1,27 +1,107 @@
-//! What answers when the store does not.
+//! The outage policy: what answers when the store does not.
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::charge::Admission;
 use crate::decision::Decision;
+use crate::error::StoreError;
 use crate::rule::OnStoreError;
-use crate::store::{CheckError, OnFailure, Outcome, StoreError};
+use crate::store::CheckError;
 
-/// The answer that the rules of an admission give for a store that failed: the strictest decides. Shadow
-/// rules take no part, unless there are no others.
-///
-/// [`OnStoreError::Local`] refuses where the store is this process's own memory: there is no other to limit
-/// with.
-pub(crate) struct ByPolicy;
+/// Answers for a store that failed, and counts it.
+#[derive(Debug, Default)]
+pub(crate) struct Guard {
+    failures: AtomicU64,
+    degraded: AtomicU64,
+}
 
-impl OnFailure for ByPolicy {
-    type Error = CheckError;
+impl Guard {
+    /// The decision of the store; if it failed, what the policy of the call says, else the strictest rule of the
+    /// admission. `Deny` is the store's error.
+    #[inline]
+    pub(crate) fn answer<'a>(
+        &self,
+        policy: Option<OnStoreError>,
+        admission: &Admission<'a>,
+        decided: Result<Decision<'a>, StoreError>,
+    ) -> Result<Decision<'a>, CheckError> {
+        match decided {
+            Ok(decision) => Ok(decision),
+            Err(error) => self.without_store(policy, admission, error),
+        }
+    }
 
     #[cold]
-    fn answer<'a>(admission: &Admission<'a>, error: StoreError) -> Result<Outcome<'a>, CheckError> {
-        let mut enforced = admission.asks().iter().filter(|ask| !ask.rule.shadow());
-        if enforced.all(|ask| ask.rule.on_store_error() == OnStoreError::Allow) {
-            Ok(Outcome { decision: Decision::degraded_admission(admission.rules()), receipt: None })
-        } else {
-            Err(error.into())
+    fn without_store<'a>(
+        &self,
+        policy: Option<OnStoreError>,
+        admission: &Admission<'a>,
+        error: StoreError,
+    ) -> Result<Decision<'a>, CheckError> {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        // A limiter of this process's own, which `Local` asks for, is not there yet: it refuses.
+        if policy.unwrap_or_else(|| strictest(admission)) != OnStoreError::Allow {
+            return Err(error.into());
         }
+        self.degraded.fetch_add(1, Ordering::Relaxed);
+        Ok(Decision::degraded_admission(admission, error))
+    }
+
+    /// Calls that the store did not answer, and how many of them the policy admitted.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.failures.load(Ordering::Relaxed), self.degraded.load(Ordering::Relaxed))
+    }
+}
+
+/// The policy of the strictest rule. Shadow rules take no part, unless there are no others.
+fn strictest(admission: &Admission<'_>) -> OnStoreError {
+    let enforced = admission.asks().iter().filter(|ask| !ask.rule.shadow());
+    let strictness = |policy: &OnStoreError| match policy {
+        OnStoreError::Allow => 0,
+        OnStoreError::Local(_) => 1,
+        OnStoreError::Deny => 2,
+    };
+    enforced.map(|ask| ask.rule.on_store_error()).max_by_key(strictness).unwrap_or(OnStoreError::Allow)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::charge::Charge;
+    use crate::rule::Rule;
+
+    fn rule(name: &str, policy: OnStoreError, shadow: bool) -> Rule {
+        let rule = Rule::builder(name).limit("5/1m".parse().unwrap()).shadow(shadow);
+        rule.on_store_error(policy).build().unwrap()
+    }
+
+    #[test]
+    fn the_policy_of_the_call_wins_and_then_the_strictest_rule() {
+        let allow = rule("allow", OnStoreError::Allow, false);
+        let deny = rule("deny", OnStoreError::Deny, false);
+        let local = rule("local", OnStoreError::Local("0.25".parse().unwrap()), false);
+        let shadow = rule("shadow", OnStoreError::Deny, true);
+        let guard = Guard::default();
+        let failed = || Err(StoreError::Unavailable { why: "it is gone".into() });
+        for (rules, passes) in [
+            (&[&allow][..], true),
+            (&[&deny], false),
+            (&[&local], false),
+            (&[&allow, &deny], false),
+            (&[&deny, &allow], false),
+            (&[&allow, &shadow], true),
+            (&[&shadow], true),
+        ] {
+            let charges: Vec<Charge<'_>> =
+                rules.iter().map(|rule| rule.charge("alice", 1).unwrap()).collect();
+            let admission = Admission::new(&charges).unwrap();
+            assert_eq!(guard.answer(None, &admission, failed()).is_ok(), passes, "{rules:?}");
+            let degraded = guard.answer(Some(OnStoreError::Allow), &admission, failed()).unwrap();
+            assert!(degraded.allowed() && degraded.degraded() && degraded.receipt().is_none());
+            assert_eq!((degraded.used(), degraded.remaining(), degraded.reset_after()), (None, None, None));
+            assert_eq!(degraded.verdicts().count(), rules.len());
+            assert!(guard.answer(Some(OnStoreError::Deny), &admission, failed()).is_err());
+        }
+        assert_eq!(guard.counts(), (21, 10));
     }
 }

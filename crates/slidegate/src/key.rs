@@ -38,6 +38,12 @@ impl<'a> Key<'a> {
         Self::of_characters(text)
     }
 
+    /// A text that was checked before.
+    #[inline]
+    pub(crate) fn known(text: &'a str) -> Self {
+        Self(text)
+    }
+
     #[cold]
     fn of_characters(text: &'a str) -> Result<Self, KeyError> {
         let is_refused = |character: char| character.is_control() || changes_display(character);
@@ -140,7 +146,7 @@ mod tests {
         assert_eq!(Key::new("line\n"), Err(KeyError::Control { character: '\n', offset: 4 }));
     }
 
-    /// A key with such a character reads in a log like the key of somebody else.
+    /// A key with such a character reads like the key of another client in a log.
     #[test]
     fn refuses_characters_that_change_how_text_is_displayed() {
         let refused = ('\u{2028}'..='\u{202e}').chain('\u{2066}'..='\u{2069}');

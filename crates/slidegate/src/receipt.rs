@@ -3,57 +3,48 @@
 use thiserror::Error;
 
 use crate::few::Few;
-use crate::rule::{Limit, Rule};
+use crate::rule::Limit;
 
 /// A settlement may charge at most so many limits above the cost.
 const EXCESS_LIMITS_MAX: u64 = 16;
 
 /// Names a receipt within its store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ReceiptId(pub(crate) u64, pub(crate) u64);
+pub struct ReceiptId(u64);
 
 impl ReceiptId {
-    /// An id of two halves, which a store gives out once.
+    /// An id that a store gives out once.
     #[must_use]
-    pub fn new(first: u64, second: u64) -> Self {
-        Self(first, second)
+    #[inline]
+    pub fn new(id: u64) -> Self {
+        Self(id)
     }
 
-    /// Its two halves.
+    /// The number.
     #[must_use]
-    pub fn halves(self) -> (u64, u64) {
-        (self.0, self.1)
+    pub fn get(self) -> u64 {
+        self.0
     }
+}
+
+/// What all receipts of one admission have in common: fixed when it is decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReceiptStamp {
+    /// Names the receipt within its store.
+    pub id: ReceiptId,
+    /// The number that the store is known by: another store refuses the receipt.
+    pub store: u32,
 }
 
 /// Where a charge stands in the state of one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The limit as it was when the charge was made.
-    pub(crate) limit: Limit,
+    pub limit: Limit,
     /// When it was made, in the order of the store: what a state was begun anew after does not fit it.
-    pub(crate) order: u64,
-    pub(crate) position: Position,
-}
-
-impl Place {
-    /// The limit as it was when the charge was made.
-    #[must_use]
-    pub fn limit(&self) -> Limit {
-        self.limit
-    }
-
-    /// When the charge was made, in the order of the store.
-    #[must_use]
-    pub fn order(&self) -> u64 {
-        self.order
-    }
-
+    pub order: u64,
     /// Where it stands.
-    #[must_use]
-    pub fn position(&self) -> Position {
-        self.position
-    }
+    pub position: Position,
 }
 
 /// The algorithm's own coordinates of a charge.
@@ -106,156 +97,39 @@ impl Position {
 
 /// A place without its limit, which is the rule's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Standing {
-    pub(crate) order: u64,
-    pub(crate) position: Position,
-}
-
-/// Whose state was charged, and where the charge stands.
-#[derive(Debug, Clone)]
-enum Charged<'a> {
-    /// One limit of a rule that the request still holds: most receipts are such, and dropping them costs
-    /// nothing.
-    Once {
-        rule: &'a Rule,
-        key: &'a str,
-        standing: Standing,
-    },
-    Boxed(Box<Boxed<'a>>),
-}
-
-#[derive(Debug, Clone)]
-struct Boxed<'a> {
-    whose: Whose<'a>,
-    /// One per limit of the rule.
-    standings: Vec<Standing>,
-}
-
-#[derive(Debug, Clone)]
-enum Whose<'a> {
-    ByRequest { rule: &'a Rule, key: &'a str },
-    Owned { rule: Box<str>, limits: Box<[Limit]>, key: Box<str> },
+pub struct Standing {
+    /// When the charge was made, in the order of the store.
+    pub order: u64,
+    /// Where it stands.
+    pub position: Position,
 }
 
 /// What one state was charged.
-#[derive(Debug, Clone)]
-pub struct ReceiptCharge<'a> {
-    charged: Charged<'a>,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReceiptCharge {
+    rule: Box<str>,
+    key: Box<str>,
     cost: u64,
+    places: Few<Place>,
 }
 
-impl<'a> ReceiptCharge<'a> {
-    #[inline]
-    pub(crate) fn once(rule: &'a Rule, key: &'a str, cost: u64, standing: Standing) -> Self {
-        Self { charged: Charged::Once { rule, key, standing }, cost }
-    }
-
-    pub(crate) fn new(rule: &'a Rule, key: &'a str, cost: u64, standings: Few<Standing>) -> Self {
-        let standings = match standings {
-            Few::One([standing]) => return Self::once(rule, key, cost, standing),
-            Few::Many(standings) => standings,
-        };
-        let boxed = Boxed { whose: Whose::ByRequest { rule, key }, standings };
-        Self { charged: Charged::Boxed(Box::new(boxed)), cost }
-    }
-
-    /// A charge that stands at these positions, one per limit of its rule, made as the `order`-th of its store.
+impl ReceiptCharge {
+    /// So many units of a rule for a key, at these places: one per limit of the rule, at least one.
     #[must_use]
-    pub fn at(
-        rule: &'a Rule,
-        key: &'a str,
-        cost: u64,
-        order: u64,
-        positions: impl IntoIterator<Item = Position>,
-    ) -> Self {
-        Self::standing(rule, key, cost, positions.into_iter().map(|position| (order, position)))
-    }
-
-    /// The same where every limit has an order of its own: (order, position), one per limit of its rule.
-    #[must_use]
-    pub fn standing(
-        rule: &'a Rule,
-        key: &'a str,
-        cost: u64,
-        standings: impl IntoIterator<Item = (u64, Position)>,
-    ) -> Self {
-        let standings = standings.into_iter().map(|(order, position)| Standing { order, position });
-        Self::new(rule, key, cost, standings.collect())
-    }
-
-    /// A charge that is read back from where its receipt was written down: the limits as they were, and for each
-    /// of them (order, position).
-    #[must_use]
-    pub fn read_back(
-        rule: &str,
-        key: &str,
-        cost: u64,
-        places: impl IntoIterator<Item = (Limit, u64, Position)>,
-    ) -> ReceiptCharge<'static> {
-        let places = places.into_iter().map(|(limit, order, position)| (limit, Standing { order, position }));
-        let (limits, standings): (Vec<_>, _) = places.unzip();
-        let whose = Whose::Owned { rule: rule.into(), limits: limits.into(), key: key.into() };
-        ReceiptCharge { charged: Charged::Boxed(Box::new(Boxed { whose, standings })), cost }
+    pub fn new(rule: &str, key: &str, cost: u64, places: impl IntoIterator<Item = Place>) -> Self {
+        Self { rule: rule.into(), key: key.into(), cost, places: places.into_iter().collect() }
     }
 
     /// Name of the rule that was charged.
     #[must_use]
     pub fn rule(&self) -> &str {
-        match &self.charged {
-            Charged::Once { rule, .. } => rule.name(),
-            Charged::Boxed(boxed) => match &boxed.whose {
-                Whose::ByRequest { rule, .. } => rule.name(),
-                Whose::Owned { rule, .. } => rule,
-            },
-        }
+        &self.rule
     }
 
     /// Who was charged.
     #[must_use]
     pub fn key(&self) -> &str {
-        match &self.charged {
-            Charged::Once { key, .. } => key,
-            Charged::Boxed(boxed) => match &boxed.whose {
-                Whose::ByRequest { key, .. } => key,
-                Whose::Owned { key, .. } => key,
-            },
-        }
-    }
-
-    /// The limits of the rule, as they were.
-    #[must_use]
-    pub fn limits(&self) -> &[Limit] {
-        match &self.charged {
-            Charged::Once { rule, .. } => rule.limits(),
-            Charged::Boxed(boxed) => match &boxed.whose {
-                Whose::ByRequest { rule, .. } => rule.limits(),
-                Whose::Owned { limits, .. } => limits,
-            },
-        }
-    }
-
-    fn standings(&self) -> &[Standing] {
-        match &self.charged {
-            Charged::Once { standing, .. } => std::slice::from_ref(standing),
-            Charged::Boxed(boxed) => &boxed.standings,
-        }
-    }
-
-    /// Where the charge stands in the state of every limit.
-    pub fn places(&self) -> impl Iterator<Item = Place> {
-        let standings = self.limits().iter().zip(self.standings());
-        standings.map(|(&limit, &Standing { order, position })| Place { limit, order, position })
-    }
-
-    /// When it was made, in the order of the store.
-    pub(crate) fn order(&self) -> u64 {
-        self.standings().first().map_or(0, |standing| standing.order)
-    }
-
-    fn to_owned(&self) -> ReceiptCharge<'static> {
-        let (rule, key, limits) = (self.rule().into(), self.key().into(), self.limits().into());
-        let boxed = Boxed { whose: Whose::Owned { rule, limits, key }, standings: self.standings().to_vec() };
-        ReceiptCharge { charged: Charged::Boxed(Box::new(boxed)), cost: self.cost }
+        &self.key
     }
 
     /// Units that were charged.
@@ -263,60 +137,52 @@ impl<'a> ReceiptCharge<'a> {
     pub fn cost(&self) -> u64 {
         self.cost
     }
-}
 
-impl PartialEq for ReceiptCharge<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.rule() == other.rule()
-            && self.key() == other.key()
-            && self.limits() == other.limits()
-            && self.cost == other.cost
-            && self.standings() == other.standings()
+    /// Where the charge stands in the state of every limit of the rule.
+    #[must_use]
+    pub fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    /// The limits of the rule, as they were.
+    #[must_use]
+    pub fn limits(&self) -> impl ExactSizeIterator<Item = Limit> + Clone + '_ {
+        self.places.iter().map(|place| place.limit)
     }
 }
 
-impl Eq for ReceiptCharge<'_> {}
-
 /// Proof of an admission. The first refund or settlement spends it; dropping it does nothing.
 ///
-/// It borrows the rules' names and the keys of the request; [`Receipt::into_owned`] makes one to keep.
+/// It borrows nothing: it can be sent to another task or thread, and on wires to another process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Receipt<'a> {
-    pub(crate) id: ReceiptId,
-    pub(crate) store: u64,
-    pub(crate) charges: Few<ReceiptCharge<'a>>,
+pub struct Receipt {
+    stamp: ReceiptStamp,
+    charges: Few<ReceiptCharge>,
 }
 
-impl<'a> Receipt<'a> {
-    /// A receipt of a store that is known by that number, for at least one charge.
+impl Receipt {
+    /// A receipt for at least one charge.
     #[must_use]
-    pub fn new(id: ReceiptId, store: u64, charges: impl IntoIterator<Item = ReceiptCharge<'a>>) -> Self {
-        Self { id, store, charges: charges.into_iter().collect() }
+    pub fn new(stamp: ReceiptStamp, charges: impl IntoIterator<Item = ReceiptCharge>) -> Self {
+        Self { stamp, charges: charges.into_iter().collect() }
     }
 
     /// The number that its store is known by.
     #[must_use]
-    pub fn store(&self) -> u64 {
-        self.store
+    pub fn store(&self) -> u32 {
+        self.stamp.store
     }
 
     /// Its id.
     #[must_use]
     pub fn id(&self) -> ReceiptId {
-        self.id
+        self.stamp.id
     }
 
     /// What was charged: one entry per state, in the order of the admission's charges.
     #[must_use]
-    pub fn charges(&self) -> &[ReceiptCharge<'a>] {
+    pub fn charges(&self) -> &[ReceiptCharge] {
         &self.charges
-    }
-
-    /// The same receipt, independent of the request.
-    #[must_use]
-    pub fn into_owned(self) -> Receipt<'static> {
-        let charges = self.charges.iter().map(ReceiptCharge::to_owned).collect();
-        Receipt { id: self.id, store: self.store, charges }
     }
 
     /// The cost that all its charges have, if it can be settled for `actual`.
@@ -327,8 +193,8 @@ impl<'a> Receipt<'a> {
             if charge.cost() != first {
                 return Err(ReceiptError::UnequalCosts { first, second: charge.cost() });
             }
-            let limits = charge.limits().iter().map(Limit::units);
-            let excess_max = EXCESS_LIMITS_MAX * limits.min().expect("a rule has at least one limit");
+            let units_min = charge.limits().map(|limit| limit.units()).min();
+            let excess_max = EXCESS_LIMITS_MAX * units_min.expect("a rule has at least one limit");
             let excess = actual.saturating_sub(charge.cost());
             if excess > excess_max {
                 return Err(ReceiptError::Excess { rule: charge.rule().to_owned(), excess, excess_max });

@@ -159,7 +159,7 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "self.credit(&place.limit, now_us, units.min(whole))"
             => "units.min(whole)";
     }
-    in "crates/slidegate/src/store/single.rs" {
+    in "crates/slidegate/src/store/memory/single.rs" {
         ChargeOnDeny "sliding-log/charges-what-it-refused":
             "Err(ruling) => {"
             => charging_refused!("Log<");
@@ -179,7 +179,7 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "Err(ruling) => {"
             => charging_refused!("Gcra");
     }
-    in "crates/slidegate/src/store/limit_table.rs" {
+    in "crates/slidegate/src/store/memory/table/limit_table.rs" {
         OffByOne "store/sweep-forgets-a-live-key":
             "let gone = |_: u64, state: &_| Window::ends_us(state, limit) <= room.noted_us;"
             => "let gone = |_: u64, state: &_| Window::ends_us(state, limit) <= room.noted_us + 2_000_000;";
@@ -196,17 +196,17 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "self.voids.record(fingerprint, order, ends_us);"
             => "let _ = (order, ends_us);";
     }
-    in "crates/slidegate/src/store/part.rs" {
+    in "crates/slidegate/src/store/memory/table/part.rs" {
         OffByOne "store/removed-without-closing-the-gap":
             "self.slots[index..=index + moved].rotate_left(1);"
             => "let _ = moved;";
     }
-    in "crates/slidegate/src/store/layout.rs" {
+    in "crates/slidegate/src/store/memory/table/layout.rs" {
         ChargeOnDeny "store/keys-of-an-admission-make-room-for-each-other":
             "self.tables.len() == 1 && room.spared.is_empty()"
             => "self.tables.len() == 1";
     }
-    in "crates/slidegate/src/store/memory.rs" {
+    in "crates/slidegate/src/store/memory/store.rs" {
         ChargeOnDeny "store/denied-admission-charged":
             "if !decision.allowed() {"
             => charging_refused_of_several!("true");
@@ -217,7 +217,7 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "locked.prepare(room, |index| verdicts[index].allowed())"
             => "locked.prepare(room, |_| true)";
     }
-    in "crates/slidegate/src/store/returns.rs" {
+    in "crates/slidegate/src/store/memory/returns.rs" {
         LostRefund "store/only-the-first-charge-is-refunded":
             ".map(|charge| store.give_back(now_us, charge, charge.cost()))"
             => ".take(1).map(|charge| store.give_back(now_us, charge, charge.cost()))";

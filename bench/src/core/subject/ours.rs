@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use slidegate::rule::{Buckets, Edge, Entries};
 use slidegate::store::MemoryStore;
 use slidegate::time::{Clock, ManualClock, SystemClock};
-use slidegate::{Admission, Algorithm, Charge, Key, Limiter, Rule};
+use slidegate::{Admission, Algorithm, Decision, Limiter, Rule};
 
 use super::{Shared, Subject, Worker};
 use crate::scenario::Traffic;
@@ -13,7 +13,7 @@ use crate::scenario::Traffic;
 const BUDGET_BYTES: u64 = 8 << 30;
 
 pub(crate) struct Ours<C = SystemClock> {
-    limiter: Limiter<C>,
+    limiter: Limiter<MemoryStore<C>>,
     rule: Rule,
 }
 
@@ -82,9 +82,7 @@ impl<C: Clock> Shared for Ours<C> {
 impl<C: Clock> Worker for &Ours<C> {
     #[inline]
     fn decide(&mut self, key: &str) -> bool {
-        let key = Key::new(key).expect("keys of the bench are well formed");
-        let outcome = self.limiter.check(&[Charge { rule: &self.rule, key, cost: 1 }]);
-        outcome.expect("a charge of 1 can pass").decision.allowed()
+        self.limiter.check(&self.rule, key).expect("a charge of 1 can pass").allowed()
     }
 }
 
@@ -108,11 +106,10 @@ impl Worker for &Batched {
     fn decide_many(&mut self, keys: &[&str]) -> u64 {
         let Ours { limiter, rule } = &self.0;
         let admissions = keys.iter().copied().map(|key| {
-            let key = Key::new(key).expect("keys of the bench are well formed");
-            Admission::new(&[Charge { rule, key, cost: 1 }]).expect("a charge of 1 can pass")
+            let charge = rule.charge(key, 1).expect("keys of the bench are well formed");
+            Admission::new(&[charge]).expect("a charge of 1 can pass")
         });
-        let outcomes = limiter.check_batch(&admissions.collect::<Vec<_>>());
-        outcomes.iter().filter(|outcome| outcome.as_ref().is_ok_and(|it| it.decision.allowed())).count()
-            as u64
+        let decisions = limiter.check_batch(&admissions.collect::<Vec<_>>());
+        decisions.iter().filter(|decision| decision.as_ref().is_ok_and(Decision::allowed)).count() as u64
     }
 }

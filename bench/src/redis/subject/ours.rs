@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use slidegate::rule::{Buckets, Edge, Entries};
-use slidegate::store::{Store, When};
-use slidegate::{Admission, Algorithm, Charge, Key, Rule};
+use slidegate::store::{Call, Store};
+use slidegate::{Admission, Algorithm, Rule};
 use slidegate_redis::{LogLayout, RedisOptions, RedisStore};
 
 use super::{Decides, Request, Subject};
@@ -31,7 +31,7 @@ impl Ours {
     ) -> Result<Self> {
         let layout = if subject == Subject::SortedSet { LogLayout::SortedSet } else { LogLayout::Packed };
         let options = RedisOptions::new(url)?.connections(connections.into())?.deadline(DEADLINE)?;
-        let store = RedisStore::connect(&options.log_layout(layout)).await?;
+        let store = RedisStore::connect_with(&options.log_layout(layout)).await?;
         let rate = format!("{}/{}s", load.limit, load.window_us / 1_000_000).parse()?;
         let rule = Rule::builder(name).limit(rate).algorithm(algorithm(subject)?).build()?;
         let keys = (0..load.keys).map(|key| format!("user:{key}")).collect();
@@ -39,8 +39,8 @@ impl Ours {
     }
 
     fn admission(&self, request: Request) -> Result<Admission<'_>> {
-        let key = Key::new(&self.keys[usize::try_from(request.key)?])?;
-        Ok(Admission::new(&[Charge { rule: &self.rule, key, cost: self.cost }])?)
+        let key = &self.keys[usize::try_from(request.key)?];
+        Ok(Admission::new(&[self.rule.charge(key, self.cost)?])?)
     }
 }
 
@@ -58,16 +58,16 @@ fn algorithm(subject: Subject) -> Result<Algorithm> {
 
 impl Decides for Ours {
     async fn decide(&self, request: Request) -> Result<bool> {
-        let outcome = self.store.check(When::AtUs(request.at_us), &self.admission(request)?).await?;
-        Ok(outcome.decision.allowed())
+        let decision = self.store.check(Call::at_us(request.at_us), &self.admission(request)?).await?;
+        Ok(decision.allowed())
     }
 
     async fn decide_many(&self, requests: &[Request]) -> Result<u64> {
         let admissions: Vec<_> =
             requests.iter().map(|&request| self.admission(request)).collect::<Result<_>>()?;
         let mut admitted = 0;
-        for outcome in self.store.check_batch(When::AtUs(requests[0].at_us), &admissions).await {
-            admitted += u64::from(outcome?.decision.allowed());
+        for decision in self.store.check_batch(Call::at_us(requests[0].at_us), &admissions).await {
+            admitted += u64::from(decision?.allowed());
         }
         Ok(admitted)
     }

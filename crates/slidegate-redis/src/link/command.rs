@@ -10,7 +10,7 @@ const SCAN_COUNT: u32 = 512;
 
 /// One script call.
 #[derive(Debug, Clone)]
-pub(crate) struct Call {
+pub(crate) struct ScriptCall {
     pub(crate) script: &'static Script,
     pub(crate) keys: Vec<Vec<u8>>,
     pub(crate) args: Vec<Vec<u8>>,
@@ -18,7 +18,7 @@ pub(crate) struct Call {
 
 #[derive(Debug, Clone)]
 pub(super) enum Command {
-    Script(Call),
+    Script(ScriptCall),
     Scan { pattern: Vec<u8>, cursor: u64 },
 }
 
@@ -77,7 +77,7 @@ pub(super) fn pipeline(tickets: &[Ticket], naming: Naming) -> Pipeline {
     pipeline
 }
 
-fn script(call: &Call, by_text: bool) -> Cmd {
+fn script(call: &ScriptCall, by_text: bool) -> Cmd {
     let (verb, script) = if by_text { ("EVAL", call.script.text) } else { ("EVALSHA", &*call.script.sha) };
     let mut command = redis::cmd(verb);
     command.arg(script).arg(call.keys.len());
@@ -107,7 +107,7 @@ mod tests {
 
     fn packed(script: &'static Script, naming: Naming) -> Vec<String> {
         let call = |script| {
-            Command::Script(Call { script, keys: vec![b"k\0\r\n".to_vec()], args: vec![Vec::new()] })
+            Command::Script(ScriptCall { script, keys: vec![b"k\0\r\n".to_vec()], args: vec![Vec::new()] })
         };
         let tickets = [call(&ONE), call(script), call(&ONE)];
         let tickets = tickets.map(|command| ticket(command, Instant::now()).0);

@@ -4,6 +4,19 @@ use redis::{ErrorKind, RedisError};
 use thiserror::Error;
 
 use crate::endpoint::Endpoint;
+use crate::options::OptionsError;
+
+/// Why there is no store: its URL or its options, or the Redis that they name. No password is ever repeated.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The URL, or an option.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// There is no connection.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+}
 
 /// Why a Redis cannot be used. No password is ever repeated.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

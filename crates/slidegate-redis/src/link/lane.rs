@@ -23,16 +23,17 @@ use super::command::{Naming, pipeline};
 use super::ticket::Ticket;
 use super::wire::{Lost, Target, Wire};
 use crate::failure::{Failure, Meaning};
+use crate::options::WAIT_MAX;
 
 /// Calls that go out together; a message more may join them.
-pub(super) const BATCH_CALLS_MAX: usize = 256;
+pub(crate) const BATCH_CALLS_MAX: usize = 256;
 /// Bytes that go out together, likewise.
 pub(super) const BATCH_BYTES_MAX: usize = 256 * 1024;
 /// Messages that wait for one connection. Who finds no room waits for it.
 pub(super) const QUEUE_MAX: usize = 1024;
 
-/// How long a connection may be silent before it is given up. Long after all deadlines: a server that is slow is
-/// not made faster by new connections.
+/// How long a connection may be silent before it is given up. Long after the deadlines of all that wait for it: a
+/// server that is slow is not made faster by new connections.
 const SILENCE_MIN: Duration = Duration::from_secs(1);
 /// Pauses before connecting again.
 const RECONNECT: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(250));
@@ -160,8 +161,10 @@ impl Lane {
                 let Ok(tickets) = self.queue.try_recv() else { break };
                 self.waiting.extend(tickets);
             }
-            // The calls of one message stay together.
-            for ticket in self.waiting.drain(..) {
+            let now = Instant::now();
+            // The calls of one message stay together. One whose deadline has passed is not sent: without its ticket
+            // the caller leaves, and learns that.
+            for ticket in self.waiting.drain(..).filter(|ticket| now < ticket.deadline) {
                 if ticket.take() {
                     bytes += ticket.command.bytes();
                     batch.push(ticket);
@@ -176,14 +179,15 @@ impl Lane {
         let (mut batch, mut naming) = (batch, Naming::Hashes);
         while !batch.is_empty() {
             let before = wire.taken();
-            let replies = match timeout(self.silence, wire.round_trip(&pipeline(&batch, naming))).await {
+            let silence = self.silence_of(&batch);
+            let replies = match timeout(silence, wire.round_trip(&pipeline(&batch, naming))).await {
                 Ok(Ok(replies)) => replies,
                 Ok(Err(lost)) => {
                     self.lose(batch, &lost);
                     return After::Lost;
                 }
                 Err(_) => {
-                    let why = format!("the connection was silent for {:?}", self.silence);
+                    let why = format!("the connection was silent for {silence:?}");
                     self.lose(batch, &Lost { why, sent: wire.taken() != before });
                     return After::Lost;
                 }
@@ -197,6 +201,13 @@ impl Lane {
             naming = naming.next().unwrap_or(naming);
         }
         After::Usable
+    }
+
+    /// How long these calls may go without an answer before the connection is given up.
+    fn silence_of(&self, batch: &[Ticket]) -> Duration {
+        let now = Instant::now();
+        let longest = batch.iter().map(|ticket| ticket.deadline.saturating_duration_since(now)).max();
+        self.silence.max(longest.unwrap_or_default().saturating_mul(2).min(WAIT_MAX))
     }
 
     /// Hands out answers; what is to be sent again waits.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use redis::Value;
 use slidegate::store::StoreError;
 
-use super::{Call, Link};
+use super::{Link, ScriptCall};
 use crate::options::RedisOptions;
 use crate::scripts::Script;
 use server::RedisServer;
@@ -27,17 +27,17 @@ static ONE: LazyLock<Script> = LazyLock::new(|| Script::new("one", "return 1"));
 static ECHO: LazyLock<Script> = LazyLock::new(|| Script::new("echo", "return {KEYS[1], ARGV[1]}"));
 static COUNT: LazyLock<Script> = LazyLock::new(|| Script::new("count", "return redis.call('INCR', KEYS[1])"));
 
-fn one() -> Call {
-    Call { script: &ONE, keys: Vec::new(), args: Vec::new() }
+fn one() -> ScriptCall {
+    ScriptCall { script: &ONE, keys: Vec::new(), args: Vec::new() }
 }
 
-fn echo(key: &[u8], arg: &[u8]) -> Call {
-    Call { script: &ECHO, keys: vec![key.to_vec()], args: vec![arg.to_vec()] }
+fn echo(key: &[u8], arg: &[u8]) -> ScriptCall {
+    ScriptCall { script: &ECHO, keys: vec![key.to_vec()], args: vec![arg.to_vec()] }
 }
 
 /// Counts how often it is executed.
-fn count(key: &str) -> Call {
-    Call { script: &COUNT, keys: vec![key.into()], args: Vec::new() }
+fn count(key: &str) -> ScriptCall {
+    ScriptCall { script: &COUNT, keys: vec![key.into()], args: Vec::new() }
 }
 
 fn echoed(key: &[u8], arg: &[u8]) -> Value {

@@ -97,7 +97,7 @@ impl Wire {
         let stream = Stream::connect(&target.endpoint.address, target.tls.as_ref()).await?;
         let (taken, peek) = (stream.taken(), stream.peek());
         let login = target.endpoint.login.clone().set_protocol(protocol);
-        // Deadlines are those of calls and not of round trips: they are kept by whoever calls.
+        // Deadlines are those of calls and not of round trips: they are kept where the call is made.
         let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
         let connection = MultiplexedConnection::new_with_config(&login, stream, config).await;
         Ok(connection.map(|(asked, driver)| Self { asked, driver: Some(Box::pin(driver)), taken, peek }))

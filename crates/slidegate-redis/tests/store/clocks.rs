@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
 use crate::common::*;
-use slidegate::store::When;
+use slidegate::store::Call;
 use slidegate::testing::Rng;
 
 const WRITERS: u64 = 8;
@@ -24,8 +24,8 @@ fn row_11_writers_with_clocks_apart_are_never_over() {
                 let mut admitted = 0;
                 for request in 0..200 {
                     let skew_us = rng.below(WRITERS) * 1_400 * MILLISECOND_US / (WRITERS - 1);
-                    let when = When::AtUs(BOUNDARY_US + request * MILLISECOND_US + skew_us);
-                    admitted += u64::from(check(&store, when, &rule, 1).await.decision.allowed());
+                    let when = Call::at_us(BOUNDARY_US + request * MILLISECOND_US + skew_us);
+                    admitted += u64::from(check(&store, when, &rule, 1).await.allowed());
                 }
                 assert_eq!(admitted, 50, "{algorithm}");
             }
@@ -43,15 +43,15 @@ fn row_11_steps_of_an_hour_admit_no_more() {
             for algorithm in algorithms_of(layout) {
                 watch.command(&["FLUSHALL"]);
                 let rule = rule("api", &["50/10m"], algorithm);
-                check(&store, When::AtUs(BOUNDARY_US), &rule, 50).await;
+                check(&store, Call::at_us(BOUNDARY_US), &rule, 50).await;
                 for back_us in [1, SECOND_US, HOUR_US] {
-                    let when = When::AtUs(BOUNDARY_US - back_us);
-                    let outcome = check(&store, when, &rule, 1).await;
-                    assert!(!outcome.decision.allowed(), "{algorithm}: set back by {back_us} us");
+                    let when = Call::at_us(BOUNDARY_US - back_us);
+                    let decision = check(&store, when, &rule, 1).await;
+                    assert!(!decision.allowed(), "{algorithm}: set back by {back_us} us");
                     assert_eq!(used(&store, when, &rule).await, 50, "{algorithm}: set back by {back_us} us");
                 }
-                let outcome = check(&store, When::AtUs(BOUNDARY_US + HOUR_US), &rule, 50).await;
-                assert!(outcome.decision.allowed(), "{algorithm}: an hour later everything has left");
+                let decision = check(&store, Call::at_us(BOUNDARY_US + HOUR_US), &rule, 50).await;
+                assert!(decision.allowed(), "{algorithm}: an hour later everything has left");
             }
         }
     });
@@ -66,9 +66,9 @@ fn row_11_no_clock_of_a_caller_is_sent() {
             for (number, algorithm) in algorithms_of(layout).into_iter().enumerate() {
                 let rule = rule(&format!("{layout:?}-{number}"), &["50/1h"], algorithm);
                 // The script is known from here on, so that the next call shows its arguments alone.
-                check(&store, When::Now, &rule, 1).await;
+                check(&store, Call::now(), &rule, 1).await;
                 let mut monitor = monitor(&server);
-                check(&store, When::Now, &rule, 1).await;
+                check(&store, Call::now(), &rule, 1).await;
                 server.command(&["ECHO", "end"]);
                 let seen = lines_until(&mut monitor, "\"ECHO\" \"end\"");
                 let sent = seen.iter().find(|line| line.contains("\"EVALSHA\"")).expect("one call");

@@ -2,22 +2,22 @@
 
 use crate::common::*;
 use slidegate::Rule;
-use slidegate::store::{Store, When};
+use slidegate::store::{Call, Store};
 
 /// Denied costs fall from call to call, so that none is known to be denied by what was asked before.
-async fn denials_write_nothing(store: &impl Store, watch: &mut Watch, when: When, rule: &Rule) {
+async fn denials_write_nothing(store: &impl Store, watch: &mut Watch, when: Call, rule: &Rule) {
     let algorithm = rule.algorithm();
     check(store, when, rule, 40).await;
     check(store, when, rule, 20).await;
     let before = (watch.changes(), watch.everything());
     assert!(before.0 > 0 && !before.1.is_empty(), "{algorithm}: an admission writes");
     for cost in (41..=100).rev() {
-        let outcome = check(store, when, rule, cost).await;
-        assert!(!outcome.decision.allowed(), "{algorithm}: {cost} pass although 60 of 100 are used");
+        let decision = check(store, when, rule, cost).await;
+        assert!(!decision.allowed(), "{algorithm}: {cost} pass although 60 of 100 are used");
     }
     let requests: Vec<_> = (41..=100).rev().map(|cost| admission(&[(rule, "alice", cost)])).collect();
-    for outcome in store.check_batch(when, &requests).await {
-        assert!(!outcome.unwrap().decision.allowed(), "{algorithm}");
+    for decision in store.check_batch(when, &requests).await {
+        assert!(!decision.unwrap().allowed(), "{algorithm}");
     }
     for cost in 1..=100 {
         assert_eq!(peek(store, when, rule, cost).await.allowed(), cost <= 40, "{algorithm}: {cost}");
@@ -28,7 +28,7 @@ async fn denials_write_nothing(store: &impl Store, watch: &mut Watch, when: When
         before,
         "{algorithm}: a denial, a peek or a look has written"
     );
-    assert!(check(store, when, rule, 40).await.decision.allowed(), "{algorithm}: what was left is left");
+    assert!(check(store, when, rule, 40).await.allowed(), "{algorithm}: what was left is left");
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn rows_01_and_07_denials_write_nothing_and_extend_no_life() {
     run(async {
         for (layout, store) in stores(&server.url()).await {
             for (number, algorithm) in algorithms_of(layout).into_iter().enumerate() {
-                for when in [When::Now, When::AtUs(BOUNDARY_US)] {
+                for when in [Call::now(), Call::at_us(BOUNDARY_US)] {
                     watch.command(&["FLUSHALL"]);
                     let rule = rule(&format!("rule-{number}"), &["100/400d", "500/300d"], algorithm);
                     denials_write_nothing(&store, &mut watch, when, &rule).await;
@@ -64,12 +64,12 @@ fn row_19_a_denial_of_one_charge_writes_nothing_for_the_others() {
                     [(&quota, "alice", 1), (&dear, "alice", 1)],
                 );
                 let bob = [(&quota, "bob", 1), (&dear, "alice", 1), (&quota, "alice", 1)];
-                check(&store, When::Now, &dear, 5).await;
+                check(&store, Call::now(), &dear, 5).await;
                 let before = (watch.changes(), watch.everything());
                 for request in [admission(&first), admission(&last), admission(&bob)] {
-                    let outcome = store.check(When::Now, &request).await.unwrap();
-                    assert!(!outcome.decision.allowed(), "{algorithm}");
-                    assert_eq!(outcome.decision.rule(), "dear", "{algorithm}");
+                    let decision = store.check(Call::now(), &request).await.unwrap();
+                    assert!(!decision.allowed(), "{algorithm}");
+                    assert_eq!(decision.rule(), "dear", "{algorithm}");
                 }
                 assert_eq!((watch.changes(), watch.everything()), before, "{algorithm}");
             }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::common::*;
-use slidegate::store::{Store, When};
+use slidegate::store::{Call, Store};
 use slidegate::{Algorithm, Rule};
 
 /// More than any test asks for, for longer than any test runs.
@@ -52,7 +52,7 @@ fn row_10_scripts_that_are_forgotten_are_sent_again() {
             tally.assert_answered();
             assert!(tally.admitted > 100, "{algorithm}: {tally:?}");
             assert_eq!(
-                used(&*store, When::Now, &rule).await,
+                used(&*store, Call::now(), &rule).await,
                 tally.admitted,
                 "{algorithm}: none lost, none twice"
             );
@@ -67,13 +67,13 @@ fn a_server_that_is_away_is_unavailable() {
     let rule = rule("api", &["5/400d"], Algorithm::SlidingLog);
     run(async {
         let store = store(&server.url()).await;
-        check(&store, When::Now, &rule, 1).await;
+        check(&store, Call::now(), &rule, 1).await;
         // What is not connected is tried again until its deadline.
         let hurried = store_within(&server.url(), Duration::from_millis(50)).await;
         server.kill();
         let mut tally = Tally::default();
         for _ in 0..10 {
-            tally.count(ask(&hurried, When::Now, &rule, 1).await);
+            tally.count(ask(&hurried, Call::now(), &rule, 1).await);
         }
         assert_eq!((tally.admitted, tally.denied), (0, 0), "{tally:?}");
         assert!(tally.failed > 0, "what was never sent is known not to be charged: {tally:?}");

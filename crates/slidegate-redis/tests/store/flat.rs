@@ -1,13 +1,13 @@
 //! Work that does not grow: neither with the cost nor with the limit. Counted in commands and bytes, not in time.
 
 use crate::common::*;
-use slidegate::store::{Store, When};
+use slidegate::store::{Call, Store};
 use slidegate::{Algorithm, Rule};
 
 /// Commands that the script of one call has called.
 async fn commands(store: &impl Store, watch: &mut Watch, rule: &Rule, at_us: u64, cost: u64) -> u64 {
     watch.forget_calls();
-    check(store, When::AtUs(at_us), rule, cost).await;
+    check(store, Call::at_us(at_us), rule, cost).await;
     watch.calls().values().sum()
 }
 
@@ -22,7 +22,7 @@ fn row_14_ten_thousand_units_cost_what_one_costs() {
             watch.command(&["FLUSHALL"]);
             let rule = rule("api", &["1000000/1h"], algorithm);
             // The first call also brings the script.
-            check(&store, When::AtUs(BOUNDARY_US), &rule, 1).await;
+            check(&store, Call::at_us(BOUNDARY_US), &rule, 1).await;
             let one = commands(&store, &mut watch, &rule, BOUNDARY_US + 1, 1).await;
             let size = watch.size();
             let many = commands(&store, &mut watch, &rule, BOUNDARY_US + 2, 10_000).await;
@@ -60,7 +60,7 @@ async fn saturated(store: &impl Store, rate: &str, algorithm: Algorithm) -> (Rul
     let step_us = window_us / limit;
     let request = admission(&[(&rule, "alice", 1)]);
     for number in 0..limit {
-        let when = When::AtUs(BOUNDARY_US + number * step_us);
+        let when = Call::at_us(BOUNDARY_US + number * step_us);
         store.check(when, &request).await.unwrap();
     }
     drop(request);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::common::*;
 use slidegate::Rule;
-use slidegate::store::When;
+use slidegate::store::Call;
 
 const MEMBERS: usize = 4;
 const CALLERS: usize = 250;
@@ -85,7 +85,7 @@ fn assert_admitted(server: &RedisServer) {
         let store = store(&server.url()).await;
         for rule in rules() {
             let admitted = watch.text(&["GET", &format!("fleet:{}", rule.name())]);
-            let counted = used(&store, When::Now, &rule).await;
+            let counted = used(&store, Call::now(), &rule).await;
             assert_eq!((admitted, counted), (LIMIT.to_string(), LIMIT), "{}", rule.algorithm());
         }
     });

@@ -3,7 +3,7 @@
 
 use crate::common::*;
 use redis::Value;
-use slidegate::store::{Store, StoreError, When};
+use slidegate::store::{Call, Store, StoreError};
 use slidegate::{Algorithm, Rule};
 
 /// Every verb that would touch alice's state finds it unusable; nothing changes anywhere.
@@ -17,14 +17,14 @@ async fn refuses_everything(store: &impl Store, watch: &mut Watch, rules: [&Rule
         admission(&[(other, "bob", 1), (own, "alice", 1), (other, "alice", 1)]),
     ];
     for request in &requests {
-        assert_refused(store.check(When::Now, request).await.err(), tale);
-        assert_refused(store.peek(When::Now, request).await.err(), tale);
+        assert_refused(store.check(Call::now(), request).await.err(), tale);
+        assert_refused(store.peek(Call::now(), request).await.err(), tale);
     }
-    for outcome in store.check_batch(When::Now, &requests).await {
-        assert_refused(outcome.err(), tale);
+    for decision in store.check_batch(Call::now(), &requests).await {
+        assert_refused(decision.err(), tale);
     }
-    assert_refused(store.inspect(When::Now, own, key("alice")).await.err(), tale);
-    assert!(store.credit(When::Now, own, key("alice"), 1).await.is_err(), "{tale}");
+    assert_refused(store.inspect(Call::now(), own, key("alice")).await.err(), tale);
+    assert!(store.credit(Call::now(), own, key("alice"), 1).await.is_err(), "{tale}");
     assert_eq!((watch.changes(), watch.everything()), before, "{tale}: something was written");
 }
 
@@ -42,8 +42,8 @@ async fn beside(spoil: impl Fn(&mut Watch), tale: &str) {
         for algorithm in algorithms_of(layout) {
             watch.command(&["FLUSHALL"]);
             let (own, other) = (rule("own", &["50/400d"], algorithm), rule("other", &["50/400d"], algorithm));
-            check(&store, When::Now, &own, 5).await;
-            check(&store, When::Now, &other, 5).await;
+            check(&store, Call::now(), &own, 5).await;
+            check(&store, Call::now(), &other, 5).await;
             for key in watch.keys().iter().filter(|key| key.contains(":own")) {
                 watch.command(&["RENAME", key, "spoilt"]);
                 spoil(&mut watch);
@@ -90,7 +90,7 @@ fn a_damaged_value_is_left_alone() {
             watch.command(&["FLUSHALL"]);
             let (own, other) = (rule("own", &["50/400d"], algorithm), rule("other", &["50/400d"], algorithm));
             for cost in 1..=5 {
-                check(&store, When::Now, &own, cost).await;
+                check(&store, Call::now(), &own, cost).await;
             }
             let name = watch.keys().remove(0);
             let Value::BulkString(whole) = watch.command(&["GET", &name]) else { panic!("a string") };
@@ -100,7 +100,7 @@ fn a_damaged_value_is_left_alone() {
                 refuses_everything(&store, &mut watch, [&own, &other], &tale).await;
             }
             watch.set(&name, &whole);
-            assert_eq!(used(&store, When::Now, &own).await, 15, "{algorithm}: the whole value is fine");
+            assert_eq!(used(&store, Call::now(), &own).await, 15, "{algorithm}: the whole value is fine");
         }
     });
 }
@@ -115,11 +115,11 @@ fn a_value_of_another_where_a_sorted_set_would_be_is_left_alone() {
         let [own, other] =
             ["own", "other"].map(|name| rule(name, &["50/10s", "90/20s"], Algorithm::SlidingLog));
         watch.command(&["SET", "sg:{alice}:own%10000000", "of another"]);
-        check(&store, When::Now, &other, 5).await;
+        check(&store, Call::now(), &other, 5).await;
         let before = watch.everything();
         let request = admission(&[(&other, "alice", 1), (&other, "bob", 1), (&own, "alice", 1)]);
-        assert_refused(store.check(When::Now, &request).await.err(), "several");
-        assert_refused(ask(&store, When::Now, &own, 1).await.err(), "one");
+        assert_refused(store.check(Call::now(), &request).await.err(), "several");
+        assert_refused(ask(&store, Call::now(), &own, 1).await.err(), "one");
         assert_eq!(watch.everything(), before);
     });
 }
@@ -137,13 +137,13 @@ fn an_empty_value_counts_as_none() {
                     (rule("own", &["50/400d"], algorithm), rule("other", &["50/400d"], algorithm));
                 watch.command(&["SET", "sg:{alice}:own", ""]);
                 watch.command(&["SET", "sg:{bob}:own", ""]);
-                assert_eq!(used(&store, When::Now, &own).await, 0, "{algorithm}");
-                let outcome = check(&store, When::Now, &own, 50).await;
-                assert!(outcome.decision.allowed(), "{algorithm}");
+                assert_eq!(used(&store, Call::now(), &own).await, 0, "{algorithm}");
+                let decision = check(&store, Call::now(), &own, 50).await;
+                assert!(decision.allowed(), "{algorithm}");
                 let request = admission(&[(&other, "bob", 1), (&own, "bob", 50)]);
-                assert!(store.check(When::Now, &request).await.unwrap().decision.allowed(), "{algorithm}");
-                assert_eq!(used_by(&store, When::Now, &own, "bob").await, 50, "{algorithm}");
-                assert!(!check(&store, When::Now, &own, 1).await.decision.allowed(), "{algorithm}");
+                assert!(store.check(Call::now(), &request).await.unwrap().allowed(), "{algorithm}");
+                assert_eq!(used_by(&store, Call::now(), &own, "bob").await, 50, "{algorithm}");
+                assert!(!check(&store, Call::now(), &own, 1).await.allowed(), "{algorithm}");
             }
         }
     });

@@ -3,7 +3,7 @@
 
 use crate::common::*;
 use crate::foreign::assert_refused;
-use slidegate::store::{ReturnError, Store, StoreError, When};
+use slidegate::store::{Call, ReturnError, Store, StoreError};
 use slidegate::{Receipt, Rule};
 
 /// A key of one value that is long, if there are logs.
@@ -12,7 +12,7 @@ const CHARGES: u64 = 80;
 struct Case<'a> {
     quota: &'a Rule,
     dear: &'a Rule,
-    receipt: Receipt<'a>,
+    receipt: Receipt,
     tale: String,
 }
 
@@ -34,22 +34,22 @@ impl Case<'_> {
             admission(&[(quota, "nobody", 1)]),
         ];
         for request in &requests {
-            assert_refused(store.check(When::Now, request).await.err(), tale);
+            assert_refused(store.check(Call::now(), request).await.err(), tale);
         }
-        for outcome in store.check_batch(When::Now, &requests).await {
-            assert_refused(outcome.err(), tale);
+        for decision in store.check_batch(Call::now(), &requests).await {
+            assert_refused(decision.err(), tale);
         }
-        assert_refused(of_return(store.refund(When::Now, &self.receipt).await), &format!("{tale}, refund"));
-        let settled = store.settle(When::Now, &self.receipt, 1).await;
+        assert_refused(of_return(store.refund(Call::now(), &self.receipt).await), &format!("{tale}, refund"));
+        let settled = store.settle(Call::now(), &self.receipt, 1).await;
         assert_refused(of_return(settled), &format!("{tale}, settle for less"));
-        let settled = store.settle(When::Now, &self.receipt, 9).await;
+        let settled = store.settle(Call::now(), &self.receipt, 9).await;
         assert_refused(of_return(settled), &format!("{tale}, settle for more"));
-        assert!(store.credit(When::Now, quota, key("alice"), 3).await.is_err(), "{tale}, credit");
+        assert!(store.credit(Call::now(), quota, key("alice"), 3).await.is_err(), "{tale}, credit");
         let changed = rule("quota", &["900/300d"], quota.algorithm());
-        assert_refused(store.change(When::Now, &changed).await.err(), &format!("{tale}, change"));
-        let denied = check(store, When::Now, dear, 4).await;
-        assert!(!denied.decision.allowed(), "{tale}: a denial needs no memory");
-        assert_eq!(used(store, When::Now, dear).await, 3, "{tale}: nor does a look");
+        assert_refused(store.change(Call::now(), &changed).await.err(), &format!("{tale}, change"));
+        let denied = check(store, Call::now(), dear, 4).await;
+        assert!(!denied.allowed(), "{tale}: a denial needs no memory");
+        assert_eq!(used(store, Call::now(), dear).await, 3, "{tale}: nor does a look");
     }
 }
 
@@ -64,18 +64,18 @@ fn a_redis_without_memory_charges_nothing() {
                 let (quota, dear) =
                     (rule("quota", &["500/400d"], algorithm), rule("dear", &["5/400d"], algorithm));
                 for _ in 0..CHARGES {
-                    check(&store, When::Now, &quota, 1).await;
+                    check(&store, Call::now(), &quota, 1).await;
                 }
-                let receipt = check(&store, When::Now, &quota, 4).await.receipt.unwrap();
-                check(&store, When::Now, &dear, 3).await;
+                let receipt = check(&store, Call::now(), &quota, 4).await.receipt().unwrap();
+                check(&store, Call::now(), &dear, 3).await;
                 let before = (watch.changes(), watch.everything());
                 watch.command(&["CONFIG", "SET", "maxmemory", "1"]);
                 let tale = format!("full, {layout:?}, {algorithm}");
                 Case { quota: &quota, dear: &dear, receipt, tale: tale.clone() }.refuses(&store).await;
                 watch.command(&["CONFIG", "SET", "maxmemory", "0"]);
                 assert_eq!((watch.changes(), watch.everything()), before, "{tale}: something was written");
-                let outcome = check(&store, When::Now, &quota, 1).await;
-                assert!(outcome.decision.allowed(), "{tale}: memory is there again");
+                let decision = check(&store, Call::now(), &quota, 1).await;
+                assert!(decision.allowed(), "{tale}: memory is there again");
             }
         }
     });

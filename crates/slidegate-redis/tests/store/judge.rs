@@ -4,7 +4,7 @@
 use crate::common::judge::{Judge, Ruling};
 use crate::common::*;
 use slidegate::Algorithm;
-use slidegate::store::{MemoryStore, Store, When};
+use slidegate::store::{Call, MemoryStore, Store};
 use slidegate::testing::Rng;
 
 const NAMES: [&str; 3] = ["alice", "bob", "carol"];
@@ -25,8 +25,8 @@ async fn judged(store: &impl Store, judge: &mut Judge, seed: u64, at_us: &mut u6
     for request in 0..REQUESTS {
         *at_us += step_us(&mut rng, window_us, NAMES.len() as u64 * limit.div_ceil(cost_max));
         let (name, cost) = (*rng.pick(&NAMES), rng.between(1, cost_max));
-        let outcome = store.check(When::AtUs(*at_us), &admission(&[(&rule, name, cost)])).await.unwrap();
-        let found = Ruling { allowed: outcome.decision.allowed(), used: outcome.decision.used() };
+        let decision = store.check(Call::at_us(*at_us), &admission(&[(&rule, name, cost)])).await.unwrap();
+        let found = Ruling { allowed: decision.allowed(), used: decision.used().unwrap() };
         let right = judge.ask(&format!("{seed}:{name}"), *at_us, window_us, limit, cost);
         assert_eq!(found, right, "seed {seed}, {rate}, request {request}: {cost} for {name} at {at_us}");
         (admitted, denied) = (admitted + u64::from(right.allowed), denied + u64::from(!right.allowed));

@@ -3,7 +3,7 @@
 use redis::Value;
 use slidegate::Algorithm;
 use slidegate::rule::{Buckets, Edge, Entries};
-use slidegate::store::{Store, When};
+use slidegate::store::{Call, Store};
 use slidegate_redis::LogLayout;
 
 use crate::common::*;
@@ -53,7 +53,7 @@ async fn charged(layout: LogLayout, algorithm: Algorithm, charges: &[(u64, u64)]
     let store = prefixed(&server.url(), "sg", layout).await;
     let rule = rule("api", &["100/10s"], algorithm);
     for &(after_us, cost) in charges {
-        check(&store, When::AtUs(BOUNDARY_US + after_us), &rule, cost).await;
+        check(&store, Call::at_us(BOUNDARY_US + after_us), &rule, cost).await;
     }
     let name = match layout {
         LogLayout::Packed => "sg:{alice}:api",
@@ -157,7 +157,7 @@ fn entries_are_as_documented() {
         for (units, width) in [(65_535_u64, 2), (65_536, 4), (4_294_967_295, 4), (4_294_967_296, 7)] {
             let name = format!("to-{units}");
             let rule = rule(&name, &[&format!("{units}/10s")], Algorithm::SlidingLog);
-            check(&store, When::AtUs(BOUNDARY_US), &rule, 1).await;
+            check(&store, Call::at_us(BOUNDARY_US), &rule, 1).await;
             let mut value = Bytes::of(&mut watch, &format!("sg:{{alice}}:{name}"));
             value.numbers(&[4, 8, 6, 6]);
             assert_eq!(value.numbers(&[4, 8, 7, 7, 4, 1])[5], width, "{units}");
@@ -233,9 +233,9 @@ fn keys_are_named_as_documented() {
         ] {
             watch.command(&["FLUSHALL"]);
             let request = admission(&[(&rule, name, 1)]);
-            let receipt = store.check(When::Now, &request).await.unwrap().receipt;
+            let receipt = store.check(Call::now(), &request).await.unwrap().receipt();
             assert_eq!(watch.keys(), [escaped]);
-            store.refund(When::Now, &receipt.unwrap()).await.unwrap();
+            store.refund(Call::now(), &receipt.unwrap()).await.unwrap();
             let spent = watch.keys().into_iter().find(|key| key.contains("%spent:")).unwrap();
             let id = spent.strip_prefix(&format!("{escaped}%spent:")).expect(&spent);
             assert!(!id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{spent}");

@@ -2,18 +2,20 @@
 
 use crate::common::*;
 use slidegate::Rule;
-use slidegate::store::{LimitUsage, Store, When};
+use slidegate::store::{Call, LimitUsage, Store};
 
 const TEN_SECONDS_US: u64 = 10 * SECOND_US;
 const HOUR_MS: u64 = 3_600_000;
 /// Redis counts in milliseconds: a life is rounded up, and added to a time that is rounded down.
 const ROUNDED_US: u64 = 2 * MILLISECOND_US;
 
-/// A verb, as the server's clock saw it begin and end.
+/// A verb, and when it began by the server's clock.
 struct Verb {
     name: String,
     began_us: u64,
-    ended_us: u64,
+    /// The longest that it, or one before it, took: an end is counted from an instant within the verb that set it, and
+    /// a denial leaves the end as it was.
+    longest_us: u64,
 }
 
 /// What a limit's window adds to a life.
@@ -32,11 +34,11 @@ fn needed_us(usage: &LimitUsage) -> u64 {
 async fn assert_bounds(store: &impl Store, watch: &mut Watch, rule: &Rule, verb: &Verb) {
     let tale = format!("{} after {}", rule.algorithm(), verb.name);
     let from_us = watch.time_us();
-    let usages = store.inspect(When::Now, rule, key("alice")).await.unwrap();
+    let usages = store.inspect(Call::now(), rule, key("alice")).await.unwrap();
     let until_us = watch.time_us();
     let needed_us = usages.iter().map(needed_us).max().unwrap();
     let least_us = from_us + needed_us - ROUNDED_US;
-    let most_us = until_us + needed_us + (verb.ended_us - verb.began_us) + ROUNDED_US;
+    let most_us = until_us + needed_us + verb.longest_us + ROUNDED_US;
     let windows_us = || usages.iter().map(|usage| usage.limit.window_us());
     let mut states = 0;
     for name in watch.keys() {
@@ -76,7 +78,8 @@ macro_rules! bounded {
     ($store:expr, $watch:expr, $rule:expr, $name:expr, $call:expr) => {{
         let began_us = $watch.time_us();
         let answer = $call.await.unwrap();
-        let verb = Verb { name: $name.to_string(), began_us, ended_us: $watch.time_us() };
+        $watch.longest_us = $watch.longest_us.max($watch.time_us() - began_us);
+        let verb = Verb { name: $name.to_string(), began_us, longest_us: $watch.longest_us };
         assert_bounds($store, $watch, $rule, &verb).await;
         answer
     }};
@@ -86,24 +89,24 @@ async fn every_verb(store: &impl Store, watch: &mut Watch, rule: &Rule) {
     let requests = [3, 4, 5, 6].map(|cost| admission(&[(rule, "alice", cost)]));
     let mut charged = Vec::new();
     for request in &requests {
-        let outcome = bounded!(store, watch, rule, "a check", store.check(When::Now, request));
-        charged.push(outcome.receipt.unwrap());
+        let decision = bounded!(store, watch, rule, "a check", store.check(Call::now(), request));
+        charged.push(decision.receipt().unwrap());
     }
     let too_much = admission(&[(rule, "alice", 40)]);
-    let denied = bounded!(store, watch, rule, "a denial", store.check(When::Now, &too_much));
-    assert!(!denied.decision.allowed());
-    bounded!(store, watch, rule, "a peek", store.peek(When::Now, &too_much));
-    bounded!(store, watch, rule, "a refund", store.refund(When::Now, &charged[0]));
-    bounded!(store, watch, rule, "a refund that came twice", store.refund(When::Now, &charged[0]));
-    bounded!(store, watch, rule, "a refund of the newest", store.refund(When::Now, &charged[3]));
-    bounded!(store, watch, rule, "a settlement below", store.settle(When::Now, &charged[1], 1));
-    bounded!(store, watch, rule, "a settlement above", store.settle(When::Now, &charged[2], 70));
-    bounded!(store, watch, rule, "a credit", store.credit(When::Now, rule, key("alice"), 30));
+    let denied = bounded!(store, watch, rule, "a denial", store.check(Call::now(), &too_much));
+    assert!(!denied.allowed());
+    bounded!(store, watch, rule, "a peek", store.peek(Call::now(), &too_much));
+    bounded!(store, watch, rule, "a refund", store.refund(Call::now(), &charged[0]));
+    bounded!(store, watch, rule, "a refund that came twice", store.refund(Call::now(), &charged[0]));
+    bounded!(store, watch, rule, "a refund of the newest", store.refund(Call::now(), &charged[3]));
+    bounded!(store, watch, rule, "a settlement below", store.settle(Call::now(), &charged[1], 1));
+    bounded!(store, watch, rule, "a settlement above", store.settle(Call::now(), &charged[2], 70));
+    bounded!(store, watch, rule, "a credit", store.credit(Call::now(), rule, key("alice"), 30));
     let larger = crate::common::rule("api", &["70/100d", "100/400d"], rule.algorithm());
-    bounded!(store, watch, &larger, "another limit", store.change(When::Now, &larger));
+    bounded!(store, watch, &larger, "another limit", store.change(Call::now(), &larger));
     let longer = crate::common::rule("api", &["70/200d", "100/400d"], rule.algorithm());
-    bounded!(store, watch, &longer, "another window", store.change(When::Now, &longer));
-    store.reset(When::Now, &longer, key("alice")).await.unwrap();
+    bounded!(store, watch, &longer, "another window", store.change(Call::now(), &longer));
+    store.reset(Call::now(), &longer, key("alice")).await.unwrap();
     let left = watch.keys().into_iter().filter(|name| !name.contains("%spent:"));
     assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new(), "a reset leaves nothing");
 }
@@ -119,10 +122,10 @@ fn row_08_short_windows_live_ten_seconds_longer() {
                 watch.command(&["FLUSHALL"]);
                 let short = rule("api", &["50/1s"], algorithm);
                 let began_us = watch.time_us();
-                let outcome = check(&store, When::Now, &short, 1).await;
+                let decision = check(&store, Call::now(), &short, 1).await;
                 let ended_us = watch.time_us();
                 let needed_us =
-                    u64::try_from(outcome.decision.reset_after().as_micros()).unwrap() + TEN_SECONDS_US;
+                    u64::try_from(decision.reset_after().unwrap().as_micros()).unwrap() + TEN_SECONDS_US;
                 let bounds = began_us + needed_us - ROUNDED_US..=ended_us + needed_us + ROUNDED_US;
                 for key in watch.keys() {
                     let ends_us = watch.ends_us(&key);
@@ -146,8 +149,8 @@ fn row_08_keys_of_injected_time_live_an_hour() {
             for algorithm in algorithms_of(layout) {
                 watch.command(&["FLUSHALL"]);
                 let rule = rule("api", &["50/1s", "100/400d"], algorithm);
-                let when = When::AtUs(BOUNDARY_US);
-                let receipt = check(&store, when, &rule, 5).await.receipt.unwrap();
+                let when = Call::at_us(BOUNDARY_US);
+                let receipt = check(&store, when, &rule, 5).await.receipt().unwrap();
                 check(&store, when, &rule, 5).await;
                 store.refund(when, &receipt).await.unwrap();
                 store.credit(when, &rule, key("alice"), 1).await.unwrap();

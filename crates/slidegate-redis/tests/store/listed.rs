@@ -3,7 +3,7 @@
 use crate::common::server::command;
 use crate::common::*;
 use redis::Value;
-use slidegate::store::{Store, When};
+use slidegate::store::{Call, Store};
 use slidegate::testing::Rng;
 use slidegate::{Algorithm, Rule};
 use slidegate_redis::scripts::{self, Script};
@@ -68,16 +68,13 @@ fn a_list_has_the_numbers_of_the_store() {
                     let tale = format!("{algorithm} {rates:?}, step {step}");
                     let peeked = asked(&mut connection, &scripts::PEEK, at_us, &rule, cost);
                     let listed = asked(&mut connection, &scripts::CHECK, at_us, &rule, cost);
-                    let decision = check(&store, When::AtUs(at_us), &rule, cost).await.decision;
+                    let decision = check(&store, Call::at_us(at_us), &rule, cost).await;
                     let (allowed, retry_us, _) = numbers(&listed);
                     assert_eq!((allowed, retry_us), (numbers(&peeked).0, numbers(&peeked).1), "{tale}");
                     assert_eq!(allowed, decision.allowed(), "{tale}");
-                    assert_eq!(
-                        u128::try_from(retry_us).unwrap(),
-                        decision.retry_after().as_micros(),
-                        "{tale}"
-                    );
-                    let usage = &store.inspect(When::AtUs(at_us), &rule, key("alice")).await.unwrap()[0];
+                    let wait_us = decision.retry_after().map(|wait| wait.as_micros());
+                    assert_eq!(u128::try_from(retry_us).ok(), wait_us, "{tale}");
+                    let usage = &store.inspect(Call::at_us(at_us), &rule, key("alice")).await.unwrap()[0];
                     assert_eq!(u64::try_from(numbers(&listed).2).unwrap(), usage.used, "{tale}");
                     denied += u32::from(!allowed);
                 }

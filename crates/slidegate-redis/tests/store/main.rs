@@ -6,6 +6,7 @@ mod common;
 
 mod clocks;
 mod conformance;
+mod deadlines;
 mod denials;
 mod differential;
 mod faults;
@@ -16,6 +17,7 @@ mod full;
 mod judge;
 mod layout;
 mod lifetimes;
+mod limiter;
 mod listed;
 mod long_logs;
 mod page;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::*;
-use slidegate::store::{Store, When};
+use slidegate::store::{Call, Store};
 use slidegate_redis::{LogLayout, RedisStore, scripts};
 
 const PAGE: &str = include_str!("../../../../docs/redis.md");
@@ -28,23 +28,23 @@ async fn every_verb(server: &RedisServer, layout: LogLayout) -> Result<(), Strin
     server.command(&["SCRIPT", "FLUSH"]);
     let url = format!("redis://limiter:sesame@127.0.0.1:{}", server.port());
     let options = options(&url).connections(1).unwrap().log_layout(layout);
-    let store = RedisStore::connect(&options).await.map_err(said)?;
+    let store = RedisStore::connect_with(&options).await.map_err(said)?;
     for algorithm in algorithms_of(layout) {
         let (rule, longer) =
             (rule("api", &["900/1h"], algorithm), rule("api", &["900/1h", "900/2h"], algorithm));
         let mut receipts = Vec::new();
         for cost in [1; 80].into_iter().chain([5, 6]) {
-            receipts.push(ask(&store, When::Now, &rule, cost).await.map_err(said)?.receipt.unwrap());
+            receipts.push(ask(&store, Call::now(), &rule, cost).await.map_err(said)?.receipt().unwrap());
         }
-        ask(&store, When::Now, &rule, 900).await.map_err(said)?;
-        store.peek(When::Now, &admission(&[(&rule, "alice", 1)])).await.map_err(said)?;
-        store.refund(When::Now, &receipts[80]).await.map_err(said)?;
-        store.settle(When::Now, &receipts[81], 1).await.map_err(said)?;
-        store.settle(When::Now, &receipts[2], 3).await.map_err(said)?;
-        store.credit(When::Now, &rule, key("alice"), 3).await.map_err(said)?;
-        store.inspect(When::Now, &rule, key("alice")).await.map_err(said)?;
-        store.change(When::Now, &longer).await.map_err(said)?;
-        store.reset(When::Now, &longer, key("alice")).await.map_err(said)?;
+        ask(&store, Call::now(), &rule, 900).await.map_err(said)?;
+        store.peek(Call::now(), &admission(&[(&rule, "alice", 1)])).await.map_err(said)?;
+        store.refund(Call::now(), &receipts[80]).await.map_err(said)?;
+        store.settle(Call::now(), &receipts[81], 1).await.map_err(said)?;
+        store.settle(Call::now(), &receipts[2], 3).await.map_err(said)?;
+        store.credit(Call::now(), &rule, key("alice"), 3).await.map_err(said)?;
+        store.inspect(Call::now(), &rule, key("alice")).await.map_err(said)?;
+        store.change(Call::now(), &longer).await.map_err(said)?;
+        store.reset(Call::now(), &longer, key("alice")).await.map_err(said)?;
     }
     Ok(())
 }

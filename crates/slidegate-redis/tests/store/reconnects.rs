@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use crate::common::*;
 use crate::faults::{PAUSE, PLENTY, algorithms, under_load};
-use slidegate::store::{Store, When};
+use slidegate::store::{Call, Store};
 use slidegate::{Algorithm, Rule};
 
 /// Asks until an answer comes: a store whose server is there again finds it by itself.
 async fn recovered(store: &impl Store, rule: &Rule) -> Tally {
     let mut tally = Tally::default();
     for _ in 0..1_000 {
-        tally.count(ask(store, When::Now, rule, 1).await);
+        tally.count(ask(store, Call::now(), rule, 1).await);
         if tally.admitted > 0 {
             return tally;
         }
@@ -33,7 +33,7 @@ fn connections_that_are_killed_charge_nothing_twice() {
             let tally = under_load(&store, &rule, 50, kill).await;
             let tally = tally.join(recovered(&*store, &rule).await);
             assert!(tally.admitted > 50, "{algorithm}: {tally:?}");
-            tally.assert_charged(used(&*store, When::Now, &rule).await);
+            tally.assert_charged(used(&*store, Call::now(), &rule).await);
         });
     }
 }
@@ -48,7 +48,7 @@ fn a_server_that_restarts_charges_nothing_twice() {
             let store = Arc::new(store(&server.url()).await);
             let tally = under_load(&store, &rule, 3, || server.restart()).await;
             let tally = tally.join(recovered(&*store, &rule).await);
-            tally.assert_charged(used(&*store, When::Now, &rule).await);
+            tally.assert_charged(used(&*store, Call::now(), &rule).await);
         });
     }
 }
@@ -60,9 +60,9 @@ fn a_server_that_forgot_everything_is_served_on() {
     let rule = rule("api", &["5/400d"], Algorithm::SlidingLog);
     run(async {
         let store = store(&server.url()).await;
-        check(&store, When::Now, &rule, 5).await;
+        check(&store, Call::now(), &rule, 5).await;
         server.restart();
         let tally = recovered(&store, &rule).await;
-        tally.assert_charged(used(&store, When::Now, &rule).await);
+        tally.assert_charged(used(&store, Call::now(), &rule).await);
     });
 }

@@ -1,6 +1,6 @@
 //! The secret that receipts are signed with: one for all who share keys, drawn once.
 
-use slidegate::store::StoreError;
+use slidegate::store::{Store, StoreError};
 use slidegate_redis::LogLayout;
 
 use crate::common::*;
@@ -11,12 +11,12 @@ async fn all_who_share_keys_share_one_secret() {
     let (first, second) = (store(&server.url()).await, store(&server.url()).await);
     // Both ask at once, and one of them draws.
     let (one, other) = tokio::join!(first.secret(), second.secret());
-    let secret = one.unwrap();
-    assert_eq!(secret, other.unwrap());
-    assert_eq!(secret, store(&server.url()).await.secret().await.unwrap(), "later too");
+    let secret = one.unwrap().expect("a shared store has one");
+    assert_eq!(Some(secret), other.unwrap());
+    assert_eq!(Some(secret), store(&server.url()).await.secret().await.unwrap(), "later too");
     assert!(secret.iter().any(|&byte| byte != secret[0]), "drawn at random: {secret:?}");
     let elsewhere = prefixed(&server.url(), "eu", LogLayout::Packed).await;
-    assert_ne!(secret, elsewhere.secret().await.unwrap(), "other keys are another store");
+    assert_ne!(Some(secret), elsewhere.secret().await.unwrap(), "other keys are another store");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 use crate::common::*;
 use crate::foreign::assert_refused;
 use slidegate::Algorithm;
-use slidegate::store::When;
+use slidegate::store::Call;
 
 #[test]
 fn what_a_sorted_set_cannot_keep_is_refused() {
@@ -13,16 +13,16 @@ fn what_a_sorted_set_cannot_keep_is_refused() {
     run(async {
         let (_, store) = stores(&server.url()).await.remove(1);
         let large = rule("large", &["2000000/1h"], Algorithm::SlidingLog);
-        check(&store, When::Now, &large, 2_000).await;
+        check(&store, Call::now(), &large, 2_000).await;
         let before = watch.everything();
-        let error = ask(&store, When::Now, &large, 1_000_001).await.unwrap_err();
+        let error = ask(&store, Call::now(), &large, 1_000_001).await.unwrap_err();
         assert!(error.to_string().contains("use the packed layout"), "{error}");
         assert_refused(Some(error), "units");
         // The year 2252, and 2^53 microseconds.
         for at_us in [8_900_000_000_000_000, 1 << 53] {
-            assert_refused(ask(&store, When::AtUs(at_us), &large, 1).await.err(), "time");
+            assert_refused(ask(&store, Call::at_us(at_us), &large, 1).await.err(), "time");
         }
         assert_eq!(watch.everything(), before);
-        assert_eq!(used(&store, When::Now, &large).await, 2_000);
+        assert_eq!(used(&store, Call::now(), &large).await, 2_000);
     });
 }

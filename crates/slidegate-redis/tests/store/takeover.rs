@@ -1,8 +1,10 @@
 //! Sets that other limiters left behind, and layouts that change.
 
+use std::time::Duration;
+
 use crate::common::*;
 use slidegate::Algorithm;
-use slidegate::store::{Store, StoreError, When};
+use slidegate::store::{Call, Store, StoreError};
 use slidegate_redis::LogLayout;
 
 const NAME: &str = "sg:{alice}:api";
@@ -22,16 +24,12 @@ fn a_set_of_another_limiter_is_taken_over_with_all_that_it_holds() {
     classical(&mut watch, &[second(0), second(10), second(20), second(30)]);
     run(async {
         let store = prefixed(&server.url(), "sg", LogLayout::SortedSet).await;
-        let now = When::AtUs(second(61));
+        let now = Call::at_us(second(61));
         assert_eq!(used(&store, now, &rule).await, 3, "the first has left");
-        let admitted = check(&store, now, &rule, 2).await.decision;
-        assert!(admitted.allowed() && admitted.used() == 5);
-        let denied = check(&store, now, &rule, 1).await.decision;
-        assert_eq!(
-            denied.retry_after().as_micros(),
-            u128::from(9 * SECOND_US),
-            "when that of second 10 leaves"
-        );
+        let admitted = check(&store, now, &rule, 2).await;
+        assert!(admitted.allowed() && admitted.used() == Some(5));
+        let denied = check(&store, now, &rule, 1).await;
+        assert_eq!(denied.retry_after(), Some(Duration::from_secs(9)), "when that of second 10 leaves");
     });
     let members = watch.command(&["ZRANGE", NAME, "0", "-1", "WITHSCORES"]);
     assert_eq!(format!("{members:?}").matches("someone:").count(), 3, "{members:?}");
@@ -46,7 +44,7 @@ fn a_set_in_other_units_is_refused_and_stays() {
     let before = watch.command(&["DUMP", NAME]);
     run(async {
         let store = prefixed(&server.url(), "sg", LogLayout::SortedSet).await;
-        let error = ask(&store, When::AtUs(BOUNDARY_US), &rule, 1).await.unwrap_err();
+        let error = ask(&store, Call::at_us(BOUNDARY_US), &rule, 1).await.unwrap_err();
         assert!(matches!(&error, StoreError::Refused { why } if why.contains("microseconds")), "{error}");
     });
     assert_eq!(watch.command(&["DUMP", NAME]), before);
@@ -59,19 +57,19 @@ fn layouts_take_over_from_one_another() {
         let mut watch = Watch::new(&server);
         let rule = rule("api", rates, Algorithm::SlidingLog);
         run(async {
-            let now = When::AtUs(BOUNDARY_US);
+            let now = Call::at_us(BOUNDARY_US);
             let packed = prefixed(&server.url(), "sg", LogLayout::Packed).await;
             let sets = prefixed(&server.url(), "sg", LogLayout::SortedSet).await;
             check(&packed, now, &rule, 2).await;
             assert_eq!(used(&sets, now, &rule).await, 2);
-            assert!(check(&sets, now, &rule, 1).await.decision.allowed());
+            assert!(check(&sets, now, &rule, 1).await.allowed());
             assert_eq!(watch.text(&["TYPE", NAME]), "zset");
             assert_eq!(used(&packed, now, &rule).await, 3);
-            assert!(!check(&packed, now, &rule, 3).await.decision.allowed());
+            assert!(!check(&packed, now, &rule, 3).await.allowed());
             assert_eq!(watch.text(&["TYPE", NAME]), "zset", "a denial writes nothing");
-            assert!(check(&packed, now, &rule, 2).await.decision.allowed());
+            assert!(check(&packed, now, &rule, 2).await.allowed());
             assert_eq!(watch.keys(), [NAME], "{rates:?}: nothing stays beside it");
-            assert!(!check(&sets, now, &rule, 1).await.decision.allowed());
+            assert!(!check(&sets, now, &rule, 1).await.allowed());
         });
     }
 }
@@ -83,7 +81,7 @@ fn a_reset_leaves_nothing_of_another_layout() {
     let mut watch = Watch::new(&server);
     let rule = rule("api", &["5/60s", "50/1h"], Algorithm::SlidingLog);
     run(async {
-        let now = When::AtUs(BOUNDARY_US);
+        let now = Call::at_us(BOUNDARY_US);
         let packed = prefixed(&server.url(), "sg", LogLayout::Packed).await;
         let sets = prefixed(&server.url(), "sg", LogLayout::SortedSet).await;
         for (charging, resetting) in [(&packed, &sets), (&sets, &packed)] {
@@ -103,10 +101,10 @@ fn another_algorithm_goes_on_with_what_the_sets_hold() {
     let counted = rule("api", &["5/60s", "50/1h"], Algorithm::SlidingCounter);
     run(async {
         let store = prefixed(&server.url(), "sg", LogLayout::SortedSet).await;
-        check(&store, When::AtUs(BOUNDARY_US), &logged, 4).await;
-        assert!(!check(&store, When::AtUs(BOUNDARY_US), &counted, 2).await.decision.allowed());
-        assert!(check(&store, When::AtUs(BOUNDARY_US), &counted, 1).await.decision.allowed());
-        assert_eq!(used(&store, When::AtUs(BOUNDARY_US), &counted).await, 5);
+        check(&store, Call::at_us(BOUNDARY_US), &logged, 4).await;
+        assert!(!check(&store, Call::at_us(BOUNDARY_US), &counted, 2).await.allowed());
+        assert!(check(&store, Call::at_us(BOUNDARY_US), &counted, 1).await.allowed());
+        assert_eq!(used(&store, Call::at_us(BOUNDARY_US), &counted).await, 5);
     });
     assert_eq!(watch.keys(), [NAME]);
 }
@@ -118,7 +116,7 @@ fn a_change_of_limits_renames_and_leaves_no_set_behind() {
     let mut watch = Watch::new(&server);
     run(async {
         let (store, now) =
-            (prefixed(&server.url(), "sg", LogLayout::SortedSet).await, When::AtUs(BOUNDARY_US));
+            (prefixed(&server.url(), "sg", LogLayout::SortedSet).await, Call::at_us(BOUNDARY_US));
         let shapes: [(&[&str], &[&str]); 5] = [
             (&["9/60s"], &[]),
             (&["9/60s", "99/1h"], &["%60000000"]),
@@ -148,14 +146,14 @@ fn what_began_anew_beside_an_emptied_set_is_gone_on_with() {
     let counted = rule("api", &["5/60s"], Algorithm::SlidingCounter);
     run(async {
         let (store, now) =
-            (prefixed(&server.url(), "sg", LogLayout::SortedSet).await, When::AtUs(BOUNDARY_US));
+            (prefixed(&server.url(), "sg", LogLayout::SortedSet).await, Call::at_us(BOUNDARY_US));
         check(&store, now, &logged, 4).await;
         store.credit(now, &logged, key("alice"), 4).await.unwrap();
-        assert!(check(&store, now, &counted, 3).await.decision.allowed());
+        assert!(check(&store, now, &counted, 3).await.allowed());
         assert_eq!(used(&store, now, &logged).await, 3);
-        assert!(!check(&store, now, &logged, 3).await.decision.allowed());
+        assert!(!check(&store, now, &logged, 3).await.allowed());
         store.change(now, &logged).await.unwrap();
-        assert!(check(&store, now, &logged, 2).await.decision.allowed());
+        assert!(check(&store, now, &logged, 2).await.allowed());
         assert_eq!(used(&store, now, &logged).await, 5);
     });
 }

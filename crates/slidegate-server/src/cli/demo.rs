@@ -4,12 +4,13 @@ use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use slidegate::store::MemoryStore;
-use slidegate::{Admission, Algorithm, Charge, Key, Rule};
+use slidegate::{Algorithm, Limiter, Rule};
 
 use super::colour::Colours;
 use super::live;
-use crate::stores::{Opened, StoreUrl};
+use slidegate_stores::StoreUrl;
+
+use crate::stores::Opened;
 
 /// Show how each algorithm treats two bursts around a window boundary
 ///
@@ -87,13 +88,12 @@ fn in_order() -> impl Iterator<Item = Algorithm> {
 /// How many of the two bursts' requests pass.
 fn accepted(algorithm: Algorithm) -> Result<u64> {
     let rule = Rule::inline(RATE.parse()?, algorithm);
-    let request = Admission::new(&[Charge { rule: &rule, key: Key::new("demo")?, cost: 1 }])?;
-    let store = MemoryStore::new();
+    let limiter = Limiter::in_memory();
     let bursts = [BOUNDARY_US - SECOND_US, BOUNDARY_US + SECOND_US];
     let arrivals = bursts.into_iter().flat_map(|at_us| (0..LIMIT).map(move |_| at_us));
     let mut admitted = 0;
     for at_us in arrivals {
-        admitted += u64::from(store.check(at_us, &request)?.decision.allowed());
+        admitted += u64::from(limiter.at_us(at_us).check(&rule, "demo")?.allowed());
     }
     Ok(admitted)
 }

@@ -5,8 +5,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use slidegate::store::{Store, When};
-use slidegate::{Admission, Algorithm, Charge, Key, Rate, Rule};
+use slidegate::{Admission, Algorithm, Rate, Rule};
 use tokio::time::{Instant, sleep_until};
 
 use crate::stores::Opened;
@@ -38,10 +37,10 @@ pub(super) fn accepted(
     for at in [now + until.saturating_sub(ASIDE), now + until + ASIDE] {
         opened.wait(async { sleep_until(at).await });
         for (rule, accepted) in rules.iter().zip(&mut accepted) {
-            let charge = Charge { rule, key: Key::new(&visitor)?, cost: 1 };
+            let charge = rule.charge(&visitor, 1)?;
             let requests = (0..burst).map(|_| Admission::new(&[charge])).collect::<Result<Vec<_>, _>>()?;
-            for outcome in opened.wait(opened.store.check_batch(When::Now, &requests)) {
-                *accepted += u64::from(outcome?.decision.allowed());
+            for decision in opened.wait(opened.limiter.check_batch_async(&requests)) {
+                *accepted += u64::from(decision?.allowed());
             }
         }
     }
@@ -52,7 +51,6 @@ pub(super) fn accepted(
 fn until_boundary(opened: &Opened, rate: Rate, visitor: &str) -> Result<Duration> {
     let rule = Rule::inline(rate, Algorithm::FixedWindow);
     let key = format!("{visitor}-clock");
-    let request = Admission::new(&[Charge { rule: &rule, key: Key::new(&key)?, cost: 1 }])?;
-    let outcome = opened.wait(opened.store.check(When::Now, &request)).context("cannot ask for the time")?;
-    Ok(outcome.decision.reset_after())
+    let decision = opened.wait(opened.limiter.check_async(&rule, &key)).context("cannot ask for the time")?;
+    decision.reset_after().context("the store does not say how long its window lasts")
 }

@@ -7,10 +7,11 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail};
 use slidegate::RuleSet;
+use slidegate_stores::StoreUrl;
 
 use crate::config::Config;
 use crate::replay::{self, ReplayError, Summary};
-use crate::stores::{Opened, StoreUrl};
+use crate::stores::Opened;
 use crate::text::escaped;
 
 /// Execute a trace, each line at exactly its time, and print every answer

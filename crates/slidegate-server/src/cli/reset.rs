@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use super::ask::{self, Answer, Asked, Failure, Meant, Shown, Target};
+use super::ask::{self, Answer, Asked, Meant, Shown, Target};
 
 /// Forget what a key has used
 ///
@@ -40,11 +40,11 @@ fn reset(args: &Args, out: &mut impl Write) -> Result<()> {
         Meant::Known(answer) => return nothing(&answer, args.shown, out),
         Meant::Asks(question, location) => (question, location),
     };
-    let target = Target::open(&location).map_err(Failure::into_error)?;
+    let target = Target::open(&location)?;
     let (mut applied, mut units) = (false, 0_u64);
     // One after the other: a reset that was made stays made if the next one fails, and doing it again does no harm.
     for request in question.charges() {
-        let done = target.reset(&question, request).map_err(Failure::into_error)?;
+        let done = target.reset(&question, request)?;
         applied |= done.applied;
         units = units.saturating_add(done.units);
     }

@@ -153,7 +153,7 @@ fn serve(
 fn reloader(file: StartupFile, service: &Service, clock: Arc<SystemClock>) -> FileReloader {
     let metrics = service.shared_metrics();
     metrics.configured(&file.config.hash());
-    FileReloader::new(file, service.live(), service.store(), clock, move |report| {
+    FileReloader::new(file, service.live(), service.limiter(), clock, move |report| {
         metrics.reloaded(report.is_good());
         if let Some(hash) = &report.hash {
             metrics.configured(hash);

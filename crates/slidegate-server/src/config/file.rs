@@ -16,8 +16,8 @@ use super::setting::SETTINGS;
 use super::settings::FileSettings;
 use super::{small, warning, yaml};
 use crate::service::Settings;
-use crate::stores::StoreUrl;
 use crate::text::{did_you_mean, shown};
+use slidegate_stores::StoreUrl;
 
 /// Bytes of a hash that are shown.
 const HASH_BYTES: usize = 8;

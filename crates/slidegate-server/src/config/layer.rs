@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::mistake::Source;
 use crate::service::{Bounds, HeaderSet, Secret, Settings};
-use crate::stores::StoreUrl;
+use slidegate_stores::StoreUrl;
 
 /// A value, and who gave it.
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ impl Settings {
         Self {
             http: value(layer.http, default.http),
             threads: value(layer.threads, default.threads),
-            store: within(deadline, value(layer.store, default.store)),
+            store: value(layer.store, default.store),
             deadline,
             memory_budget: layer.memory_budget.map(|given| given.value).or(default.memory_budget),
             token: layer.token.map(|given| given.value).or(default.token),
@@ -77,20 +77,6 @@ impl Settings {
                 drain_time: value(layer.drain_time, bounds.drain_time),
             },
         }
-    }
-}
-
-/// The store, told how long it may take.
-fn within(deadline: Duration, store: StoreUrl) -> StoreUrl {
-    match store {
-        StoreUrl::Redis(options) => {
-            let told = options.as_ref().clone().deadline(deadline);
-            StoreUrl::Redis(told.map_or(options, Box::new))
-        }
-        StoreUrl::Sqlite(options) => {
-            StoreUrl::Sqlite(Box::new(options.as_ref().clone().deadline_unless_given(deadline)))
-        }
-        StoreUrl::Memory => StoreUrl::Memory,
     }
 }
 

@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 use slidegate::Algorithm;
 use slidegate::rule::{BUCKETS_MAX, ENTRIES_MAX, ENTRIES_MIN, Edge, LIMITS_MAX, NAME_BYTES_MAX};
+
 use slidegate::ruleset::PATTERNS_MAX;
 
 /// What can be seen of ASCII, without `" \ { }`.

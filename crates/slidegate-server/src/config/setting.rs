@@ -12,8 +12,8 @@ use super::layer::{Given, Layer};
 use super::mistake::Source;
 use super::token;
 use crate::service::HeaderSet;
-use crate::stores::StoreUrl;
 use crate::text::{did_you_mean, shown};
+use slidegate_stores::{StoreUrl, UrlError};
 
 /// Names of all settings, as a file nests them. Variables of the environment are called after them.
 pub(crate) const SETTINGS: [&str; 15] = [
@@ -107,7 +107,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 fn store(text: &str) -> Result<StoreUrl, String> {
-    text.parse().map_err(|error: crate::stores::StoreUrlError| {
+    text.parse().map_err(|error: UrlError| {
         let text = error.to_string();
         text.strip_prefix("store: ").unwrap_or(&text).to_owned()
     })

@@ -9,7 +9,7 @@ use super::layer::Layer;
 use super::mistake::{Found, Source, place};
 use super::rule::FileRule;
 use crate::service::Settings;
-use crate::stores::{StoreUrl, bytes_per_key};
+use crate::stores::bytes_per_key;
 use crate::text::{escaped, shown};
 
 /// An exact log of more units than these is worth a second thought.
@@ -22,7 +22,7 @@ pub(super) fn find(file: &str, rules: &[FileRule], layer: &Layer, settings: &Set
         let source = layer.http.as_ref().map(|given| given.source.clone());
         found.found.push(Found::new(source.unwrap_or_else(|| Source::Flag("http".to_owned())), &text));
     }
-    let is_remote = !matches!(settings.store, StoreUrl::Memory);
+    let is_remote = settings.store.kind() != "memory";
     if let (true, Some(budget)) = (is_remote, &layer.memory_budget) {
         let text = "memory_budget: has no effect, as states live in another store; remove it";
         found.found.push(Found::new(budget.source.clone(), text));

@@ -11,19 +11,19 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use slidegate::rate::parse_window;
+use slidegate::rule::OnStoreError;
 use slidegate::ruleset::{InlineRule, RuleRef};
 use slidegate::{ChargeRequest, Rate};
 
 use super::problem::Problem;
 use super::slow_body;
 use crate::rules::AlgorithmText;
-use crate::service::Policy;
 
 /// The body of a check, a peek or an explanation.
 #[derive(Debug, PartialEq)]
 pub(super) struct Request<'a> {
     pub(super) charges: Charges<'a>,
-    pub(super) policy: Option<Policy>,
+    pub(super) policy: Option<OnStoreError>,
 }
 
 /// One charge, or a list of them.
@@ -152,8 +152,8 @@ impl<'a> TryFrom<RequestBody<'a>> for Request<'a> {
         };
         let policy = match body.on_store_error.as_ref().map(|Text(policy)| &**policy) {
             None => None,
-            Some("allow") => Some(Policy::Allow),
-            Some("deny") => Some(Policy::Deny),
+            Some("allow") => Some(OnStoreError::Allow),
+            Some("deny") => Some(OnStoreError::Deny),
             Some(_) => return Err(()),
         };
         Ok(Self { charges, policy })

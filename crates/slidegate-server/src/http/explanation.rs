@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
 use slidegate::rule::OnStoreError;
-use slidegate::{ChargeRequest, Resolved, Rule};
+use slidegate::{ChargeRequest, Decision, Resolved, Rule};
 
 use super::reply::whole_ms;
-use crate::service::{Checked, Explained, Failure, Kind, LimitUsage, Said};
+use crate::service::{Explained, Failure, Kind, LimitUsage};
 
 /// What is used of one limit.
 #[derive(Debug, Serialize)]
@@ -21,7 +21,7 @@ struct Usage {
 }
 
 impl From<&LimitUsage> for Usage {
-    fn from(LimitUsage { limit, used, reset_after }: &LimitUsage) -> Self {
+    fn from(LimitUsage { limit, used, reset_after, .. }: &LimitUsage) -> Self {
         Self {
             limit: limit.units(),
             window_ms: limit.window_us().div_ceil(1_000),
@@ -45,10 +45,10 @@ pub(super) enum Together {
 
 impl Together {
     /// What a peek said.
-    pub(super) fn of(peeked: Result<Checked<'_>, Failure>) -> Result<Self, Failure> {
+    pub(super) fn of(peeked: Result<Decision<'_>, Failure>) -> Result<Self, Failure> {
         match peeked {
-            Ok(Checked { said: Said::Decided { decision, .. }, .. }) if !decision.allowed() => {
-                Ok(Self::Denied { retry_after: decision.retry_after() })
+            Ok(decision) if !decision.allowed() => {
+                Ok(Self::Denied { retry_after: decision.retry_after().unwrap_or_default() })
             }
             Ok(_) => Ok(Self::Allowed),
             Err(failure) if matches!(failure.kind, Kind::Never | Kind::Blocked) => Ok(Self::Never),
@@ -80,30 +80,29 @@ fn one(request: &ChargeRequest<'_>, explained: &Explained<'_>) -> Value {
     let rule = explained.resolved.rule();
     let means = match explained.resolved {
         Resolved::Limited(_) => "limited",
-        Resolved::Unlimited { .. } => "unlimited",
-        Resolved::Blocked { .. } => "blocked",
+        Resolved::Unlimited(_) => "unlimited",
+        Resolved::Blocked(_) => "blocked",
     };
     let limits: Vec<_> = explained.usages.iter().map(Usage::from).collect();
     let (allowed, retry_after_ms, why) = match (&explained.resolved, &explained.decision) {
         (_, Some(decision)) => {
-            let verdict = &decision.verdicts()[0];
-            let wait_ms = whole_ms(verdict.retry_after());
+            let verdict = decision.verdicts().next().unwrap_or_else(|| decision.binding());
+            let wait_ms = verdict.retry_after().map_or(0, whole_ms);
+            // A store that answers knows its numbers.
+            let (remaining, limit) = (verdict.remaining().unwrap_or(0), verdict.limit().unwrap_or(0));
             let why = match (verdict.allowed(), verdict.shadow()) {
-                (true, _) => format!("{} units of {} are left", verdict.remaining(), verdict.limit()),
+                (true, _) => format!("{remaining} units of {limit} are left"),
                 (false, true) => "it would be refused, but the rule is a shadow and never refuses".to_owned(),
                 (false, false) => format!(
-                    "{} units of {} are left, {} are asked for; they are there in {wait_ms} ms if nobody else spends",
-                    verdict.remaining(),
-                    verdict.limit(),
+                    "{remaining} units of {limit} are left, {} are asked for; they are there in {wait_ms} ms if nobody \
+                     else spends",
                     request.cost,
                 ),
             };
             (decision.allowed(), json!(wait_ms), why)
         }
-        (Resolved::Unlimited { .. }, None) => {
-            (true, json!(0), "an override makes the key unlimited".to_owned())
-        }
-        (Resolved::Blocked { .. }, None) => (false, Value::Null, "an override blocks the key".to_owned()),
+        (Resolved::Unlimited(_), None) => (true, json!(0), "an override makes the key unlimited".to_owned()),
+        (Resolved::Blocked(_), None) => (false, Value::Null, "an override blocks the key".to_owned()),
         (Resolved::Limited(_), None) => {
             let why = format!("{} units are more than the limit of {}: never", request.cost, rule.cost_max());
             (false, Value::Null, why)

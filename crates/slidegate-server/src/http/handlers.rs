@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use slidegate::ChargeRequest;
 use slidegate::charge::CHARGES_MAX;
 use slidegate::time::{Clock, SystemClock};
+use slidegate::{ChargeRequest, Decision};
 
 use super::body::Request;
 use super::explanation::Together;
@@ -16,7 +16,7 @@ use super::route::Route;
 use super::{admin, explanation, health, openapi, path, rate_headers, raw, rules_list, slow_body};
 use crate::metrics::Transport;
 use crate::reload::FileReloader;
-use crate::service::{Checked, Failure, HeaderSet, Said, Service};
+use crate::service::{Failure, HeaderSet, Service};
 
 /// The rule that the small-service form is about.
 const DEFAULT_RULE: &str = "default";
@@ -90,8 +90,8 @@ impl Handlers {
         let request = Request::read(body)?;
         let rules = self.service.rules();
         let charges = request.charges.as_slice();
-        let checked = self.service.check(Transport::Http, &rules, charges, request.policy).await?;
-        Ok(self.decided(&checked, charges, 429))
+        let decision = self.service.check(Transport::Http, &rules, charges, request.policy).await?;
+        Ok(self.decided(&decision, 429))
     }
 
     /// Answers a check that was read where it arrived.
@@ -100,9 +100,9 @@ impl Handlers {
         let rules = self.service.rules();
         let charges = request.charges.as_slice();
         match self.service.check(Transport::Http, &rules, charges, request.policy).await {
-            Ok(checked) => {
+            Ok(decision) => {
                 plain::write_answer(&*self.clock, close, out, |Scratch { lines, body, receipt }| {
-                    self.write_decided(&checked, charges, 429, lines, body, receipt)
+                    self.write_decided(&decision, 429, lines, body, receipt)
                 });
                 self.took_since(begun_us);
             }
@@ -117,38 +117,30 @@ impl Handlers {
         let request = Request::read(body)?;
         let rules = self.service.rules();
         let charges = request.charges.as_slice();
-        let checked = self.service.peek(&rules, charges, request.policy).await?;
-        Ok(self.decided(&checked, charges, 200))
+        let decision = self.service.peek(&rules, charges, request.policy).await?;
+        Ok(self.decided(&decision, 200))
     }
 
     /// The answer with its headers; a denial has the status `denied`.
-    fn decided(&self, checked: &Checked<'_>, charges: &[ChargeRequest<'_>], denied: u16) -> Reply {
+    fn decided(&self, decision: &Decision<'_>, denied: u16) -> Reply {
         let mut reply = Reply::json(200, Vec::new());
         let Reply { lines, body, .. } = &mut reply;
-        reply.status = self.write_decided(checked, charges, denied, lines, body, &mut Vec::new());
+        reply.status = self.write_decided(decision, denied, lines, body, &mut Vec::new());
         reply
     }
 
     /// Writes the answer and its headers; says its status.
     fn write_decided(
         &self,
-        checked: &Checked<'_>,
-        charges: &[ChargeRequest<'_>],
+        decision: &Decision<'_>,
         denied: u16,
         lines: &mut Vec<u8>,
         body: &mut Vec<u8>,
         scratch: &mut Vec<u8>,
     ) -> u16 {
-        reply::checked(checked, charges, self.service.receipts(), scratch, body);
-        let Said::Decided { decision, .. } = &checked.said else {
-            return 200;
-        };
-        rate_headers::write(decision, &self.headers, &*self.clock, lines);
-        if decision.allowed() {
-            return 200;
-        }
-        rate_headers::retry_after(decision, lines);
-        denied
+        reply::decided(decision, self.service.receipts(), scratch, body);
+        rate_headers::write(&decision.binding(), &self.headers, &*self.clock, lines);
+        if decision.allowed() { 200 } else { denied }
     }
 
     async fn check_batch(&self, body: &[u8]) -> Result<Reply, Problem> {
@@ -160,13 +152,13 @@ impl Handlers {
         let mut out = Vec::with_capacity(384 * answers.len());
         let mut scratch = Vec::new();
         out.extend_from_slice(b"{\"answers\":[");
-        for (index, (answer, (charges, _))) in answers.iter().zip(&batch).enumerate() {
+        for (index, answer) in answers.iter().enumerate() {
             if index > 0 {
                 out.push(b',');
             }
             match answer {
-                Ok(checked) => {
-                    reply::checked(checked, charges, self.service.receipts(), &mut scratch, &mut out);
+                Ok(decision) => {
+                    reply::decided(decision, self.service.receipts(), &mut scratch, &mut out);
                 }
                 Err(failure) => {
                     Problem::of(failure).within(&format!("/checks/{index}")).write(&mut out);
@@ -234,29 +226,22 @@ impl Handlers {
         let user = path::decode(user).map_err(|text| Problem::malformed(&text))?;
         let rules = self.service.rules();
         let charges = [ChargeRequest::named(DEFAULT_RULE, &*user, 1)];
-        let checked = self.service.check(Transport::Http, &rules, &charges, None).await?;
+        let decision = self.service.check(Transport::Http, &rules, &charges, None).await?;
+        let binding = decision.binding();
         let own = rules.get(DEFAULT_RULE).map_err(Failure::from)?;
-        let window_seconds = whole_seconds(own.limits()[0].rate().window());
-        let Said::Decided { decision, .. } = &checked.said else {
-            let count = if matches!(checked.said, Said::Unlimited { .. }) { "0" } else { "null" };
-            let body = format!("{{\"allowed\":true,\"currentCount\":{count},\"ttl\":{window_seconds}}}");
-            return Ok(Reply::json(200, body.into_bytes()));
+        let window = binding.window().unwrap_or_else(|| own.limits()[0].rate().window());
+        // A shadow rule that would refuse lets pass without counting; of an unlimited key nothing is counted.
+        let before = match binding.used() {
+            Some(count) => count.saturating_sub(decision.is_charged().into()).to_string(),
+            None if decision.degraded() => "null".to_owned(),
+            None => "0".to_owned(),
         };
-        let (allowed, ttl) = (decision.allowed(), whole_seconds(decision.window()));
-        let before = decision.used() - u64::from(allowed && charged(&checked));
+        let (allowed, ttl) = (binding.allowed(), whole_seconds(window));
         let body = format!("{{\"allowed\":{allowed},\"currentCount\":{before},\"ttl\":{ttl}}}");
         let mut reply = Reply::json(if allowed { 200 } else { 429 }, body.into_bytes());
-        rate_headers::write(decision, &self.headers, &*self.clock, &mut reply.lines);
-        if !allowed {
-            rate_headers::retry_after(decision, &mut reply.lines);
-        }
+        rate_headers::write(&binding, &self.headers, &*self.clock, &mut reply.lines);
         Ok(reply)
     }
-}
-
-/// Whether something was counted: a shadow rule that would refuse lets pass without counting.
-fn charged(checked: &Checked<'_>) -> bool {
-    matches!(&checked.said, Said::Decided { receipt: Some(_), .. })
 }
 
 impl From<Failure> for Problem {

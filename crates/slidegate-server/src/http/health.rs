@@ -16,8 +16,8 @@ pub(super) fn live() -> Reply {
 /// `GET /readyz`: whether requests should come here; `?verbose` says why or why not, line by line.
 pub(super) async fn ready(service: &Service, query: &str, draining: bool) -> Reply {
     let rules = service.rules();
-    // Where every rule lets pass what the store does not answer, the server is of use without it.
-    let needs_store = rules.iter().any(|rule| rule.on_store_error() != OnStoreError::Allow);
+    // Where every rule that refuses lets pass what the store does not answer, the server is of use without it.
+    let needs_store = rules.iter().any(|rule| !rule.shadow() && rule.on_store_error() != OnStoreError::Allow);
     let store = service.store_answers().await;
     let parts = [
         Part { name: "serving", failed: draining.then(|| "is about to end".to_owned()), is_needed: true },

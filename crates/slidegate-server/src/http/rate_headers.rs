@@ -4,19 +4,24 @@
 //! limit headers; the two older sets go with them where the settings say so. A decision speaks through the limit that
 //! binds it, and so do the headers.
 
-use slidegate::Decision;
+use std::time::Duration;
+
+use slidegate::Verdict;
 use slidegate::time::Clock;
 
 use super::reply::{number, whole_seconds};
 use crate::service::HeaderSet;
 
-/// Appends the lines that go with a decision.
-pub(super) fn write(decision: &Decision<'_>, sets: &[HeaderSet], clock: &impl Clock, lines: &mut Vec<u8>) {
-    let (limit, remaining) = (decision.limit(), decision.remaining());
-    let reset_seconds = until_more_seconds(decision);
+/// Appends the lines that go with the verdict that binds a decision. A decision without numbers has none.
+pub(super) fn write(binding: &Verdict<'_>, sets: &[HeaderSet], clock: &dyn Clock, lines: &mut Vec<u8>) {
+    let (Some(limit), Some(used), Some(remaining)) = (binding.limit(), binding.used(), binding.remaining())
+    else {
+        return;
+    };
+    let reset_seconds = until_more_seconds(binding, remaining);
     for set in sets {
         match set {
-            HeaderSet::Draft11 => draft_11(decision, reset_seconds, lines),
+            HeaderSet::Draft11 => draft_11(binding, limit, remaining, reset_seconds, lines),
             HeaderSet::XRateLimit => {
                 line("x-ratelimit-limit", limit, lines);
                 line("x-ratelimit-remaining", remaining, lines);
@@ -25,38 +30,40 @@ pub(super) fn write(decision: &Decision<'_>, sets: &[HeaderSet], clock: &impl Cl
             HeaderSet::GitHub => {
                 line("x-ratelimit-limit", limit, lines);
                 line("x-ratelimit-remaining", remaining, lines);
-                line("x-ratelimit-used", decision.used(), lines);
+                line("x-ratelimit-used", used, lines);
                 let now_seconds = clock.now_us().div_ceil(1_000_000);
                 line("x-ratelimit-reset", now_seconds + reset_seconds, lines);
             }
         }
     }
+    if !binding.allowed() {
+        line("retry-after", seconds(binding.retry_after()).max(1), lines);
+    }
 }
 
-/// Appends `retry-after`: whole seconds, rounded up, at least 1.
-pub(super) fn retry_after(decision: &Decision<'_>, lines: &mut Vec<u8>) {
-    line("retry-after", whole_seconds(decision.retry_after()).max(1), lines);
+/// Whole seconds, rounded up.
+fn seconds(wait: Option<Duration>) -> u64 {
+    wait.map_or(0, whole_seconds)
 }
 
 /// Seconds until this request passes where nothing is left for it, else until nothing is used. Of an admission
 /// that took the last units it is not known when the first of them come back, only when all will have.
-fn until_more_seconds(decision: &Decision<'_>) -> u64 {
-    let denied_empty = decision.remaining() == 0 && !decision.allowed();
-    whole_seconds(if denied_empty { decision.retry_after() } else { decision.reset_after() })
+fn until_more_seconds(binding: &Verdict<'_>, remaining: u64) -> u64 {
+    let denied_empty = remaining == 0 && !binding.allowed();
+    seconds(if denied_empty { binding.retry_after() } else { binding.reset_after() })
 }
 
-fn draft_11(decision: &Decision<'_>, reset_seconds: u64, lines: &mut Vec<u8>) {
+fn draft_11(binding: &Verdict<'_>, limit: u64, remaining: u64, reset_seconds: u64, lines: &mut Vec<u8>) {
     lines.extend_from_slice(b"ratelimit-policy: ");
-    name(decision.rule(), lines);
-    parameter(b";q=", decision.limit(), lines);
-    let window = decision.window();
+    name(binding.rule(), lines);
+    parameter(b";q=", limit, lines);
     // The draft has no windows below a second.
-    if window.as_secs() > 0 {
+    if let Some(window) = binding.window().filter(|window| window.as_secs() > 0) {
         parameter(b";w=", whole_seconds(window), lines);
     }
     lines.extend_from_slice(b"\r\nratelimit: ");
-    name(decision.rule(), lines);
-    parameter(b";r=", decision.remaining(), lines);
+    name(binding.rule(), lines);
+    parameter(b";r=", remaining, lines);
     parameter(b";t=", reset_seconds, lines);
     lines.extend_from_slice(b"\r\n");
 }

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use slidegate::{Applied, ChargeRequest, Decision, Verdict};
+use slidegate::{Applied, Decision, Verdict};
 
 use crate::metrics::CONTENT_TYPE as METRICS_TYPE;
 use crate::receipts::ReceiptText;
-use crate::service::{Checked, Said};
 
 /// An answer: status, lines of the head (`name: value\r\n`), body.
 #[derive(Debug)]
@@ -76,6 +75,16 @@ pub(super) fn field(name: &str, value: u64, out: &mut Vec<u8>) {
     number(value, out);
 }
 
+/// The same, where nobody may know the value.
+fn optional_field(name: &str, value: Option<u64>, out: &mut Vec<u8>) {
+    if let Some(value) = value {
+        return field(name, value, out);
+    }
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":null");
+}
+
 /// Milliseconds, rounded up: whoever waits so long does not come too early.
 pub(super) fn whole_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
@@ -87,115 +96,68 @@ pub(super) fn whole_seconds(duration: Duration) -> u64 {
 }
 
 /// Appends the answer to a check or a peek.
-pub(super) fn checked(
-    checked: &Checked<'_>,
-    requests: &[ChargeRequest<'_>],
+pub(super) fn decided(
+    decision: &Decision<'_>,
     receipts: &ReceiptText,
     scratch: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) {
-    let (decision, receipt) = match &checked.said {
-        Said::Decided { decision, receipt } => (decision, receipt),
-        Said::Unlimited { rule } => return without_numbers(rule, requests, false, out),
-        Said::Degraded { rule } => return without_numbers(rule, requests, true, out),
-    };
-    out.extend_from_slice(if decision.allowed() { b"{\"allowed\":true" } else { b"{\"allowed\":false" });
+    let (binding, degraded) = (decision.binding(), decision.degraded());
+    out.extend_from_slice(b"{\"allowed\":");
+    out.extend_from_slice(if binding.allowed() { b"true" } else { b"false" });
     out.extend_from_slice(b",\"rule\":");
-    text(decision.rule(), out);
-    field("limit", decision.limit(), out);
-    field("used", decision.used(), out);
-    field("remaining", decision.remaining(), out);
-    field("retry_after_ms", whole_ms(decision.retry_after()), out);
-    field("reset_after_ms", whole_ms(decision.reset_after()), out);
-    out.extend_from_slice(b",\"degraded\":false,\"receipt\":");
-    match receipt {
+    text(binding.rule(), out);
+    numbers(&binding, degraded, out);
+    out.extend_from_slice(b",\"degraded\":");
+    out.extend_from_slice(if degraded { b"true" } else { b"false" });
+    out.extend_from_slice(b",\"receipt\":");
+    match decision.receipt() {
         Some(receipt) => {
             out.push(b'"');
-            receipts.write(receipt, scratch, out);
+            receipts.write(&receipt, scratch, out);
             out.push(b'"');
         }
         None => out.extend_from_slice(b"null"),
     }
-    if shows_verdicts(decision, requests) {
-        verdicts(decision, requests, &checked.is_free, out);
+    if shows_verdicts(decision, binding.allowed()) {
+        verdicts(decision, degraded, out);
     }
     out.push(b'}');
 }
 
 /// For several charges, or where a verdict differs from the answer: a shadow rule that would have refused.
-fn shows_verdicts(decision: &Decision<'_>, requests: &[ChargeRequest<'_>]) -> bool {
-    requests.len() > 1 || decision.verdicts().iter().any(|verdict| verdict.allowed() != decision.allowed())
+fn shows_verdicts(decision: &Decision<'_>, allowed: bool) -> bool {
+    let mut verdicts = decision.verdicts();
+    let first = verdicts.next();
+    verdicts.next().is_some() || first.is_some_and(|verdict| verdict.allowed() != allowed)
 }
 
-fn verdicts(decision: &Decision<'_>, requests: &[ChargeRequest<'_>], is_free: &[bool], out: &mut Vec<u8>) {
+fn verdicts(decision: &Decision<'_>, degraded: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"checks\":[");
-    let mut verdicts = decision.verdicts().iter();
-    for (index, request) in requests.iter().enumerate() {
+    for (index, verdict) in decision.verdicts().enumerate() {
         if index > 0 {
             out.push(b',');
         }
-        let free = is_free.get(index).copied().unwrap_or(false);
-        verdict(if free { None } else { verdicts.next() }, request, out);
+        out.extend_from_slice(b"{\"rule\":");
+        text(verdict.rule(), out);
+        out.extend_from_slice(b",\"key\":");
+        text(verdict.key(), out);
+        out.extend_from_slice(if verdict.allowed() { b",\"allowed\":true" } else { b",\"allowed\":false" });
+        numbers(&verdict, degraded, out);
+        if verdict.shadow() && !verdict.unlimited() && !degraded {
+            out.extend_from_slice(b",\"shadow\":true");
+        }
+        out.push(b'}');
     }
     out.push(b']');
 }
 
-/// What was said to one charge; `None` if an override lets it pass for free.
-fn verdict(verdict: Option<&Verdict<'_>>, request: &ChargeRequest<'_>, out: &mut Vec<u8>) {
-    let Some(verdict) = verdict else {
-        return passed(request, b"0", out);
-    };
-    out.extend_from_slice(b"{\"rule\":");
-    text(verdict.rule(), out);
-    out.extend_from_slice(b",\"key\":");
-    text(&request.key, out);
-    out.extend_from_slice(if verdict.allowed() { b",\"allowed\":true" } else { b",\"allowed\":false" });
-    field("limit", verdict.limit(), out);
-    field("used", verdict.used(), out);
-    field("remaining", verdict.remaining(), out);
-    field("retry_after_ms", whole_ms(verdict.retry_after()), out);
-    field("reset_after_ms", whole_ms(verdict.reset_after()), out);
-    if verdict.shadow() {
-        out.extend_from_slice(b",\"shadow\":true");
-    }
-    out.push(b'}');
-}
-
-/// A charge that passed without numbers; both waits are `wait`.
-fn passed(request: &ChargeRequest<'_>, wait: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"rule\":");
-    text(request.rule.name(), out);
-    out.extend_from_slice(b",\"key\":");
-    text(&request.key, out);
-    out.extend_from_slice(b",\"allowed\":true");
-    numbers_unknown(wait, out);
-    out.push(b'}');
-}
-
-fn numbers_unknown(wait: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(b",\"limit\":null,\"used\":null,\"remaining\":null,\"retry_after_ms\":");
-    out.extend_from_slice(wait);
-    out.extend_from_slice(b",\"reset_after_ms\":");
-    out.extend_from_slice(wait);
-}
-
-/// An admission of which no numbers are known, or that has none.
-fn without_numbers(rule: &str, requests: &[ChargeRequest<'_>], degraded: bool, out: &mut Vec<u8>) {
-    let wait = if degraded { &b"null"[..] } else { b"0" };
-    out.extend_from_slice(b"{\"allowed\":true,\"rule\":");
-    text(rule, out);
-    numbers_unknown(wait, out);
-    out.extend_from_slice(if degraded { b",\"degraded\":true" } else { &b",\"degraded\":false"[..] });
-    out.extend_from_slice(b",\"receipt\":null");
-    if requests.len() > 1 {
-        out.extend_from_slice(b",\"checks\":[");
-        for (index, request) in requests.iter().enumerate() {
-            if index > 0 {
-                out.push(b',');
-            }
-            passed(request, wait, out);
-        }
-        out.push(b']');
-    }
-    out.push(b'}');
+/// Appends the numbers of a verdict; null where nobody knows them. An unlimited key has none to wait for.
+fn numbers(verdict: &Verdict<'_>, degraded: bool, out: &mut Vec<u8>) {
+    optional_field("limit", verdict.limit(), out);
+    optional_field("used", verdict.used(), out);
+    optional_field("remaining", verdict.remaining(), out);
+    let wait_ms = |wait: Option<Duration>| (!degraded).then(|| wait.map_or(0, whole_ms));
+    optional_field("retry_after_ms", wait_ms(verdict.retry_after()), out);
+    optional_field("reset_after_ms", wait_ms(verdict.reset_after()), out);
 }

@@ -1,10 +1,10 @@
 //! Reads bodies slowly and says what is wrong with them: field, nearest valid name, remedy.
 
+use slidegate::rule::OnStoreError;
 use slidegate::{ChargeRequest, Key};
 
 use super::body::{Charges, Request};
 use crate::rules::charge_request;
-use crate::service::Policy;
 use crate::text::fields::{Fields, Malformed};
 use crate::text::json::Json;
 use crate::text::shown;
@@ -82,8 +82,8 @@ fn request_of(mut fields: Fields) -> Result<Request<'static>, Malformed> {
     }
     let policy = match fields.text("on_store_error")?.as_deref() {
         None => None,
-        Some("allow") => Some(Policy::Allow),
-        Some("deny") => Some(Policy::Deny),
+        Some("allow") => Some(OnStoreError::Allow),
+        Some("deny") => Some(OnStoreError::Deny),
         Some(other) => {
             let path = fields.path("on_store_error");
             return Err(format!("{path}: `{}` is unknown; choose allow or deny", shown(other)));

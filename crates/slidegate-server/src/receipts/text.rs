@@ -13,7 +13,7 @@
 use std::time::Duration;
 
 use ring::hmac;
-use slidegate::receipt::{Backlog, Position, ReceiptCharge, ReceiptId};
+use slidegate::receipt::{Backlog, Place, Position, ReceiptCharge, ReceiptId, ReceiptStamp};
 use slidegate::rule::{Algorithm, Decimal, Limit};
 use slidegate::{Rate, Receipt};
 use subtle::ConstantTimeEq;
@@ -21,7 +21,7 @@ use thiserror::Error;
 
 use super::base64url;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const MAC_BYTES: usize = 16;
 /// A text of more characters is none that was issued: 64 charges with the longest names and keys fit.
 const TEXT_MAX: usize = 128 << 10;
@@ -44,13 +44,11 @@ impl ReceiptText {
     }
 
     /// Appends the receipt as text. `scratch` is overwritten; whoever keeps it saves its allocation.
-    pub(crate) fn write(&self, receipt: &Receipt<'_>, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    pub(crate) fn write(&self, receipt: &Receipt, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
         scratch.clear();
         scratch.push(VERSION);
-        let (first, second) = receipt.id().halves();
-        for half in [first, second, receipt.store()] {
-            scratch.extend_from_slice(&half.to_le_bytes());
-        }
+        scratch.extend_from_slice(&receipt.id().get().to_le_bytes());
+        scratch.extend_from_slice(&receipt.store().to_le_bytes());
         for charge in receipt.charges() {
             write_charge(charge, scratch);
         }
@@ -60,7 +58,7 @@ impl ReceiptText {
     }
 
     /// Reads a text that [`Self::write`] made under the same secret.
-    pub(crate) fn read(&self, text: &str) -> Result<Receipt<'static>, BadReceipt> {
+    pub(crate) fn read(&self, text: &str) -> Result<Receipt, BadReceipt> {
         if text.len() > TEXT_MAX {
             return Err(BadReceipt);
         }
@@ -74,20 +72,20 @@ impl ReceiptText {
     }
 }
 
-fn write_charge(charge: &ReceiptCharge<'_>, out: &mut Vec<u8>) {
+fn write_charge(charge: &ReceiptCharge, out: &mut Vec<u8>) {
     write_text(charge.rule(), out);
     write_text(charge.key(), out);
     write_number(charge.cost(), out);
-    let limits = charge.limits();
-    let (code, parameter) = limits[0].algorithm().code();
+    let places = charge.places();
+    let (code, parameter) = places[0].limit.algorithm().code();
     out.push(code);
     write_number(parameter, out);
-    write_number(limits.len() as u64, out);
-    for place in charge.places() {
-        write_number(place.limit().units(), out);
-        write_number(place.limit().window_us(), out);
-        write_number(place.order(), out);
-        match place.position() {
+    write_number(places.len() as u64, out);
+    for Place { limit, order, position } in places {
+        write_number(limit.units(), out);
+        write_number(limit.window_us(), out);
+        write_number(*order, out);
+        match *position {
             Position::At(at) => write_number(at, out),
             Position::Line { charged_us, backlog, given_back } => {
                 write_number(charged_us, out);
@@ -112,18 +110,18 @@ fn write_number(mut number: u64, out: &mut Vec<u8>) {
     out.push(number as u8);
 }
 
-fn read_receipt(bytes: &[u8]) -> Option<Receipt<'static>> {
+fn read_receipt(bytes: &[u8]) -> Option<Receipt> {
     let mut reader = Reader(bytes);
     if reader.take::<1>()? != [VERSION] {
         return None;
     }
-    let mut half = || reader.take().map(u64::from_le_bytes);
-    let (first, second, store) = (half()?, half()?, half()?);
+    let id = ReceiptId::new(u64::from_le_bytes(reader.take()?));
+    let store = u32::from_le_bytes(reader.take()?);
     let mut charges = Vec::new();
     while !reader.0.is_empty() {
         charges.push(reader.charge()?);
     }
-    (!charges.is_empty()).then(|| Receipt::new(ReceiptId::new(first, second), store, charges))
+    (!charges.is_empty()).then(|| Receipt::new(ReceiptStamp { id, store }, charges))
 }
 
 /// What is left to read.
@@ -155,7 +153,7 @@ impl<'a> Reader<'a> {
         str::from_utf8(text).ok()
     }
 
-    fn charge(&mut self) -> Option<ReceiptCharge<'static>> {
+    fn charge(&mut self) -> Option<ReceiptCharge> {
         let (rule, key, cost) = (self.text()?, self.text()?, self.number()?);
         let [code] = self.take()?;
         let algorithm = Algorithm::of_code(code, self.number()?)?;
@@ -163,10 +161,10 @@ impl<'a> Reader<'a> {
         for _ in 0..self.number()? {
             places.push(self.place(algorithm)?);
         }
-        (!places.is_empty()).then(|| ReceiptCharge::read_back(rule, key, cost, places))
+        (!places.is_empty()).then(|| ReceiptCharge::new(rule, key, cost, places))
     }
 
-    fn place(&mut self, algorithm: Algorithm) -> Option<(Limit, u64, Position)> {
+    fn place(&mut self, algorithm: Algorithm) -> Option<Place> {
         let (units, window_us) = (self.number()?, self.number()?);
         let rate = Rate::new(units, Duration::from_micros(window_us)).ok()?;
         let order = self.number()?;
@@ -178,7 +176,7 @@ impl<'a> Reader<'a> {
             },
             _ => Position::At(self.number()?),
         };
-        Some((Limit::new(rate, Decimal::ZERO, algorithm), order, position))
+        Some(Place { limit: Limit::new(rate, Decimal::ZERO, algorithm), order, position })
     }
 }
 

@@ -7,14 +7,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use slidegate::store::{Store, StoreError, When};
+use slidegate::store::{BoxStore, Store};
 use slidegate::time::Clock;
-use slidegate::{Rule, RuleSet};
+use slidegate::{Limiter, Rule, RuleSet};
 
 use super::difference::{Difference, with_windows_of};
 use crate::config::{Config, ConfigError, Found, StartupFile};
 use crate::rules::Live;
-use crate::stores::AnyStore;
 
 /// How long requests in flight may keep the old rules before states are changed regardless.
 const IN_FLIGHT_MAX: Duration = Duration::from_secs(5);
@@ -96,15 +95,15 @@ impl fmt::Display for ReloadReport {
     }
 }
 
-/// That of a server, whichever store it has.
-pub(crate) type FileReloader = Reloader<AnyStore>;
+/// That of a server, on any store.
+pub(crate) type FileReloader = Reloader<BoxStore>;
 
 /// Reads the configuration again and puts it in force.
 pub(crate) struct Reloader<S> {
     /// What the file said at the start: settings are compared with these, as these are in force.
     started: StartupFile,
     live: Arc<Live>,
-    store: Arc<S>,
+    limiter: Arc<Limiter<S>>,
     clock: Arc<dyn Clock>,
     /// One reload at a time; holds what the file said at the last one.
     last_text: tokio::sync::Mutex<Option<String>>,
@@ -124,7 +123,7 @@ impl<S: Store> Reloader<S> {
     pub(crate) fn new(
         started: StartupFile,
         live: Arc<Live>,
-        store: Arc<S>,
+        limiter: Arc<Limiter<S>>,
         clock: Arc<dyn Clock>,
         told: impl Fn(&ReloadReport) + Send + Sync + 'static,
     ) -> Self {
@@ -148,7 +147,7 @@ impl<S: Store> Reloader<S> {
         Self {
             started,
             live,
-            store,
+            limiter,
             clock,
             last_text,
             last: Mutex::new(Arc::new(start)),
@@ -222,10 +221,10 @@ impl<S: Store> Reloader<S> {
 
     /// Carries states over and swaps the rules.
     ///
-    /// 1. `store.change` for every rule of which limits differ, its own or those of its overrides. If the store fails here, the old rules stay.
+    /// 1. a live change of the states for every rule of which limits differ, its own or those of its overrides. If the store fails here, the old rules stay.
     /// 2. The rules are swapped. Requests that begin from now on go by the new ones.
     /// 3. Requests in flight still hold the old ones; they are waited for.
-    /// 4. `store.change` again, for what they charged under the old rules since 1.
+    /// 4. a live change of the states again, for what they charged under the old rules since 1.
     ///
     /// Without 4, a key that was charged between 1 and 2 would be back in the old geometry, and could be forgotten when
     /// the old window ends although the new one is longer: over. Without 1, a store that does not answer would be found
@@ -237,7 +236,7 @@ impl<S: Store> Reloader<S> {
             return Ok(Reloaded::Unchanged);
         }
         for (done, rule) in difference.to_carry_over.iter().enumerate() {
-            if let Err(error) = self.store.change(When::Now, rule).await {
+            if let Err(error) = self.limiter.change_async(rule).await {
                 self.take_back(&before, &difference.to_carry_over[..=done]).await;
                 return Err(format!("rule `{}`: its states could not be carried over: {error}", rule.name()));
             }
@@ -248,7 +247,7 @@ impl<S: Store> Reloader<S> {
             released(&old).await;
             for rule in &difference.to_carry_over {
                 // The new rules are in force, and states go on under them as they are met.
-                self.store.change(When::Now, rule).await.ok();
+                self.limiter.change_async(rule).await.ok();
             }
         }
         let Difference { added, changed, removed, .. } = difference;
@@ -260,7 +259,7 @@ impl<S: Store> Reloader<S> {
         for rule in rules {
             if let (Ok(old), Some(overrides)) = (before.get(rule.name()), before.overrides(rule.name())) {
                 let old = with_windows_of(old, overrides);
-                let _: Result<(), StoreError> = self.store.change(When::Now, &old).await;
+                self.limiter.change_async(&old).await.ok();
             }
         }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use slidegate::store::LimitUsage;
-use slidegate::{Applied, ChargeRequest, Decision, Rule, Verdict};
+use slidegate::{Applied, Decision, Rule, Verdict};
 
 use super::failure::Failure;
 use crate::text::escaped;
@@ -88,36 +88,18 @@ pub(super) struct LimitUse {
 }
 
 impl Body {
-    /// The answer to a check or a peek of `requests`, of which some are free; `is_free` is empty if none is.
-    pub(super) fn decided(decision: &Decision, requests: &[ChargeRequest<'_>], is_free: &[bool]) -> Self {
-        let mut verdicts = decision.verdicts().iter();
-        let checks = requests.iter().enumerate().filter_map(|(index, request)| {
-            let free = is_free.get(index).copied().unwrap_or(false);
-            if free { Some(Checked::free(request)) } else { Some(Checked::of(verdicts.next()?, request)) }
-        });
+    /// The answer to a check or a peek.
+    pub(super) fn decided(decision: &Decision<'_>) -> Self {
+        let binding = decision.binding();
         Self::Decided(Decided {
-            allowed: decision.allowed(),
-            rule: decision.rule().to_owned(),
-            limit: Some(decision.limit()),
-            used: Some(decision.used()),
-            remaining: Some(decision.remaining()),
-            retry_after_us: whole_us(decision.retry_after()),
-            reset_after_us: whole_us(decision.reset_after()),
-            checks: checks.collect(),
-        })
-    }
-
-    /// The answer where overrides make every key unlimited; `rule` is the first one.
-    pub(super) fn unlimited(rule: &Rule, requests: &[ChargeRequest<'_>]) -> Self {
-        Self::Decided(Decided {
-            allowed: true,
-            rule: rule.name().to_owned(),
-            limit: None,
-            used: None,
-            remaining: None,
-            retry_after_us: 0,
-            reset_after_us: 0,
-            checks: requests.iter().map(Checked::free).collect(),
+            allowed: binding.allowed(),
+            rule: binding.rule().to_owned(),
+            limit: binding.limit(),
+            used: binding.used(),
+            remaining: binding.remaining(),
+            retry_after_us: binding.retry_after().map_or(0, whole_us),
+            reset_after_us: binding.reset_after().map_or(0, whole_us),
+            checks: decision.verdicts().map(|verdict| Checked::of(&verdict)).collect(),
         })
     }
 
@@ -139,21 +121,15 @@ impl Body {
 }
 
 impl Checked {
-    fn of(verdict: &Verdict<'_>, request: &ChargeRequest<'_>) -> Self {
+    fn of(verdict: &Verdict<'_>) -> Self {
         Self {
             rule: verdict.rule().to_owned(),
-            key: request.key.to_string(),
+            key: verdict.key().to_owned(),
             allowed: verdict.allowed(),
-            used: Some(verdict.used()),
-            remaining: Some(verdict.remaining()),
-            retry_after_us: whole_us(verdict.retry_after()),
+            used: verdict.used(),
+            remaining: verdict.remaining(),
+            retry_after_us: verdict.retry_after().map_or(0, whole_us),
         }
-    }
-
-    /// A charge that an override lets pass.
-    fn free(request: &ChargeRequest<'_>) -> Self {
-        let (rule, key) = (request.rule.name().to_owned(), request.key.to_string());
-        Self { rule, key, allowed: true, used: None, remaining: None, retry_after_us: 0 }
     }
 }
 

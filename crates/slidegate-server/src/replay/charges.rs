@@ -1,17 +1,17 @@
 //! The charges of a line, resolved and made into an admission.
 
-use slidegate::{ChargeError, ChargeRequest, ResolveError, Resolved, RuleSet};
+use slidegate::ruleset::{AdmissionError, AdmissionErrorKind as Reason};
+use slidegate::{Admission, ChargeError, ChargeRequest, ResolveError, Resolved, RuleSet};
 
 use super::failure::Failure;
-use crate::service::{Reason, Resolution, ResolutionError};
 use crate::text::shown;
 
-/// All charges as one admission, beside those that an override lets pass.
-pub(super) fn resolution<'a>(
+/// All charges as one admission.
+pub(super) fn admission<'a>(
     rules: &'a RuleSet,
     requests: &'a [ChargeRequest<'a>],
-) -> Result<Resolution<'a>, Failure> {
-    Resolution::new(rules, requests).map_err(|ResolutionError { at, reason }| {
+) -> Result<Admission<'a>, Failure> {
+    rules.admission(requests).map_err(|AdmissionError { at, reason }| {
         let which = at.map_or_else(String::new, |index| which(index, requests));
         match reason {
             // A key is always named with its place, as a field of a wrong type is.
@@ -27,6 +27,7 @@ pub(super) fn resolution<'a>(
                 Failure::Never(excess.map_or(text.clone(), |excess| excess.said(requests, &text)))
             }
             Reason::Charge(error) => Failure::Charge(error),
+            other => Failure::Malformed(format!("{which}{other}")),
         }
     })
 }

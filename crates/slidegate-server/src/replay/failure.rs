@@ -1,7 +1,6 @@
 //! What can be wrong with a line of a trace.
 
-use slidegate::store::{CheckError, ReturnError, StoreError};
-use slidegate::{ChargeError, ReceiptError, ResolveError};
+use slidegate::{ChargeError, CheckError, ReceiptError, ResolveError, ReturnError, StoreError};
 use thiserror::Error;
 
 use super::receipts::{Fate, NoReceipt};
@@ -57,6 +56,7 @@ pub(super) enum Failure {
 impl From<CheckError> for Failure {
     fn from(error: CheckError) -> Self {
         match error {
+            CheckError::Key(error) => Self::Key(error.to_string()),
             CheckError::Charge(error) => error.into(),
             CheckError::Store(error) => error.into(),
             other => Self::Malformed(other.to_string()),

@@ -54,7 +54,7 @@ impl FromStr for LineReference {
 /// A receipt, and when it is worth nothing any more.
 #[derive(Debug)]
 struct Kept {
-    receipt: Receipt<'static>,
+    receipt: Receipt,
     expires_us: u64,
 }
 
@@ -77,7 +77,7 @@ impl Receipts {
     }
 
     /// Records that the next line was charged at `now_us`; at `expires_us` its charges will have expired.
-    pub(super) fn record_charged(&mut self, now_us: u64, expires_us: u64, receipt: Receipt<'static>) {
+    pub(super) fn record_charged(&mut self, now_us: u64, expires_us: u64, receipt: Receipt) {
         if self.alive.len() >= self.tolerated.max(TOLERATED_MIN) {
             self.alive.retain(|_, kept| kept.expires_us > now_us);
             // Looking again only after as many more came keeps the work per line constant.
@@ -88,11 +88,7 @@ impl Receipts {
     }
 
     /// The receipt that is presented, if it is still worth something.
-    pub(super) fn presented(
-        &self,
-        now_us: u64,
-        returned: &Returned,
-    ) -> Result<Option<&Receipt<'static>>, Failure> {
+    pub(super) fn presented(&self, now_us: u64, returned: &Returned) -> Result<Option<&Receipt>, Failure> {
         let receipt = self.get(returned.line, now_us)?;
         if let (Some(receipt), Some(rule)) = (receipt, &returned.rule) {
             receipt.expect_rule(rule)?;
@@ -101,7 +97,7 @@ impl Receipts {
     }
 
     /// The receipt of a line; `None` if its charges have expired by `now_us`.
-    fn get(&self, line: LineReference, now_us: u64) -> Result<Option<&Receipt<'static>>, NoReceipt> {
+    fn get(&self, line: LineReference, now_us: u64) -> Result<Option<&Receipt>, NoReceipt> {
         let LineReference(line) = line;
         let fate = usize::try_from(line - 1).ok().and_then(|index| self.fates.get(index));
         match fate {
@@ -150,8 +146,7 @@ pub(super) enum NoReceipt {
 
 #[cfg(test)]
 mod tests {
-    use slidegate::store::MemoryStore;
-    use slidegate::{Admission, Algorithm, Charge, Key, Rule};
+    use slidegate::{Algorithm, Limiter, Rule};
 
     use super::*;
 
@@ -166,12 +161,10 @@ mod tests {
     #[test]
     fn memory_follows_what_is_alive() {
         let rule = Rule::inline("1000000/1ms".parse().unwrap(), Algorithm::FixedWindow);
-        let charge = Charge { rule: &rule, key: Key::new("alice").unwrap(), cost: 1 };
-        let admission = Admission::new(&[charge]).unwrap();
-        let (store, mut receipts) = (MemoryStore::new(), Receipts::default());
+        let (limiter, mut receipts) = (Limiter::in_memory(), Receipts::default());
         for now_us in 0..100_000 {
-            let receipt = store.check(now_us, &admission).unwrap().receipt.unwrap();
-            receipts.record_charged(now_us, (now_us / 1_000 + 1) * 1_000, receipt.into_owned());
+            let receipt = limiter.at_us(now_us).check(&rule, "alice").unwrap().receipt().unwrap();
+            receipts.record_charged(now_us, (now_us / 1_000 + 1) * 1_000, receipt);
         }
         assert!(receipts.alive.len() <= 2_048 + 1, "{} kept of 1,000 alive", receipts.alive.len());
         assert_eq!(receipts.get(LineReference(1), 99_999), Ok(None), "expired, and forgotten");

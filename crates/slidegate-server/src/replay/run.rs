@@ -29,7 +29,7 @@ pub(crate) fn run(
     out: &mut impl Write,
 ) -> Result<Summary, ReplayError> {
     let mut lines = Lines::new(BufReader::with_capacity(1 << 16, trace));
-    let mut session = Session::new(rules, &opened.store);
+    let mut session = Session::new(rules, &opened.limiter);
     let mut summary = Summary::default();
     loop {
         if lines.would_wait() {

@@ -1,24 +1,23 @@
 //! Executes lines, one after the other, each at its own time.
 
-use slidegate::store::{Outcome, Store, When};
+use slidegate::rule::OnStoreError;
+use slidegate::store::BoxStore;
 use slidegate::time::TIME_MAX_US;
-use slidegate::{Applied, ChargeRequest, Rate, Receipt, RuleSet};
+use slidegate::{Applied, ChargeRequest, Limiter, Rate, Receipt, RuleSet};
 
 use super::answer::{Answer, Body, whole_us};
-use super::charges::resolution;
+use super::charges::admission;
 use super::failure::Failure;
 use super::lines::{LINE_BYTES_MAX, Line};
 use super::receipts::{Fate, Receipts};
 use super::request::{Operation, Request, Returned};
 use crate::reload::with_windows_of;
-use crate::service::Resolution;
-use crate::stores::AnyStore;
 
-/// The rules and the store of a replay, and how far it has come.
+/// The rules and the limiter of a replay, and how far it has come.
 #[derive(Debug)]
 pub(crate) struct Session<'s> {
     rules: RuleSet,
-    store: &'s AnyStore,
+    limiter: &'s Limiter<BoxStore>,
     receipts: Receipts,
     line: u64,
     now_us: u64,
@@ -29,7 +28,7 @@ struct Done {
     body: Body,
     fate: Fate,
     /// The receipt it earned, and when that expires.
-    earned: Option<(Receipt<'static>, u64)>,
+    earned: Option<(Receipt, u64)>,
 }
 
 impl Done {
@@ -39,9 +38,9 @@ impl Done {
 }
 
 impl<'s> Session<'s> {
-    /// A session on a store.
-    pub(crate) fn new(rules: RuleSet, store: &'s AnyStore) -> Self {
-        Self { rules, store, receipts: Receipts::default(), line: 0, now_us: 0 }
+    /// A session on a limiter.
+    pub(crate) fn new(rules: RuleSet, limiter: &'s Limiter<BoxStore>) -> Self {
+        Self { rules, limiter, receipts: Receipts::default(), line: 0, now_us: 0 }
     }
 
     /// Executes the next line. A blank one is counted but has no answer. A line that fails changes
@@ -110,37 +109,32 @@ impl<'s> Session<'s> {
     }
 
     async fn check(&mut self, at_us: u64, charges: &[ChargeRequest<'_>]) -> Result<Done, Failure> {
-        let (admission, is_free) = match resolution(&self.rules, charges)? {
-            Resolution::Charged { admission, is_free } => (admission, is_free),
-            Resolution::Free { rule } => {
-                let body = Body::unlimited(rule, charges);
-                return Ok(Done { body, fate: Fate::Unlimited, earned: None });
-            }
-        };
-        let Outcome { decision, receipt } = self.store.check(When::AtUs(at_us), &admission).await?;
+        let admission = admission(&self.rules, charges)?;
+        // A trace has the same answers everywhere: a store that fails is an error, whatever its rules say.
+        let limiter = self.limiter.with_outage_policy(OnStoreError::Deny);
+        let decision = limiter.at_us(at_us).decide_async(&admission).await?;
         // Nothing is used when the last charge has expired.
-        let expires_after_us =
-            decision.verdicts().iter().map(|verdict| whole_us(verdict.reset_after())).max();
-        let expires_us = at_us + expires_after_us.unwrap_or(0);
-        Ok(Done {
-            body: Body::decided(&decision, charges, &is_free),
-            fate: if decision.allowed() { Fate::Uncharged } else { Fate::Denied },
-            earned: receipt.map(|receipt| (receipt.into_owned(), expires_us)),
-        })
+        let expires_after_us = decision.verdicts().filter_map(|verdict| verdict.reset_after()).max();
+        let expires_us = at_us + expires_after_us.map_or(0, whole_us);
+        let fate = match decision.allowed() {
+            true if admission.asks().is_empty() => Fate::Unlimited,
+            true => Fate::Uncharged,
+            false => Fate::Denied,
+        };
+        let earned = decision.receipt().map(|receipt| (receipt, expires_us));
+        Ok(Done { body: Body::decided(&decision), fate, earned })
     }
 
     async fn peek(&self, at_us: u64, charges: &[ChargeRequest<'_>]) -> Result<Done, Failure> {
-        let (admission, is_free) = match resolution(&self.rules, charges)? {
-            Resolution::Charged { admission, is_free } => (admission, is_free),
-            Resolution::Free { rule } => return Ok(Done::no_check(Body::unlimited(rule, charges))),
-        };
-        let decision = self.store.peek(When::AtUs(at_us), &admission).await?;
-        Ok(Done::no_check(Body::decided(&decision, charges, &is_free)))
+        let admission = admission(&self.rules, charges)?;
+        let limiter = self.limiter.with_outage_policy(OnStoreError::Deny);
+        let decision = limiter.at_us(at_us).peek_admission_async(&admission).await?;
+        Ok(Done::no_check(Body::decided(&decision)))
     }
 
     async fn refund(&mut self, at_us: u64, returned: &Returned) -> Result<Done, Failure> {
         let applied = match self.receipts.presented(at_us, returned)? {
-            Some(receipt) => self.store.refund(When::AtUs(at_us), receipt).await?,
+            Some(receipt) => self.limiter.at_us(at_us).refund_async(receipt).await?,
             None => Applied::default(),
         };
         Ok(Done::no_check(applied))
@@ -148,7 +142,7 @@ impl<'s> Session<'s> {
 
     async fn settle(&mut self, at_us: u64, returned: &Returned, actual: u64) -> Result<Done, Failure> {
         let applied = match self.receipts.presented(at_us, returned)? {
-            Some(receipt) => self.store.settle(When::AtUs(at_us), receipt, actual).await?,
+            Some(receipt) => self.limiter.at_us(at_us).settle_async(receipt, actual).await?,
             None => Applied::default(),
         };
         Ok(Done::no_check(applied))
@@ -158,19 +152,23 @@ impl<'s> Session<'s> {
         if request.cost == 0 {
             return Err(Failure::Units);
         }
-        let (rule, key) = self.rules.locate(request)?;
-        Ok(Done::no_check(self.store.credit(When::AtUs(at_us), rule, key, request.cost).await?))
+        let charge = self.rules.resolve(request)?.charge();
+        let limiter = self.limiter.at_us(at_us);
+        let credited = limiter.credit_async(charge.rule(), charge.key().as_str(), charge.cost()).await?;
+        Ok(Done::no_check(credited))
     }
 
     async fn reset(&mut self, at_us: u64, request: &ChargeRequest<'_>) -> Result<Done, Failure> {
-        let (rule, key) = self.rules.locate(request)?;
-        Ok(Done::no_check(self.store.reset(When::AtUs(at_us), rule, key).await?))
+        let charge = self.rules.resolve(request)?.charge();
+        let limiter = self.limiter.at_us(at_us);
+        Ok(Done::no_check(limiter.reset_async(charge.rule(), charge.key().as_str()).await?))
     }
 
     async fn inspect(&self, at_us: u64, request: &ChargeRequest<'_>) -> Result<Done, Failure> {
-        let (rule, key) = self.rules.locate(request)?;
-        let usages = self.store.inspect(When::AtUs(at_us), rule, key).await?;
-        Ok(Done::no_check(Body::inspected(rule, key.as_str(), &usages)))
+        let charge = self.rules.resolve(request)?.charge();
+        let (rule, key) = (charge.rule(), charge.key().as_str());
+        let usages = self.limiter.at_us(at_us).inspect_async(rule, key).await?;
+        Ok(Done::no_check(Body::inspected(rule, key, &usages)))
     }
 
     async fn change(&mut self, at_us: u64, rule: &str, limits: &[(String, String)]) -> Result<Done, Failure> {
@@ -180,7 +178,7 @@ impl<'s> Session<'s> {
         // States of keys with limits of their own go on under those, as when a server reloads.
         let carried = self.rules.overrides(changed.name()).filter(|overrides| !overrides.is_empty());
         let carried = carried.map(|overrides| with_windows_of(&changed, overrides));
-        self.store.change(When::AtUs(at_us), carried.as_ref().unwrap_or(&changed)).await?;
+        self.limiter.at_us(at_us).change_async(carried.as_ref().unwrap_or(&changed)).await?;
         let body = Body::changed(&changed);
         self.rules.replace(changed);
         Ok(Done::no_check(body))
@@ -197,13 +195,15 @@ fn rate(field: &str, text: &str) -> Result<Rate, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stores::{Opened, StoreUrl};
+    use crate::stores::Opened;
+    use slidegate::store::Store;
+    use slidegate_stores::StoreUrl;
 
     /// A day of traffic in which every visitor comes once used to hold every visitor in memory.
     #[test]
     fn keys_that_have_gone_are_forgotten() {
-        let opened = Opened::open(&StoreUrl::Memory).unwrap();
-        let mut session = Session::new(RuleSet::new(), &opened.store);
+        let opened = Opened::open(&StoreUrl::default()).unwrap();
+        let mut session = Session::new(RuleSet::new(), &opened.limiter);
         let lines = 100_000;
         for (number, at_us) in (0..lines).zip((0..).step_by(1_000)) {
             let charge = format!(r#"{{"rule":{{"limit":1,"window":"1s"}},"key":"visitor-{number}"}}"#);
@@ -211,8 +211,7 @@ mod tests {
             let answer = opened.wait(session.execute(Line::Whole(line.as_bytes()))).unwrap();
             assert!(!answer.is_failure());
         }
-        let AnyStore::Memory(store) = &opened.store else { panic!("it was opened as memory") };
-        let still_held = store.stats().keys;
+        let still_held = opened.limiter.store().stats().unwrap().keys;
         assert!(still_held <= 4_000, "{still_held} of {lines} keys, 1,000 in use");
     }
 }

@@ -29,31 +29,41 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// Nothing yet. `store` is the kind of store, `remote` whether it is asked over a network.
-    pub(super) fn new(store: &'static str, remote: bool, clock: Arc<dyn Clock>) -> Self {
+    /// Nothing yet. `store` is the kind of store.
+    pub(super) fn new(store: &'static str, clock: Arc<dyn Clock>) -> Self {
         let workers = thread::available_parallelism().map_or(1, NonZero::get);
         Self {
             metrics: Arc::new(Metrics::new(store, Arc::clone(&clock))),
             top: Top::new(workers),
             clock,
-            times_store: remote,
+            times_store: store != "memory",
             store_is_down: AtomicBool::new(false),
         }
     }
 
-    /// Counts what the store decided about a request that came in on `transport`.
-    pub(super) fn decided(&self, transport: Transport, admission: &Admission<'_>, decision: &Decision<'_>) {
-        let verdicts = decision.verdicts();
-        for (number, ask) in admission.asks().iter().enumerate() {
-            let charge = admission.ask_of_charge().iter().position(|&ask| ask == number);
-            let Some(verdict) = charge.and_then(|charge| verdicts.get(charge)) else { continue };
-            let outcome = match (decision.allowed(), verdict.allowed()) {
-                (_, false) if verdict.shadow() => Outcome::ShadowDenied,
-                (true, _) => Outcome::Allowed,
-                (false, false) => Outcome::Denied,
-                (false, true) => continue,
+    /// Counts the decision on a request that came in on `transport`, the store's or the outage policy's.
+    pub(super) fn decided(&self, transport: Transport, decision: &Decision<'_>) {
+        let (allowed, degraded) = (decision.allowed(), decision.degraded());
+        for verdict in decision.states() {
+            let (outcome, units) = match verdict.allowed() {
+                // What an override lets pass counts where the request passes.
+                true if verdict.unlimited() => (Outcome::Allowed, 0),
+                _ if degraded => (Outcome::ErrorAllowed, 0),
+                false if verdict.shadow() => (Outcome::ShadowDenied, verdict.cost()),
+                _ if allowed => (Outcome::Allowed, verdict.cost()),
+                false => (Outcome::Denied, verdict.cost()),
+                true => continue,
             };
-            self.charge(transport, ask.rule.name(), ask.key.as_str(), outcome, ask.cost);
+            if allowed || !verdict.unlimited() {
+                self.charge(transport, verdict.rule(), verdict.key(), outcome, units);
+            }
+        }
+    }
+
+    /// Counts a request that was refused because the store failed.
+    pub(super) fn refused(&self, transport: Transport, admission: &Admission<'_>) {
+        for ask in admission.asks() {
+            self.charge(transport, ask.rule().name(), ask.key().as_str(), Outcome::ErrorDenied, 0);
         }
     }
 
@@ -68,14 +78,6 @@ impl Counted {
         }
     }
 
-    /// Counts what the outage policy said.
-    pub(super) fn without_store(&self, transport: Transport, admission: &Admission<'_>, passes: bool) {
-        let outcome = if passes { Outcome::ErrorAllowed } else { Outcome::ErrorDenied };
-        for ask in admission.asks() {
-            self.charge(transport, ask.rule.name(), ask.key.as_str(), outcome, 0);
-        }
-    }
-
     /// Asks the store, and counts how long that takes and whether it fails.
     pub(super) async fn asked<T, E: Fault>(
         &self,
@@ -83,19 +85,27 @@ impl Counted {
         call: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         let answer = self.timed(operation, call).await;
-        match answer.as_ref().map_err(Fault::of_store) {
-            Err(Some(error)) => self.failed(operation, error),
-            Ok(_) => self.heard(),
-            Err(None) => {}
+        match &answer {
+            Ok(_) => self.answered(),
+            Err(error) => self.failed_by(operation, error),
         }
         answer
     }
 
-    /// Notes that the store has answered.
-    #[inline]
-    pub(super) fn heard(&self) {
-        if self.store_is_down.load(Ordering::Relaxed) {
-            self.answered();
+    /// Notes whether the store has answered, or the outage policy in its place.
+    pub(super) fn heard(&self, operation: &'static str, decided: &Result<Decision<'_>, CheckError>) {
+        match decided {
+            Ok(decision) => match decision.store_error() {
+                None => self.answered(),
+                Some(error) => self.failed(operation, error),
+            },
+            Err(error) => self.failed_by(operation, error),
+        }
+    }
+
+    fn failed_by(&self, operation: &'static str, error: &impl Fault) {
+        if let Some(error) = error.of_store() {
+            self.failed(operation, error);
         }
     }
 
@@ -113,7 +123,7 @@ impl Counted {
 
     /// Counts a call that the store did not answer.
     #[cold]
-    pub(super) fn failed(&self, operation: &'static str, error: &StoreError) {
+    fn failed(&self, operation: &'static str, error: &StoreError) {
         let kind = match error {
             StoreError::Full { .. } => "full",
             StoreError::Unavailable { .. } => "unavailable",
@@ -129,9 +139,10 @@ impl Counted {
         }
     }
 
-    #[cold]
+    #[inline]
     fn answered(&self) {
-        if self.store_is_down.swap(false, Ordering::Relaxed) {
+        let was_down = self.store_is_down.load(Ordering::Relaxed);
+        if was_down && self.store_is_down.swap(false, Ordering::Relaxed) {
             tracing::info!("the store answers again");
         }
     }
@@ -148,12 +159,6 @@ pub(super) trait Fault {
     fn of_store(&self) -> Option<&StoreError>;
 }
 
-impl Fault for StoreError {
-    fn of_store(&self) -> Option<&StoreError> {
-        Some(self)
-    }
-}
-
 impl Fault for CheckError {
     fn of_store(&self) -> Option<&StoreError> {
         if let Self::Store(error) = self { Some(error) } else { None }
@@ -168,12 +173,12 @@ impl Fault for ReturnError {
 
 #[cfg(test)]
 mod tests {
-    use slidegate::store::MemoryStore;
     use slidegate::time::ManualClock;
-    use slidegate::{Charge, Key, Rule, RuleSet};
+    use slidegate::{Limiter, Rule};
 
     use super::*;
     use crate::top::{TopKey, TopKeys};
+    use slidegate::RuleSet;
 
     fn counted(text: &str, rule: &str, result: &str) -> u64 {
         let sample =
@@ -188,14 +193,11 @@ mod tests {
         };
         let rules =
             [rule("wide", "10/1m", false), rule("narrow", "4/1m", false), rule("shadow", "2/1m", true)];
-        let key = Key::new("alice").unwrap();
         let clock = Arc::new(ManualClock::at_us(1));
-        let (store, count) = (MemoryStore::new(), Counted::new("memory", false, clock));
+        let (limiter, count) = (Limiter::in_memory(), Counted::new("memory", clock));
         for _ in 0..5 {
-            let charges = [&rules[0], &rules[1], &rules[2]].map(|rule| Charge { rule, key, cost: 2 });
-            let admission = Admission::new(&charges).unwrap();
-            let outcome = store.check(1, &admission).unwrap();
-            count.decided(Transport::Http, &admission, &outcome.decision);
+            let charges = [&rules[0], &rules[1], &rules[2]].map(|rule| rule.charge("alice", 2).unwrap());
+            count.decided(Transport::Http, &limiter.check_all(&charges).unwrap());
         }
         let text = count.metrics.expose(&RuleSet::new(), None);
         assert_eq!(["allowed", "denied"].map(|result| counted(&text, "wide", result)), [2, 0]);

@@ -1,33 +1,44 @@
-//! The service: what all wires ask, over whichever store, under the rules in force.
+//! The service: what all wires ask, over any store, under the rules in force.
 
-use std::slice;
 use std::sync::Arc;
 
 use arc_swap::Guard;
+use ring::rand::{SecureRandom, SystemRandom};
+use slidegate::rule::OnStoreError;
 use slidegate::ruleset::RuleRef;
-use slidegate::store::{LimitUsage, Outcome, Store, When};
+use slidegate::store::{BoxStore, LimitUsage, Store};
 use slidegate::time::Clock;
-use slidegate::{Algorithm, Applied, ChargeRequest, Key, Resolved, Rule, RuleSet};
+use slidegate::{
+    Admission, Algorithm, Applied, ChargeRequest, CheckError, Decision, Limiter, Resolved, Rule, RuleSet,
+};
 
-use super::answer::{Checked, Explained, Said};
 use super::counted::Counted;
 use super::failure::{Failure, Kind};
-use super::policy::{Policy, passes_without_store};
-use super::resolution::Resolution;
 use super::settings::Settings;
-use crate::metrics::{Metrics, Outcome as Counts, Transport};
+use crate::metrics::{Metrics, Outcome, Transport};
 use crate::receipts::ReceiptText;
 use crate::rules::Live;
-use crate::stores::{AnyStore, OpenError};
+use crate::stores::OpenError;
 use crate::top::TopKeys;
 
 /// Everything that a request needs; shared by all threads.
 #[derive(Debug)]
 pub(crate) struct Service {
     live: Arc<Live>,
-    store: Arc<AnyStore>,
+    limiter: Arc<Limiter<BoxStore>>,
     receipts: ReceiptText,
     counted: Counted,
+}
+
+/// What a rule means for a key, and what is used of it.
+#[derive(Debug)]
+pub(crate) struct Explained<'a> {
+    pub(crate) resolved: Resolved<'a>,
+    /// The key or the pattern of the override that stands in the place of the rule's own limits.
+    pub(crate) overridden_by: Option<&'a str>,
+    pub(crate) usages: Vec<LimitUsage>,
+    /// What would be said to this charge alone, if the rule has something to say.
+    pub(crate) decision: Option<Decision<'a>>,
 }
 
 impl Service {
@@ -38,11 +49,20 @@ impl Service {
         rules: RuleSet,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
-        let Settings { store, deadline, memory_budget, .. } = settings;
-        let (store, secret) = AnyStore::open(store, *deadline, *memory_budget).await?;
-        let counted = Counted::new(store.kind(), store.stats().is_none(), clock);
+        let mut url = settings.store.clone().deadline(settings.deadline)?;
+        if let Some(bytes) = settings.memory_budget {
+            url = url.memory_budget(bytes);
+        }
+        let limiter = Limiter::new(url.open_on_clock(Arc::clone(&clock)).await?);
+        // Where no other process shares the store, receipts are good for as long as this one runs.
+        let mut secret = [0; 32];
+        match limiter.store().secret().await? {
+            Some(shared) => secret = shared,
+            None => SystemRandom::new().fill(&mut secret).map_err(|_| OpenError::Random)?,
+        }
+        let counted = Counted::new(url.kind(), clock);
         let receipts = ReceiptText::new(&secret);
-        Ok(Self { live: Arc::new(Live::new(rules)), store: Arc::new(store), receipts, counted })
+        Ok(Self { live: Arc::new(Live::new(rules)), limiter: Arc::new(limiter), receipts, counted })
     }
 
     /// The rules in force, to be kept for a whole request.
@@ -55,24 +75,24 @@ impl Service {
         &self.counted.metrics
     }
 
-    /// The same, for whoever outlives a request.
+    /// The same, for tasks that outlive a request.
     pub(crate) fn shared_metrics(&self) -> Arc<Metrics> {
         Arc::clone(&self.counted.metrics)
     }
 
-    /// The rules in force, for whoever replaces them.
+    /// The rules in force, to be replaced.
     pub(crate) fn live(&self) -> Arc<Live> {
         Arc::clone(&self.live)
     }
 
-    /// Where states live, for whoever changes rules.
-    pub(crate) fn store(&self) -> Arc<AnyStore> {
-        Arc::clone(&self.store)
+    /// The limiter, for live changes of rules.
+    pub(crate) fn limiter(&self) -> Arc<Limiter<BoxStore>> {
+        Arc::clone(&self.limiter)
     }
 
     /// Everything that is counted, as Prometheus reads it.
     pub(crate) fn exposition(&self) -> String {
-        self.counted.metrics.expose(&self.live.load(), self.store.stats().as_ref())
+        self.counted.metrics.expose(&self.live.load(), self.limiter.store().stats().as_ref())
     }
 
     /// The keys that were allowed and denied most.
@@ -83,8 +103,7 @@ impl Service {
     /// Whether the store answers, and if not, why. Charges nothing.
     pub(crate) async fn store_answers(&self) -> Result<(), Failure> {
         let rule = Rule::inline("1/1s".parse().expect("a rate"), Algorithm::FixedWindow);
-        let key = Key::new("slidegate-readyz")?;
-        self.store.inspect(When::Now, &rule, key).await?;
+        self.limiter.inspect_async(&rule, "slidegate-readyz").await?;
         Ok(())
     }
 
@@ -99,23 +118,12 @@ impl Service {
         transport: Transport,
         rules: &'a RuleSet,
         requests: &'a [ChargeRequest<'a>],
-        policy: Option<Policy>,
-    ) -> Result<Checked<'a>, Failure> {
-        let (admission, is_free) = match self.resolution(transport, rules, requests)? {
-            Resolution::Charged { admission, is_free } => (admission, is_free),
-            Resolution::Free { rule } => return Ok(self.unlimited(transport, rule, requests)),
-        };
-        let said = match self.counted.asked("check", self.store.check(When::Now, &admission)).await {
-            Ok(Outcome { decision, receipt }) => {
-                self.counted.decided(transport, &admission, &decision);
-                if decision.allowed() {
-                    self.free_charges(transport, requests, &is_free);
-                }
-                Said::Decided { decision, receipt }
-            }
-            Err(error) => self.without_store(transport, policy, &admission, error)?,
-        };
-        Ok(Checked { said, is_free })
+        policy: Option<OnStoreError>,
+    ) -> Result<Decision<'a>, Failure> {
+        let admission = self.admission(transport, rules, requests)?;
+        let limiter = self.limiter.with_outage_policy(policy);
+        let decided = self.timed("check", &admission, limiter.decide_async(&admission)).await;
+        self.decided("check", transport, &admission, decided)
     }
 
     /// Decides several requests, each on its own, and answers in their order.
@@ -123,38 +131,19 @@ impl Service {
         &self,
         transport: Transport,
         rules: &'a RuleSet,
-        batch: &[(&'a [ChargeRequest<'a>], Option<Policy>)],
-    ) -> Vec<Result<Checked<'a>, Failure>> {
+        batch: &[(&'a [ChargeRequest<'a>], Option<OnStoreError>)],
+    ) -> Vec<Result<Decision<'a>, Failure>> {
         let resolved: Vec<_> =
-            batch.iter().map(|(requests, _)| self.resolution(transport, rules, requests)).collect();
-        let admissions: Vec<_> =
-            resolved.iter().filter_map(|one| one.as_ref().ok()?.admission().cloned()).collect();
-        let call = self.store.check_batch(When::Now, &admissions);
-        let mut outcomes = self.counted.timed("check_batch", call).await.into_iter();
-        let answered = resolved.into_iter().zip(batch).map(|(resolution, (requests, policy))| {
-            let (admission, is_free) = match resolution? {
-                Resolution::Charged { admission, is_free } => (admission, is_free),
-                Resolution::Free { rule } => return Ok(self.unlimited(transport, rule, requests)),
-            };
-            let said = match outcomes.next() {
-                Some(Ok(Outcome { decision, receipt })) => {
-                    self.counted.heard();
-                    self.counted.decided(transport, &admission, &decision);
-                    if decision.allowed() {
-                        self.free_charges(transport, requests, &is_free);
-                    }
-                    Said::Decided { decision, receipt }
-                }
-                Some(Err(error)) => {
-                    self.counted.failed("check_batch", &error);
-                    self.without_store(transport, *policy, &admission, error)?
-                }
-                None => {
-                    let text = "store: gave fewer answers than it was asked for; see its log".to_owned();
-                    return Err(Failure::new(Kind::Store { maybe_charged: true }, text));
-                }
-            };
-            Ok(Checked { said, is_free })
+            batch.iter().map(|(requests, _)| self.admission(transport, rules, requests)).collect();
+        let admissions: Vec<_> = resolved.iter().flatten().cloned().collect();
+        let policies =
+            batch.iter().zip(&resolved).filter(|(_, one)| one.is_ok()).map(|((_, policy), _)| *policy);
+        let policies: Vec<_> = policies.collect();
+        let call = self.limiter.check_batch_each_async(&admissions, |index| policies[index]);
+        let mut decided = self.counted.timed("check_batch", call).await.into_iter();
+        let answered = resolved.into_iter().map(|admission| {
+            let (admission, decided) = (admission?, decided.next().expect("an answer for each admission"));
+            self.decided("check_batch", transport, &admission, decided)
         });
         answered.collect()
     }
@@ -164,21 +153,13 @@ impl Service {
         &self,
         rules: &'a RuleSet,
         requests: &'a [ChargeRequest<'a>],
-        policy: Option<Policy>,
-    ) -> Result<Checked<'a>, Failure> {
-        let resolution = Resolution::new(rules, requests);
-        let (admission, is_free) = match resolution.map_err(|error| Failure::of(error, requests.len()))? {
-            Resolution::Charged { admission, is_free } => (admission, is_free),
-            Resolution::Free { rule } => return Ok(Checked::unlimited(rule)),
-        };
-        let said = match self.counted.asked("peek", self.store.peek(When::Now, &admission)).await {
-            Ok(decision) => Said::Decided { decision, receipt: None },
-            Err(_) if passes_without_store(policy, &admission) => {
-                Said::Degraded { rule: admission.asks()[0].rule.name() }
-            }
-            Err(error) => return Err(error.into()),
-        };
-        Ok(Checked { said, is_free })
+        policy: Option<OnStoreError>,
+    ) -> Result<Decision<'a>, Failure> {
+        let admission = rules.admission(requests).map_err(|error| Failure::of(error, requests.len()))?;
+        let limiter = self.limiter.with_outage_policy(policy);
+        let peeked = self.timed("peek", &admission, limiter.peek_admission_async(&admission)).await;
+        self.heard("peek", &admission, &peeked);
+        Ok(peeked?)
     }
 
     /// What the rules mean for a charge, and what is used; charges nothing.
@@ -192,19 +173,18 @@ impl Service {
             RuleRef::Named(name) => rules.overridden_by(name, &request.key),
             RuleRef::Inline(_) => None,
         };
-        let (rule, key) = rules.locate(request)?;
-        let usages = self.counted.asked("inspect", self.store.inspect(When::Now, rule, key)).await?;
-        let decision = match Resolution::new(rules, slice::from_ref(request)) {
-            Ok(Resolution::Charged { admission, .. }) => {
-                Some(self.counted.asked("peek", self.store.peek(When::Now, &admission)).await?)
+        let usages = self.usages(resolved.rule(), &request.key).await?;
+        let decision = match (resolved, Admission::new(&[resolved.charge()])) {
+            (Resolved::Limited(_), Ok(admission)) => {
+                let limiter = self.limiter.with_outage_policy(OnStoreError::Deny);
+                Some(self.counted.asked("peek", limiter.peek_admission_async(&admission)).await?)
             }
-            Ok(Resolution::Free { .. }) => None,
-            Err(error) => match Failure::of(error, 1) {
+            (Resolved::Limited(_), Err(error)) => match Failure::from(error) {
                 // Never is an explanation, too.
                 Failure { kind: Kind::Never, .. } => None,
-                _ if !matches!(resolved, Resolved::Limited(_)) => None,
                 failure => return Err(failure),
             },
+            _ => None,
         };
         Ok(Explained { resolved, overridden_by, usages, decision })
     }
@@ -212,34 +192,35 @@ impl Service {
     /// Takes back a whole admission.
     pub(crate) async fn refund(&self, receipt: &str) -> Result<Applied, Failure> {
         let receipt = self.receipts.read(receipt)?;
-        Ok(self.counted.asked("refund", self.store.refund(When::Now, &receipt)).await?)
+        Ok(self.counted.asked("refund", self.limiter.refund_async(&receipt)).await?)
     }
 
     /// Replaces the cost of an admission by what was really spent.
     pub(crate) async fn settle(&self, receipt: &str, actual: u64) -> Result<Applied, Failure> {
         let receipt = self.receipts.read(receipt)?;
-        Ok(self.counted.asked("settle", self.store.settle(When::Now, &receipt, actual)).await?)
+        Ok(self.counted.asked("settle", self.limiter.settle_async(&receipt, actual)).await?)
     }
 
     /// Gives back the oldest units.
-    pub(crate) async fn credit<'a>(
+    pub(crate) async fn credit(
         &self,
-        rules: &'a RuleSet,
-        request: &'a ChargeRequest<'a>,
+        rules: &RuleSet,
+        request: &ChargeRequest<'_>,
     ) -> Result<Applied, Failure> {
-        let (rule, key) = rules.locate(request)?;
-        let call = self.store.credit(When::Now, rule, key, request.cost);
+        let charge = rules.resolve(request)?.charge();
+        let call = self.limiter.credit_async(charge.rule(), charge.key().as_str(), charge.cost());
         Ok(self.counted.asked("credit", call).await?)
     }
 
     /// Forgets a key.
-    pub(crate) async fn reset<'a>(
+    pub(crate) async fn reset(
         &self,
-        rules: &'a RuleSet,
-        request: &'a ChargeRequest<'a>,
+        rules: &RuleSet,
+        request: &ChargeRequest<'_>,
     ) -> Result<Applied, Failure> {
-        let (rule, key) = rules.locate(request)?;
-        Ok(self.counted.asked("reset", self.store.reset(When::Now, rule, key)).await?)
+        let charge = rules.resolve(request)?.charge();
+        let call = self.limiter.reset_async(charge.rule(), charge.key().as_str());
+        Ok(self.counted.asked("reset", call).await?)
     }
 
     /// What is used of every limit that a rule means for a key.
@@ -248,56 +229,64 @@ impl Service {
         rules: &'a RuleSet,
         request: &'a ChargeRequest<'a>,
     ) -> Result<(&'a Rule, Vec<LimitUsage>), Failure> {
-        let (rule, key) = rules.locate(request)?;
-        Ok((rule, self.counted.asked("inspect", self.store.inspect(When::Now, rule, key)).await?))
+        let rule = rules.resolve(request)?.rule();
+        Ok((rule, self.usages(rule, &request.key).await?))
+    }
+
+    async fn usages(&self, rule: &Rule, key: &str) -> Result<Vec<LimitUsage>, Failure> {
+        Ok(self.counted.asked("inspect", self.limiter.inspect_async(rule, key)).await?)
     }
 
     /// The charges of a request; one that is blocked is counted.
-    fn resolution<'a>(
+    fn admission<'a>(
         &self,
         transport: Transport,
         rules: &'a RuleSet,
         requests: &'a [ChargeRequest<'a>],
-    ) -> Result<Resolution<'a>, Failure> {
-        Resolution::new(rules, requests).map_err(|error| {
+    ) -> Result<Admission<'a>, Failure> {
+        rules.admission(requests).map_err(|error| {
             let failure = Failure::of(error, requests.len());
             if let (Kind::Blocked, Some(request)) = (failure.kind, requests.get(failure.at.unwrap_or(0))) {
-                self.counted.charge(transport, request.rule.name(), &request.key, Counts::Denied, 0);
+                self.counted.charge(transport, request.rule.name(), &request.key, Outcome::Denied, 0);
             }
             failure
         })
     }
 
-    /// Counts charges that passed for free beside others that did not.
-    fn free_charges(&self, transport: Transport, requests: &[ChargeRequest<'_>], is_free: &[bool]) {
-        for (request, _) in requests.iter().zip(is_free).filter(|(_, is_free)| **is_free) {
-            self.counted.charge(transport, request.rule.name(), &request.key, Counts::Allowed, 0);
+    /// Counts how long the store takes. An admission of unlimited keys asks none.
+    async fn timed<T>(
+        &self,
+        operation: &'static str,
+        admission: &Admission<'_>,
+        call: impl Future<Output = T>,
+    ) -> T {
+        if admission.asks().is_empty() { call.await } else { self.counted.timed(operation, call).await }
+    }
+
+    fn heard(
+        &self,
+        operation: &'static str,
+        admission: &Admission<'_>,
+        decided: &Result<Decision<'_>, CheckError>,
+    ) {
+        if !admission.asks().is_empty() {
+            self.counted.heard(operation, decided);
         }
     }
 
-    fn unlimited<'a>(
+    /// Counts an answer.
+    fn decided<'a>(
         &self,
+        operation: &'static str,
         transport: Transport,
-        rule: &'a Rule,
-        requests: &[ChargeRequest<'_>],
-    ) -> Checked<'a> {
-        for request in requests {
-            self.counted.charge(transport, request.rule.name(), &request.key, Counts::Allowed, 0);
+        admission: &Admission<'_>,
+        decided: Result<Decision<'a>, CheckError>,
+    ) -> Result<Decision<'a>, Failure> {
+        self.heard(operation, admission, &decided);
+        match &decided {
+            Ok(decision) => self.counted.decided(transport, decision),
+            Err(_) => self.counted.refused(transport, admission),
         }
-        Checked::unlimited(rule)
-    }
-
-    /// The answer of the outage policy.
-    #[cold]
-    fn without_store<'a>(
-        &self,
-        transport: Transport,
-        policy: Option<Policy>,
-        admission: &slidegate::Admission<'a>,
-        error: slidegate::store::StoreError,
-    ) -> Result<Said<'a>, Failure> {
-        let passes = passes_without_store(policy, admission);
-        self.counted.without_store(transport, admission, passes);
-        if passes { Ok(Said::Degraded { rule: admission.asks()[0].rule.name() }) } else { Err(error.into()) }
+        Ok(decided?)
     }
 }

@@ -1,9 +1,8 @@
 //! Why a request has no answer, whichever wire it came in on.
 
-use slidegate::store::{CheckError, ReturnError, StoreError};
-use slidegate::{ChargeError, KeyError, ReceiptError, ResolveError};
+use slidegate::ruleset::{AdmissionError, AdmissionErrorKind};
+use slidegate::{ChargeError, CheckError, KeyError, ReceiptError, ResolveError, ReturnError, StoreError};
 
-use super::resolution::{Reason, ResolutionError};
 use crate::receipts::BadReceipt;
 
 /// Why a request has no answer.
@@ -43,12 +42,13 @@ impl Failure {
     }
 
     /// Why `count` charges cannot be asked for; which of them is said where there are several.
-    pub(super) fn of(error: ResolutionError, count: usize) -> Self {
-        let ResolutionError { at, reason } = error;
+    pub(super) fn of(error: AdmissionError, count: usize) -> Self {
+        let AdmissionError { at, reason } = error;
         let failure = match reason {
-            Reason::Resolve(error) => error.into(),
-            Reason::Charge(error) => error.into(),
-            blocked @ Reason::Blocked { .. } => Self::new(Kind::Blocked, blocked.to_string()),
+            AdmissionErrorKind::Resolve(error) => error.into(),
+            AdmissionErrorKind::Charge(error) => error.into(),
+            AdmissionErrorKind::Blocked { .. } => Self::new(Kind::Blocked, reason.to_string()),
+            _ => Self::new(Kind::Malformed, reason.to_string()),
         };
         Self { at: at.filter(|_| count > 1), ..failure }
     }
@@ -96,6 +96,7 @@ impl From<StoreError> for Failure {
 impl From<CheckError> for Failure {
     fn from(error: CheckError) -> Self {
         match error {
+            CheckError::Key(error) => error.into(),
             CheckError::Charge(error) => error.into(),
             CheckError::Store(error) => error.into(),
             other => Self::new(Kind::Malformed, other.to_string()),

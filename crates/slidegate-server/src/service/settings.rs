@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use slidegate::store::BUDGET_BYTES_DEFAULT;
 
-use crate::stores::StoreUrl;
+use slidegate_stores::StoreUrl;
 
 /// Everything but the rules. None of it changes while the server runs.
 #[derive(Debug, Clone)]

@@ -37,8 +37,7 @@ fn buckets_bytes(buckets: Buckets, units: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use slidegate::store::MemoryStore;
-    use slidegate::{Admission, Charge, Key, Rule};
+    use slidegate::{Limiter, Rule};
 
     use super::*;
 
@@ -48,15 +47,14 @@ mod tests {
         const KEYS: u64 = 20_000;
         for algorithm in Algorithm::ALL {
             let rule = Rule::inline("10/1m".parse().unwrap(), algorithm);
-            let store = MemoryStore::new();
+            let limiter = Limiter::in_memory();
             for key in (0..KEYS).map(|number| format!("203.0.113.{number}")) {
-                let charge = Charge { rule: &rule, key: Key::new(&key).unwrap(), cost: 1 };
-                let request = Admission::new(&[charge]).unwrap();
                 for _ in 0..10 {
-                    assert!(store.check(1_745_000_145_000_000, &request).unwrap().decision.allowed());
+                    assert!(limiter.at_us(1_745_000_145_000_000).check(&rule, &key).unwrap().allowed());
                 }
             }
-            let (said, taken) = (bytes_per_key(&rule.limits()[0]), store.stats().bytes / KEYS);
+            let (said, taken) =
+                (bytes_per_key(&rule.limits()[0]), limiter.stats().store.unwrap().bytes / KEYS);
             assert!(taken <= 2 * said && said <= 3 * taken, "{algorithm}: {said} said, {taken} taken");
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use slidegate::Algorithm;
-use slidegate::store::{Store, When};
+use slidegate::store::{Call, Store};
 use slidegate::testing::block_on;
 use slidegate::time::ManualClock;
 
@@ -14,15 +14,16 @@ fn a_clock_set_back_by_an_hour_between_two_processes_admits_no_more() {
         let directory = Directory::new();
         let rule = rule("api", &["5/10s"], algorithm);
         let at = |now_us| open(directory.file()).on_clock(ManualClock::at_us(now_us));
-        assert!(check(&at(BOUNDARY_US), When::Now, &rule, 3).decision.allowed());
+        assert!(check(&at(BOUNDARY_US), Call::now(), &rule, 3).allowed());
         let back = at(BOUNDARY_US - HOUR_US);
-        let denied = check(&back, When::Now, &rule, 3).decision;
-        assert_eq!((denied.allowed(), denied.used()), (false, 3), "{algorithm}");
-        let passes_us = BOUNDARY_US - HOUR_US + u64::try_from(denied.retry_after().as_micros()).unwrap();
-        assert!(!peek(&at(passes_us - 1), When::Now, &rule, 3).allowed(), "{algorithm}");
-        assert!(peek(&at(passes_us), When::Now, &rule, 3).allowed(), "{algorithm}");
-        assert!(check(&back, When::Now, &rule, 2).decision.allowed(), "{algorithm}: what is left is left");
-        assert!(!check(&back, When::Now, &rule, 1).decision.allowed(), "{algorithm}");
+        let denied = check(&back, Call::now(), &rule, 3);
+        assert_eq!((denied.allowed(), denied.used()), (false, Some(3)), "{algorithm}");
+        let passes_us =
+            BOUNDARY_US - HOUR_US + u64::try_from(denied.retry_after().unwrap().as_micros()).unwrap();
+        assert!(!peek(&at(passes_us - 1), Call::now(), &rule, 3).allowed(), "{algorithm}");
+        assert!(peek(&at(passes_us), Call::now(), &rule, 3).allowed(), "{algorithm}");
+        assert!(check(&back, Call::now(), &rule, 2).allowed(), "{algorithm}: what is left is left");
+        assert!(!check(&back, Call::now(), &rule, 1).allowed(), "{algorithm}");
     }
 }
 
@@ -33,10 +34,7 @@ fn keys_that_begin_on_a_clock_set_back_are_not_swept_before_their_time() {
         let directory = Directory::new();
         let (store, rule) = (open(directory.file()), rule("api", &["5/10s"], algorithm));
         let ask = |at_us, name: &str, cost| {
-            block_on(store.check(When::AtUs(at_us), &admission(&[(&rule, name, cost)])))
-                .unwrap()
-                .decision
-                .allowed()
+            block_on(store.check(Call::at_us(at_us), &admission(&[(&rule, name, cost)]))).unwrap().allowed()
         };
         assert!(ask(BOUNDARY_US, "before", 1));
         let back_us = BOUNDARY_US - HOUR_US;
@@ -53,7 +51,7 @@ fn ordinary_traffic_sweeps_what_has_ended() {
     let directory = Directory::new();
     let (store, rule) = (open(directory.file()), rule("api", &["5/10s"], Algorithm::SlidingLog));
     let ask = |at_us, name: &str| {
-        block_on(store.check(When::AtUs(at_us), &admission(&[(&rule, name, 1)]))).map(drop).unwrap();
+        block_on(store.check(Call::at_us(at_us), &admission(&[(&rule, name, 1)]))).map(drop).unwrap();
     };
     for number in 0..400 {
         ask(BOUNDARY_US, &format!("client-{number}"));

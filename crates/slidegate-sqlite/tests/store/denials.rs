@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use crate::common::*;
 use slidegate::Algorithm;
-use slidegate::store::{Store, When};
+use slidegate::store::{Call, Store};
 use slidegate::testing::block_on;
 
 /// Every file but the one that is only memory shared between processes, which readers announce themselves in.
@@ -24,29 +24,29 @@ fn rows_01_and_07_a_thousand_denials_leave_the_files_as_they_were() {
     for algorithm in Algorithm::ALL {
         let directory = Directory::new();
         let (store, rule) = (open(directory.file()), rule("api", &["100/400d", "500/300d"], algorithm));
-        check(&store, When::Now, &rule, 40);
-        check(&store, When::Now, &rule, 20);
+        check(&store, Call::now(), &rule, 40);
+        check(&store, Call::now(), &rule, 20);
         let before = everything(directory.path());
         assert!(before.len() == 2, "the database and its log: {:?}", before.keys());
         for cost in 0..1_000 {
-            let outcome = check(&store, When::Now, &rule, 41 + cost % 60);
-            assert!(!outcome.decision.allowed() && outcome.receipt.is_none(), "{algorithm}");
+            let outcome = check(&store, Call::now(), &rule, 41 + cost % 60);
+            assert!(!outcome.allowed() && outcome.receipt().is_none(), "{algorithm}");
         }
         for cost in 1..=100 {
-            assert_eq!(peek(&store, When::Now, &rule, cost).allowed(), cost <= 40, "{algorithm}: {cost}");
+            assert_eq!(peek(&store, Call::now(), &rule, cost).allowed(), cost <= 40, "{algorithm}: {cost}");
         }
         // And by processes that come and go.
         for _ in 0..20 {
             let other = open(directory.file());
-            assert!(!check(&other, When::Now, &rule, 41).decision.allowed(), "{algorithm}");
-            assert_eq!(used(&other, When::Now, &rule), 60, "{algorithm}");
+            assert!(!check(&other, Call::now(), &rule, 41).allowed(), "{algorithm}");
+            assert_eq!(used(&other, Call::now(), &rule), 60, "{algorithm}");
         }
         drop(store);
         assert!(
             everything(directory.path()) == before,
             "{algorithm}: a denial, a peek or a look has written"
         );
-        assert!(check(&open(directory.file()), When::Now, &rule, 40).decision.allowed(), "{algorithm}");
+        assert!(check(&open(directory.file()), Call::now(), &rule, 40).allowed(), "{algorithm}");
     }
 }
 
@@ -57,15 +57,15 @@ fn row_19_a_denial_of_one_charge_writes_nothing_for_the_others() {
     let store = open(directory.file());
     let quota = rule("quota", &["1000/400d"], Algorithm::SlidingLog);
     let dear = rule("dear", &["5/400d"], Algorithm::SlidingLog);
-    check(&store, When::Now, &dear, 5);
+    check(&store, Call::now(), &dear, 5);
     let before = everything(directory.path());
     for asks in [
         &[(&dear, "alice", 1), (&quota, "alice", 1)][..],
         &[(&quota, "alice", 1), (&dear, "alice", 1)],
         &[(&quota, "bob", 1), (&dear, "alice", 1), (&quota, "alice", 1)],
     ] {
-        let outcome = block_on(store.check(When::Now, &admission(asks))).unwrap();
-        assert_eq!((outcome.decision.allowed(), outcome.decision.rule()), (false, "dear"));
+        let outcome = block_on(store.check(Call::now(), &admission(asks))).unwrap();
+        assert_eq!((outcome.allowed(), outcome.rule()), (false, "dear"));
     }
     assert!(everything(directory.path()) == before);
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::common::child::{Orders, Said};
 use crate::common::*;
 use rusqlite::Connection;
-use slidegate::store::{Record, Store, StoreError, When};
+use slidegate::store::{Call, Record, Store, StoreError};
 use slidegate::testing::{Rng, block_on};
 use slidegate::{Algorithm, Charge};
 use slidegate_sqlite::{Durability, OpenError, SqliteStore};
@@ -23,7 +23,7 @@ fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
 /// Opens what must not be opened, and sees that nothing there has changed.
 fn refused(directory: &Directory) -> OpenError {
     let before = contents(directory.path());
-    let opened = SqliteStore::open(&options(directory.file()));
+    let opened = SqliteStore::open_with(&options(directory.file()));
     let error = opened.expect_err(&format!("{} files there", before.len()));
     assert!(contents(directory.path()) == before, "{error}: and something was changed");
     let text = error.to_string();
@@ -66,7 +66,7 @@ fn a_database_of_another_program_is_left_alone() {
 /// What another program has written may all be in its log still.
 #[test]
 fn a_log_of_another_program_is_left_alone() {
-    for version in [0, 1, 2] {
+    for version in [0, 1, 2, 3] {
         let (written, directory) = (Directory::new(), Directory::new());
         let other = Connection::open(written.file()).unwrap();
         other.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).unwrap();
@@ -78,7 +78,7 @@ fn a_log_of_another_program_is_left_alone() {
         }
         let before = contents(directory.path());
         assert!(before.len() == 2, "a database and its log");
-        let error = SqliteStore::open(&options(directory.file())).expect_err("another's");
+        let error = SqliteStore::open_with(&options(directory.file())).expect_err("another's");
         assert!(matches!(error, OpenError::Foreign { .. }), "version {version}: {error}");
         let after = contents(directory.path());
         assert!(before.iter().all(|(name, bytes)| after.get(name) == Some(bytes)), "something was changed");
@@ -90,7 +90,7 @@ fn a_log_of_another_program_is_left_alone() {
 fn a_pipe_is_no_file_and_is_not_waited_for() {
     let directory = Directory::new();
     assert!(Command::new("mkfifo").arg(directory.file()).status().unwrap().success());
-    let error = SqliteStore::open(&options(directory.file())).expect_err("no file");
+    let error = SqliteStore::open_with(&options(directory.file())).expect_err("no file");
     assert!(error.to_string().contains("neither a file nor a directory"), "{error}");
 }
 
@@ -101,10 +101,10 @@ fn the_log_is_kept_short_through_a_link() {
     let (real, directory) = (Directory::new(), Directory::new());
     drop(open(real.file()));
     std::os::unix::fs::symlink(real.file(), directory.file()).unwrap();
-    let store = SqliteStore::open(&options(directory.file()).durability(Durability::Normal)).unwrap();
+    let store = SqliteStore::open_with(&options(directory.file()).durability(Durability::Normal)).unwrap();
     let rule = rule("api", &["1000/1h"], Algorithm::SlidingCounter);
     for _ in 0..400 {
-        check(&store, When::Now, &rule, 1);
+        check(&store, Call::now(), &rule, 1);
     }
     let mut log = real.file().clone().into_os_string();
     log.push("-wal");
@@ -117,11 +117,11 @@ fn a_newer_file_is_named_and_left_alone() {
     let directory = Directory::new();
     drop(open(directory.file()));
     let newer = Connection::open(directory.file()).unwrap();
-    newer.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA user_version = 3").unwrap();
+    newer.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA user_version = 4").unwrap();
     drop(newer);
     let error = refused(&directory);
-    assert!(matches!(error, OpenError::Newer { version: 3, known: 2, .. }), "{error}");
-    assert!(error.to_string().contains("version 3"), "{error}");
+    assert!(matches!(error, OpenError::Newer { version: 4, known: 3, .. }), "{error}");
+    assert!(error.to_string().contains("version 4"), "{error}");
 }
 
 /// What a program that is still running finds in a row that a newer one has written.
@@ -131,17 +131,17 @@ fn a_newer_or_damaged_record_is_a_failure_and_never_a_reset() {
     let (store, rule) = (open(directory.file()), rule("api", &["5/400d"], Algorithm::SlidingLog));
     let other = Connection::open(directory.file()).unwrap();
     for (first_byte, word) in [(9, "version 9"), (0, "damaged")] {
-        block_on(store.reset(When::Now, &rule, key("alice"))).unwrap();
-        check(&store, When::Now, &rule, 5);
+        block_on(store.reset(Call::now(), &rule, key("alice"))).unwrap();
+        check(&store, Call::now(), &rule, 5);
         let mut bytes: Vec<u8> = other.query_row("SELECT bytes FROM state", [], |row| row.get(0)).unwrap();
         bytes[0] = first_byte;
         other.execute("UPDATE state SET bytes = ?1", [&bytes]).unwrap();
-        let error = ask(&store, When::Now, &rule, 1).unwrap_err();
+        let error = ask(&store, Call::now(), &rule, 1).unwrap_err();
         assert!(matches!(&error, StoreError::Refused { why } if why.contains(word)), "{error}");
         assert!(!error.maybe_charged());
         let kept: Vec<u8> = other.query_row("SELECT bytes FROM state", [], |row| row.get(0)).unwrap();
         assert_eq!(kept, bytes);
-        let reset = block_on(store.reset(When::Now, &rule, key("alice")));
+        let reset = block_on(store.reset(Call::now(), &rule, key("alice")));
         assert_eq!(reset.is_ok(), first_byte == 0, "what a newer version wrote is not ours to forget");
         other.execute("DELETE FROM state", []).unwrap();
     }
@@ -155,7 +155,7 @@ fn a_damaged_page_is_told_and_nothing_is_admitted_over_it() {
         let store = open(directory.file());
         for number in 0..200 {
             let name = format!("client-{number}");
-            block_on(store.check(When::Now, &admission(&[(&rule, &name, 5)]))).unwrap();
+            block_on(store.check(Call::now(), &admission(&[(&rule, &name, 5)]))).unwrap();
         }
     }
     let other = Connection::open(directory.file()).unwrap();
@@ -173,7 +173,7 @@ fn a_damaged_page_is_told_and_nothing_is_admitted_over_it() {
             let _ = std::fs::remove_file(format!("{}{suffix}", directory.file().display()));
         }
         std::fs::write(directory.file(), &damaged).unwrap();
-        let store = match SqliteStore::open(&options(directory.file())) {
+        let store = match SqliteStore::open_with(&options(directory.file())) {
             Ok(store) => store,
             Err(error) => {
                 assert!(
@@ -187,8 +187,8 @@ fn a_damaged_page_is_told_and_nothing_is_admitted_over_it() {
         let mut failed = 0;
         for number in 0..200 {
             let name = format!("client-{number}");
-            match block_on(store.check(When::Now, &admission(&[(&rule, &name, 1)]))) {
-                Ok(outcome) => assert!(!outcome.decision.allowed(), "page {page}: {name} may spend again"),
+            match block_on(store.check(Call::now(), &admission(&[(&rule, &name, 1)]))) {
+                Ok(outcome) => assert!(!outcome.allowed(), "page {page}: {name} may spend again"),
                 Err(StoreError::Refused { why }) if why.contains("damaged") => failed += 1,
                 Err(error) => panic!("page {page}: {error}"),
             }
@@ -201,13 +201,13 @@ fn a_damaged_page_is_told_and_nothing_is_admitted_over_it() {
 #[test]
 fn a_directory_that_is_missing_or_no_place_for_files_is_named() {
     let directory = Directory::new();
-    let error = SqliteStore::open(&options(directory.path().join("missing/quota.db"))).unwrap_err();
+    let error = SqliteStore::open_with(&options(directory.path().join("missing/quota.db"))).unwrap_err();
     assert!(matches!(&error, OpenError::Io { why, .. } if why.contains("create it")), "{error}");
     assert!(!directory.path().join("missing").exists());
-    let error = SqliteStore::open(&options(directory.path())).unwrap_err();
+    let error = SqliteStore::open_with(&options(directory.path())).unwrap_err();
     assert!(matches!(&error, OpenError::Io { why, .. } if why.contains("it is a directory")), "{error}");
     // Nobody makes files there, not even root.
-    let error = SqliteStore::open(&options("/sys/quota.db")).unwrap_err();
+    let error = SqliteStore::open_with(&options("/sys/quota.db")).unwrap_err();
     assert!(matches!(&error, OpenError::ReadOnly { .. }), "{error}");
 }
 
@@ -236,7 +236,7 @@ fn a_file_or_a_directory_that_may_only_be_read_is_named_and_nothing_is_written()
     mode(&program, 0o755);
     let path = directory.file();
     let rule = rule("sliding-log", &["5/400d"], Algorithm::SlidingLog);
-    check(&open(&path), When::Now, &rule, 1);
+    check(&open(&path), Call::now(), &rule, 1);
     for suffix in ["", "-wal", "-shm"] {
         mode(Path::new(&format!("{}{suffix}", path.display())), 0o444);
     }
@@ -258,7 +258,7 @@ fn nobody_else_may_read_the_files() {
     use std::os::unix::fs::PermissionsExt;
     let directory = Directory::new();
     let store = open(directory.file());
-    check(&store, When::Now, &rule("api", &["5/400d"], Algorithm::SlidingLog), 1);
+    check(&store, Call::now(), &rule("api", &["5/400d"], Algorithm::SlidingLog), 1);
     let files: Vec<_> =
         std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(files.len(), 3);
@@ -277,8 +277,8 @@ fn an_empty_file_is_as_good_as_none_and_any_name_is_a_name() {
         let path = directory.path().join(name);
         std::fs::write(&path, "").unwrap();
         let rule = rule("api", &["5/400d"], Algorithm::SlidingLog);
-        check(&open(&path), When::Now, &rule, 2);
-        assert_eq!(used(&open(&path), When::Now, &rule), 2, "{name}");
+        check(&open(&path), Call::now(), &rule, 2);
+        assert_eq!(used(&open(&path), Call::now(), &rule), 2, "{name}");
         assert!(std::fs::metadata(&path).unwrap().len() > 0, "{name}");
     }
 }
@@ -286,9 +286,10 @@ fn an_empty_file_is_as_good_as_none_and_any_name_is_a_name() {
 #[test]
 fn the_secret_is_drawn_once_per_file() {
     let (one, other) = (Directory::new(), Directory::new());
-    let secret = open(one.file()).secret().unwrap();
-    assert_eq!(open(one.file()).secret().unwrap(), secret);
-    assert_ne!(open(other.file()).secret().unwrap(), secret);
+    let secret_of = |directory: &Directory| block_on(open(directory.file()).secret()).unwrap().unwrap();
+    let secret = secret_of(&one);
+    assert_eq!(secret_of(&one), secret);
+    assert_ne!(secret_of(&other), secret);
     assert_ne!(secret, [0; 32]);
 }
 
@@ -311,7 +312,7 @@ const VERSION_1: &str = "
     PRAGMA user_version = 1;";
 
 #[test]
-fn a_file_of_version_1_goes_on_as_one_of_version_2() {
+fn a_file_of_version_1_goes_on_as_one_of_version_3() {
     for journal_mode in ["DELETE", "WAL"] {
         let directory = Directory::new();
         let rule = rule("api", &["5/1h"], Algorithm::SlidingLog);
@@ -322,7 +323,7 @@ fn a_file_of_version_1_goes_on_as_one_of_version_2() {
             .execute("INSERT INTO meta VALUES (1, 7, ?1, 40, ?2)", ([9; 32], BOUNDARY_US.cast_signed()))
             .unwrap();
         for (number, name) in ["alice", "bob"].into_iter().enumerate() {
-            let charge = Charge { rule: &rule, key: key(name), cost: 3 };
+            let charge = Charge::new(&rule, key(name), 3);
             let (record, ..) = Record::charged(None, 39 + number as u64, BOUNDARY_US, &charge);
             older.execute("INSERT INTO state VALUES ('api', ?1, ?2)", (name, record.to_bytes())).unwrap();
         }
@@ -330,11 +331,11 @@ fn a_file_of_version_1_goes_on_as_one_of_version_2() {
         drop(older);
 
         let store = open(directory.file());
-        assert_eq!(store.secret().unwrap(), [9; 32], "{journal_mode}");
-        let at = |seconds| When::AtUs(BOUNDARY_US + seconds * SECOND_US);
+        assert_eq!(block_on(store.secret()).unwrap(), Some([9; 32]), "{journal_mode}");
+        let at = |seconds| Call::at_us(BOUNDARY_US + seconds * SECOND_US);
         let denied = check(&store, at(1), &rule, 3);
-        assert_eq!((denied.decision.allowed(), denied.decision.used()), (false, 3), "{journal_mode}");
-        let receipt = check(&store, at(2), &rule, 2).receipt.unwrap();
+        assert_eq!((denied.allowed(), denied.used()), (false, Some(3)), "{journal_mode}");
+        let receipt = check(&store, at(2), &rule, 2).receipt().unwrap();
         assert_eq!(block_on(store.refund(at(3), &receipt)).unwrap().units, 2, "{journal_mode}");
         assert!(!block_on(store.refund(at(3), &receipt)).unwrap().applied, "{journal_mode}");
         let carol = block_on(store.peek(at(3), &admission(&[(&rule, "carol", 1)])));
@@ -349,6 +350,70 @@ fn a_file_of_version_1_goes_on_as_one_of_version_2() {
         let keys: Vec<String> = keys.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
         assert_eq!(keys, ["carol", "dave"], "{journal_mode}");
         let version: i64 = file.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
-        assert_eq!(version, 2, "{journal_mode}");
+        assert_eq!(version, 3, "{journal_mode}");
+    }
+}
+
+/// What the second version had in place of the third's.
+const VERSION_2: &str = "
+    CREATE TABLE meta (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        number INTEGER NOT NULL,
+        secret BLOB NOT NULL,
+        ord INTEGER NOT NULL,
+        noted_us INTEGER NOT NULL,
+        presented_us INTEGER NOT NULL DEFAULT 0,
+        spent INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE TABLE state (
+        rule TEXT NOT NULL,
+        key TEXT NOT NULL,
+        bytes BLOB NOT NULL,
+        expires_us INTEGER NOT NULL,
+        PRIMARY KEY (rule, key)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX state_by_expiry ON state (expires_us);
+    CREATE TABLE spent (
+        first INTEGER NOT NULL,
+        second INTEGER NOT NULL,
+        expires_us INTEGER NOT NULL,
+        PRIMARY KEY (first, second)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX spent_by_expiry ON spent (expires_us);
+    PRAGMA application_id = 0x73677431;
+    PRAGMA user_version = 2;";
+
+#[test]
+fn a_file_of_version_2_keeps_its_states_and_drops_its_spent_receipts() {
+    for journal_mode in ["DELETE", "WAL"] {
+        let directory = Directory::new();
+        let rule = rule("api", &["5/1h"], Algorithm::SlidingLog);
+        let older = Connection::open(directory.file()).unwrap();
+        older.execute_batch(VERSION_2).unwrap();
+        older.query_row(&format!("PRAGMA journal_mode = {journal_mode}"), [], |_| Ok(())).unwrap();
+        let noted_us = BOUNDARY_US.cast_signed();
+        older.execute("INSERT INTO meta VALUES (1, -7, ?1, 40, ?2, ?2, 2)", ([9; 32], noted_us)).unwrap();
+        let (record, _) = Record::charged(None, 40, BOUNDARY_US, &Charge::new(&rule, key("alice"), 3));
+        let row = (record.to_bytes(), record.expires_us().cast_signed());
+        older.execute("INSERT INTO state VALUES ('api', 'alice', ?1, ?2)", row).unwrap();
+        older.execute_batch("INSERT INTO spent VALUES (1, 2, 9000000000000000), (3, 4, 5)").unwrap();
+        drop(older);
+
+        let store = open(directory.file());
+        assert_eq!(block_on(store.secret()).unwrap(), Some([9; 32]), "{journal_mode}");
+        let at = |seconds| Call::at_us(BOUNDARY_US + seconds * SECOND_US);
+        let denied = check(&store, at(1), &rule, 3);
+        assert_eq!((denied.allowed(), denied.used()), (false, Some(3)), "{journal_mode}");
+        let receipt = check(&store, at(2), &rule, 2).receipt().unwrap();
+        assert_eq!(receipt.store(), (-7_i32).cast_unsigned(), "{journal_mode}: the low half of its number");
+        let places = receipt.charges()[0].places();
+        assert_eq!(places[0].order, 41, "{journal_mode}: the count of charges goes on");
+        assert_eq!(block_on(store.refund(at(3), &receipt)).unwrap().units, 2, "{journal_mode}");
+        assert!(!block_on(store.refund(at(3), &receipt)).unwrap().applied, "{journal_mode}");
+        let file = Connection::open(directory.file()).unwrap();
+        let number = |sql: &str| file.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!(number("PRAGMA user_version"), 3, "{journal_mode}");
+        assert_eq!(number("SELECT count(*) FROM spent"), 1, "{journal_mode}");
+        assert_eq!(number("SELECT spent FROM meta"), 1, "{journal_mode}");
     }
 }

@@ -9,9 +9,11 @@ mod conformance;
 mod denials;
 mod differential;
 mod files;
+mod limiter;
 mod memory;
 mod power;
 mod processes;
+mod tasks;
 
 /// By this name tests start the program again, with orders.
 #[test]

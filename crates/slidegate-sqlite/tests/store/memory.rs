@@ -1,10 +1,10 @@
-//! The same requests to the store in memory and to the durable one: the answers are equal, field by field, while the
-//! durable one is closed and opened again at every turn.
+//! The same requests to the store in memory, to a durable one by its asynchronous verbs, and to another by its plain ones:
+//! the answers are equal, field by field, while the durable ones are closed and opened again at every turn.
 
 use crate::common::*;
-use slidegate::store::{MemoryStore, Store, When};
+use slidegate::store::{Call, LocalStore, MemoryStore, Store};
 use slidegate::testing::{Rng, block_on, trace};
-use slidegate::{Algorithm, Rule};
+use slidegate::{Algorithm, Decision, Rule, Verdict};
 
 const NAMES: [&str; 3] = ["alice", "bob", "carol"];
 
@@ -19,54 +19,80 @@ fn rules(rng: &mut Rng, algorithm: Algorithm) -> Vec<Rule> {
     ]
 }
 
-/// Both answers to one question.
-fn same<T: PartialEq + std::fmt::Debug>(of_memory: &T, of_file: &T, story: &str) {
-    assert_eq!(of_memory, of_file, "{story}");
+/// The answers to one question: of memory, of the asynchronous verb, of the plain one.
+fn same<T: PartialEq + std::fmt::Debug>(answers: &[T; 3], story: &str) {
+    assert_eq!(answers[0], answers[1], "{story}: in memory and on the file");
+    assert_eq!(answers[1], answers[2], "{story}: asynchronous and plain");
+}
+
+fn same_decisions(decisions: &[Decision<'_>; 3], story: &str) {
+    let verdicts = |decision| Decision::verdicts(decision).collect::<Vec<Verdict<'_>>>();
+    same(&decisions.each_ref().map(verdicts), story);
+    same(&decisions.each_ref().map(Decision::binding), story);
+    same(&decisions.each_ref().map(Decision::is_charged), story);
+    // Ids are random; all else of a receipt is the same on two files.
+    let charges = |decision: &Decision<'_>| decision.receipt().map(|receipt| receipt.charges().to_vec());
+    assert_eq!(charges(&decisions[1]), charges(&decisions[2]), "{story}: asynchronous and plain");
 }
 
 fn trace_of(seed: u64, algorithm: Algorithm) {
     let directory = Directory::new();
     let mut rng = Rng::new(seed);
     let mut rules = rules(&mut rng, algorithm);
-    let (memory, mut durable) = (&MemoryStore::new(), open(directory.file()));
+    let open_both = || (open(directory.file()), open(directory.path().join("plain.db")));
+    let (memory, (mut durable, mut plain)) = (&MemoryStore::new(), open_both());
     let (mut now_us, mut receipts) = (BOUNDARY_US, Vec::new());
     for step in 0..250 {
         now_us += if rng.one_in(12) { rng.below(12 * SECOND_US) } else { rng.below(SECOND_US / 3) };
-        let (when, story) = (When::AtUs(now_us), format!("seed {seed}, {algorithm}, step {step}"));
+        let (call, story) = (Call::at_us(now_us), format!("seed {seed}, {algorithm}, step {step}"));
         let rule = rng.pick(&rules).clone();
         let name = key(NAMES[usize::try_from(rng.below(3)).unwrap()]);
         if rng.one_in(5) {
-            durable = open(directory.file());
+            (durable, plain) = open_both();
         }
         match rng.below(12) {
             0 if !receipts.is_empty() => {
-                let (of_memory, of_file) = rng.pick(&receipts);
-                let refunded = block_on(Store::refund(memory, when, of_memory));
+                let [of_memory, of_durable, of_plain] = rng.pick(&receipts);
+                let refunded = memory.refund_sync(call, of_memory);
                 assert!(refunded.is_ok(), "{story}: {refunded:?}");
-                same(&refunded, &block_on(durable.refund(when, of_file)), &story);
+                let of_files =
+                    (block_on(durable.refund(call, of_durable)), plain.refund_sync(call, of_plain));
+                same(&[refunded, of_files.0, of_files.1], &story);
             }
             1 if !receipts.is_empty() => {
                 let actual = rng.below(12);
-                let (of_memory, of_file) = rng.pick(&receipts);
-                // Whether the charges of a receipt are of one cost is the same in both, and so is the refusal.
-                let settled = block_on(Store::settle(memory, when, of_memory, actual));
-                same(&settled, &block_on(durable.settle(when, of_file, actual)), &story);
+                let [of_memory, of_durable, of_plain] = rng.pick(&receipts);
+                // Whether the charges of a receipt are of one cost is the same in all, and so is the refusal.
+                let settled = [
+                    memory.settle_sync(call, of_memory, actual),
+                    block_on(durable.settle(call, of_durable, actual)),
+                    plain.settle_sync(call, of_plain, actual),
+                ];
+                same(&settled, &story);
             }
             2 => {
-                let units = rng.between(1, 9);
-                let credited = block_on(Store::credit(memory, when, &rule, name, units));
-                assert!(credited.is_ok(), "{story}: {credited:?}");
-                same(&credited, &block_on(durable.credit(when, &rule, name, units)), &story);
+                let units = rng.between(0, 9);
+                let credited = [
+                    memory.credit_sync(call, &rule, name, units),
+                    block_on(durable.credit(call, &rule, name, units)),
+                    plain.credit_sync(call, &rule, name, units),
+                ];
+                assert_eq!(credited[0].is_ok(), units > 0, "{story}: {credited:?}");
+                same(&credited, &story);
             }
             3 if rng.one_in(3) => {
-                let reset = block_on(Store::reset(memory, when, &rule, name));
-                same(&reset, &block_on(durable.reset(when, &rule, name)), &story);
+                let of_file = block_on(durable.reset(call, &rule, name));
+                same(
+                    &[memory.reset_sync(call, &rule, name), of_file, plain.reset_sync(call, &rule, name)],
+                    &story,
+                );
             }
             4 if rng.one_in(3) => {
                 let rates: &[&str] = if rng.one_in(2) { &["30/10s"] } else { &["50/20s", "90/1m"] };
                 let changed = crate::common::rule("wide", rates, *rng.pick(&trace::algorithms()));
-                block_on(Store::change(memory, when, &changed)).unwrap();
-                block_on(durable.change(when, &changed)).unwrap();
+                memory.change_sync(call, &changed).unwrap();
+                block_on(durable.change(call, &changed)).unwrap();
+                plain.change_sync(call, &changed).unwrap();
                 rules[0] = changed;
             }
             _ => {
@@ -75,29 +101,41 @@ fn trace_of(seed: u64, algorithm: Algorithm) {
                     (0..count).map(|_| (rng.pick(&rules), *rng.pick(&NAMES), rng.between(1, 3))).collect();
                 let request = admission(&asks);
                 if rng.one_in(4) {
-                    let peeked = block_on(Store::peek(memory, when, &request)).unwrap();
-                    same(&peeked, &block_on(durable.peek(when, &request)).unwrap(), &story);
+                    let peeked = [
+                        memory.peek_sync(call, &request),
+                        block_on(durable.peek(call, &request)),
+                        plain.peek_sync(call, &request),
+                    ];
+                    same_decisions(&peeked.map(Result::unwrap), &story);
                     continue;
                 }
-                let of_memory = block_on(Store::check(memory, when, &request)).unwrap();
-                let of_file = block_on(durable.check(when, &request)).unwrap();
-                same(&of_memory.decision, &of_file.decision, &story);
-                same(&of_memory.receipt.is_some(), &of_file.receipt.is_some(), &story);
-                let both = of_memory.receipt.zip(of_file.receipt);
-                receipts.extend(both.map(|(one, other)| (one.into_owned(), other.into_owned())));
+                let decided = [
+                    memory.check_sync(call, &request),
+                    block_on(durable.check(call, &request)),
+                    plain.check_sync(call, &request),
+                ];
+                let decided = decided.map(Result::unwrap);
+                same_decisions(&decided, &story);
+                if decided[0].is_charged() {
+                    receipts.push(decided.map(|decision| decision.receipt().unwrap()));
+                }
             }
         }
         for rule in &rules {
-            for name in NAMES {
-                let inspected = block_on(Store::inspect(memory, when, rule, key(name))).unwrap();
-                same(&inspected, &block_on(durable.inspect(when, rule, key(name))).unwrap(), &story);
+            for name in NAMES.map(key) {
+                let inspected = [
+                    memory.inspect_sync(call, rule, name),
+                    block_on(durable.inspect(call, rule, name)),
+                    plain.inspect_sync(call, rule, name),
+                ];
+                same(&inspected.map(Result::unwrap), &story);
             }
         }
     }
 }
 
 #[test]
-fn the_durable_store_answers_as_the_one_in_memory() {
+fn the_durable_store_answers_as_the_one_in_memory_in_both_forms() {
     for algorithm in trace::algorithms() {
         for seed in 0..6 {
             trace_of(seed, algorithm);

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::common::*;
 use rusqlite::Connection;
-use slidegate::store::{Store, When};
+use slidegate::store::{Call, Store};
 use slidegate::testing::{Rng, block_on};
 use slidegate::{Algorithm, Rule};
 use slidegate_sqlite::Durability;
@@ -35,16 +35,14 @@ impl Disk {
         std::fs::write(directory.file(), &self.database).unwrap();
         std::fs::write(directory.path().join("quota.db-wal"), &self.log).unwrap();
         let store = open(directory.file());
-        let used = used(&store, When::Now, rule);
+        let used = used(&store, Call::now(), rule);
         let sound: String = Connection::open(directory.file())
             .unwrap()
             .query_row("PRAGMA integrity_check", [], |row| row.get(0))
             .unwrap();
         assert_eq!(sound, "ok");
         // It goes on from there.
-        assert!(
-            block_on(store.check(When::Now, &admission(&[(rule, "bob", 1)]))).unwrap().decision.allowed()
-        );
+        assert!(block_on(store.check(Call::now(), &admission(&[(rule, "bob", 1)]))).unwrap().allowed());
         used
     }
 }
@@ -94,11 +92,11 @@ enum Done {
 fn copies(durability: Durability, rule: &Rule, admissions: usize) -> Vec<(Done, Disk)> {
     let directory = Directory::new();
     let store =
-        slidegate_sqlite::SqliteStore::open(&options(directory.file()).durability(durability)).unwrap();
+        slidegate_sqlite::SqliteStore::open_with(&options(directory.file()).durability(durability)).unwrap();
     let mover = Connection::open(directory.file()).unwrap();
     let mut copies = vec![(Done::Emptied, Disk::of(&directory.file()))];
     for number in 1..=admissions {
-        assert!(check(&store, When::Now, rule, 1).decision.allowed());
+        assert!(check(&store, Call::now(), rule, 1).allowed());
         copies.push((Done::Admitted, Disk::of(&directory.file())));
         if number % 25 == 0 {
             for (half, done) in [("PASSIVE", Done::Moved), ("TRUNCATE", Done::Emptied)] {

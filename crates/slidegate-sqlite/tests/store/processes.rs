@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::common::child::{Orders, Said};
 use crate::common::*;
 use slidegate::Algorithm;
-use slidegate::store::{StoreError, When};
+use slidegate::store::{Call, StoreError};
 use slidegate::testing::Rng;
 use slidegate::time::{Clock, SystemClock};
 use slidegate_sqlite::{Durability, SqliteStore};
@@ -33,9 +33,8 @@ fn threads_with_connections_of_their_own_and_shared_admit_exactly_the_limit() {
     let directory = Directory::new();
     let rule = rule("api", &["500/400d"], Algorithm::SlidingLog);
     let shared = open(directory.file());
-    let ask_all = |store: &SqliteStore| {
-        (0..50).filter(|_| check(store, When::Now, &rule, 1).decision.allowed()).count()
-    };
+    let ask_all =
+        |store: &SqliteStore| (0..50).filter(|_| check(store, Call::now(), &rule, 1).allowed()).count();
     let admitted: usize = std::thread::scope(|scope| {
         let threads: Vec<_> =
             (0..16)
@@ -48,7 +47,7 @@ fn threads_with_connections_of_their_own_and_shared_admit_exactly_the_limit() {
                 .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
-    assert_eq!((admitted, used(&shared, When::Now, &rule)), (500, 500));
+    assert_eq!((admitted, used(&shared, Call::now(), &rule)), (500, 500));
 }
 
 /// 16 threads and no file: each of them finds it missing, half made, or made.
@@ -58,8 +57,7 @@ fn threads_that_create_the_file_together_share_it() {
         let directory = Directory::new();
         let rule = rule("api", &["10/400d"], Algorithm::FixedWindow);
         let admitted: usize = std::thread::scope(|scope| {
-            let ask_once =
-                || usize::from(check(&open(directory.file()), When::Now, &rule, 1).decision.allowed());
+            let ask_once = || usize::from(check(&open(directory.file()), Call::now(), &rule, 1).allowed());
             let threads: Vec<_> = (0..16).map(|_| scope.spawn(ask_once)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).sum()
         });
@@ -103,7 +101,7 @@ fn two_hundred_kills_lose_nothing_that_was_acknowledged() {
         *doubt += orders.cost;
         let algorithm = Algorithm::ALL[algorithm];
         let rule = rule(algorithm.name(), &[orders.rate], algorithm);
-        let used = used(&open(&path), When::Now, &rule);
+        let used = used(&open(&path), Call::now(), &rule);
         assert!(
             (*known..=*known + *doubt).contains(&used),
             "seed {seed}, {durability:?}, {algorithm}: {used} used, {known} acknowledged, {doubt} in doubt"
@@ -121,20 +119,21 @@ fn who_waits_in_vain_is_told_so_and_not_charged() {
     let directory = Directory::new();
     let rule = rule("api", &["5/400d"], Algorithm::SlidingLog);
     let patient = open(directory.file());
-    let hasty = SqliteStore::open(&options(directory.file()).deadline(Duration::from_millis(30))).unwrap();
+    let hasty =
+        SqliteStore::open_with(&options(directory.file()).deadline(Duration::from_millis(30))).unwrap();
     let other = rusqlite::Connection::open(directory.file()).unwrap();
-    check(&patient, When::Now, &rule, 1);
+    check(&patient, Call::now(), &rule, 1);
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let clock = SystemClock::new();
     let begun_us = clock.now_us();
-    let error = ask(&hasty, When::Now, &rule, 1).unwrap_err();
+    let error = ask(&hasty, Call::now(), &rule, 1).unwrap_err();
     let waited_us = clock.now_us() - begun_us;
     assert!(waited_us >= 29_000, "gave up after {waited_us} us");
     assert!(matches!(&error, StoreError::Unavailable { why } if why.contains("deadline")), "{error}");
-    assert!(!ask(&hasty, When::Now, &rule, 5).unwrap().decision.allowed(), "a denial waits for nobody");
+    assert!(!ask(&hasty, Call::now(), &rule, 5).unwrap().allowed(), "a denial waits for nobody");
     other.execute_batch("ROLLBACK").unwrap();
-    assert_eq!(used(&patient, When::Now, &rule), 1);
-    assert!(check(&hasty, When::Now, &rule, 4).decision.allowed());
+    assert_eq!(used(&patient, Call::now(), &rule), 1);
+    assert!(check(&hasty, Call::now(), &rule, 4).allowed());
 }
 
 /// Eight processes that write without a pause: the log is moved into the database all the same.

@@ -180,9 +180,9 @@ impl State {
 
     /// The instant, in microseconds since 1970, from which none of a receipt's charges counts any more.
     #[must_use]
-    pub fn receipt_expires_us(receipt: &Receipt<'_>) -> u64 {
+    pub fn receipt_expires_us(receipt: &Receipt) -> u64 {
         let places = receipt.charges().iter().flat_map(ReceiptCharge::places);
-        places.map(|place| Self::expires_us(&place)).max().unwrap_or(0)
+        places.map(Self::expires_us).max().unwrap_or(0)
     }
 }
 

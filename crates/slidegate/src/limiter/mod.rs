@@ -1,39 +1,47 @@
-//! The limiter: a store, and those who wait.
+//! The limiter: a store, the outage policy, and requests that wait.
+//!
+//! ```text
+//! check, check_async   one charge      acquire      waits, first come first served per key
+//! check_all            all or none     waiters      the queues
+//! ```
 
 mod acquire;
+mod blocking;
+mod tasks;
 mod waiters;
 
-use crate::charge::{Admission, Charge, ChargeError};
+use std::borrow::{Borrow, Cow};
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use crate::charge::Admission;
 use crate::decision::Decision;
-use crate::guard::ByPolicy;
-use crate::key::Key;
-use crate::receipt::{Applied, Receipt, ReceiptError};
-use crate::rule::Rule;
-use crate::store::{BudgetError, LimitUsage, MemoryStore, Outcome, Stats};
-use crate::time::{Clock, SystemClock};
+use crate::guard::Guard;
+use crate::receipt::Receipt;
+use crate::rule::{OnStoreError, Rule};
+use crate::store::{BudgetError, Call, CheckError, MemoryStore, Stats, Store, StoreError};
+use crate::time::{Clock, SystemClock, deadline_after};
 use waiters::Waiters;
 
-pub use crate::store::CheckError;
-pub use acquire::AcquireError;
 pub use waiters::WAITERS_MAX;
 
-/// Decides, counts and remembers, in this process, for all its threads.
+/// Decides, counts and remembers, over any [`Store`], for all threads and tasks of this process.
 ///
-/// Every call reads the clock once. Share it behind an `Arc`, or in a `static`.
+/// Share it behind an `Arc`, or in a `static`. Every verb has an `_async` form on every store; where the store is
+/// local (memory, SQLite) it has a plain form too.
 ///
 /// ```
-/// use slidegate::{Charge, Key, Limiter, Rule};
+/// use slidegate::{Limiter, Rule};
 ///
-/// let login = Rule::builder("login").limit("5/1m".parse()?).build()?;
 /// let limiter = Limiter::in_memory();
-///
-/// let attempt = [Charge { rule: &login, key: Key::new("alice")?, cost: 1 }];
+/// let login = Rule::new("login", "5/1m")?;
 /// for _ in 0..5 {
-///     assert!(limiter.check(&attempt)?.decision.allowed());
+///     assert!(limiter.check(&login, "alice")?.allowed());
 /// }
-/// let refused = limiter.check(&attempt)?.decision;
+/// let refused = limiter.check(&login, "alice")?;
 /// assert!(!refused.allowed());
-/// assert!(refused.retry_after() <= login.limits()[0].rate().window());
+/// assert!(refused.retry_after() <= refused.window());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -41,25 +49,69 @@ pub use waiters::WAITERS_MAX;
 ///
 /// ```
 /// use slidegate::time::ManualClock;
-/// use slidegate::{Charge, Key, Limiter, Rule};
+/// use slidegate::{Limiter, Rule};
 /// use std::time::Duration;
 ///
-/// let api = Rule::builder("api").limit("1/10s".parse()?).build()?;
+/// let api = Rule::new("api", "1/10s")?;
 /// let limiter = Limiter::with_clock(ManualClock::at_us(1_745_000_145_000_000));
-/// let request = [Charge { rule: &api, key: Key::new("alice")?, cost: 1 }];
-///
-/// assert!(limiter.check(&request)?.decision.allowed());
-/// let refused = limiter.check(&request)?.decision;
-/// limiter.clock().advance(refused.retry_after() - Duration::from_micros(1));
-/// assert!(!limiter.check(&request)?.decision.allowed());
+/// assert!(limiter.check(&api, "alice")?.allowed());
+/// let wait = limiter.check(&api, "alice")?.retry_after().expect("a denial of the store has a wait");
+/// limiter.clock().advance(wait - Duration::from_micros(1));
+/// assert!(!limiter.check(&api, "alice")?.allowed());
 /// limiter.clock().advance(Duration::from_micros(1));
-/// assert!(limiter.check(&request)?.decision.allowed());
+/// assert!(limiter.check(&api, "alice")?.allowed());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
-pub struct Limiter<C = SystemClock> {
-    store: MemoryStore<C>,
+///
+/// In a task, rules are shared by an `Arc`; receipts and [owned decisions](Decision::into_owned) borrow nothing:
+///
+/// ```
+/// # mod tokio { pub fn spawn<F: Future + Send + 'static>(_: F) where F::Output: Send {} }
+/// use slidegate::{Limiter, Rule};
+/// use std::sync::Arc;
+///
+/// # async fn tokens_used() -> u64 { 812 }
+/// let limiter = Arc::new(Limiter::in_memory());
+/// let tokens = Arc::new(Rule::new("tokens", "100000/1h")?);
+/// tokio::spawn(async move {
+///     let user = String::from("alice");
+///     let estimated = limiter.check_n_async(&tokens, &user, 1_000).await?;
+///     if let Some(receipt) = estimated.receipt() {
+///         limiter.settle_async(&receipt, tokens_used().await).await?;
+///     }
+///     Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
+/// });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// `H` is how it holds its store: as its own, or borrowed by a view such as [`Limiter::with_outage_policy`] returns.
+pub struct Limiter<S = MemoryStore, H = Core<S>> {
+    core: H,
+    policy: Option<OnStoreError>,
+    deadline: Option<Duration>,
+    at_us: Option<u64>,
+    store: PhantomData<fn() -> S>,
+}
+
+/// What a limiter and its views share.
+pub struct Core<S> {
+    store: S,
     waiters: Waiters,
+    guard: Guard,
+}
+
+/// What a limiter has met, since it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LimiterStats {
+    /// Acquisitions that wait now.
+    pub waiting: u64,
+    /// Checks and peeks that the store did not answer.
+    pub store_failures: u64,
+    /// How many of these the outage policy admitted.
+    pub degraded: u64,
+    /// What the store holds, where it knows without being asked.
+    pub store: Option<Stats>,
 }
 
 impl Limiter {
@@ -71,123 +123,187 @@ impl Limiter {
 
     /// The same, taking at most so many bytes, instead of [`crate::store::BUDGET_BYTES_DEFAULT`].
     ///
-    /// A new key that does not fit is [`crate::store::StoreError::Full`], which its rule's `on_store_error` answers, or takes
+    /// A new key that does not fit is [`StoreError::Full`], which the outage policy answers, or takes
     /// the place of an old one where its rule says so.
     pub fn with_budget(bytes: u64) -> Result<Self, BudgetError> {
         Ok(Self::new(MemoryStore::with_budget(bytes)?))
     }
 }
 
-impl<C: Clock> Limiter<C> {
+impl<C: Clock> Limiter<MemoryStore<C>> {
     /// A limiter whose states live in this process, on that clock.
     #[must_use]
     pub fn with_clock(clock: C) -> Self {
         Self::new(MemoryStore::with_clock(clock))
     }
+}
 
-    /// A limiter on that store, and on its clock.
-    #[must_use]
-    pub fn new(store: MemoryStore<C>) -> Self {
-        Self { store, waiters: Waiters::default() }
-    }
-
-    /// What it holds, and what became of keys.
-    #[must_use]
-    pub fn stats(&self) -> Stats {
-        self.store.stats()
-    }
-
+impl<C: Clock, H: Borrow<Core<MemoryStore<C>>>> Limiter<MemoryStore<C>, H> {
     /// The clock it goes by.
     #[must_use]
     pub fn clock(&self) -> &C {
-        self.store.clock()
-    }
-
-    /// Decides and, if every charge passes, makes all of them; otherwise none.
-    pub fn check<'a>(&self, charges: &[Charge<'a>]) -> Result<Outcome<'a>, CheckError> {
-        let now_us = self.clock().now_us();
-        match charges {
-            [charge] if charge.can_pass() => self.store.check_alone::<ByPolicy>(now_us, charge),
-            charges => self.store.check_or::<ByPolicy>(now_us, &Admission::new(charges)?),
-        }
-    }
-
-    /// Decides several admissions, each on its own, at one reading of the clock, and answers in their order.
-    ///
-    /// Faster than as many checks where there are many keys: all are looked up before the first is decided, so
-    /// that the processor waits for their memory at once and not for one after the other.
-    ///
-    /// ```
-    /// use slidegate::{Admission, Charge, Key, Limiter, Rule};
-    ///
-    /// let api = Rule::builder("api").limit("1/1m".parse()?).build()?;
-    /// let limiter = Limiter::in_memory();
-    /// let mut batch = Vec::new();
-    /// for name in ["alice", "bob", "alice"] {
-    ///     batch.push(Admission::new(&[Charge { rule: &api, key: Key::new(name)?, cost: 1 }])?);
-    /// }
-    /// let mut allowed = Vec::new();
-    /// for outcome in limiter.check_batch(&batch) {
-    ///     allowed.push(outcome?.decision.allowed());
-    /// }
-    /// assert_eq!(allowed, [true, true, false]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn check_batch<'a>(&self, admissions: &[Admission<'a>]) -> Vec<Result<Outcome<'a>, CheckError>> {
-        self.store.check_batch_or::<ByPolicy>(self.clock().now_us(), admissions)
-    }
-
-    /// Decides without charging.
-    pub fn peek<'a>(&self, charges: &[Charge<'a>]) -> Result<Decision<'a>, ChargeError> {
-        Ok(self.store.peek(self.clock().now_us(), &Admission::new(charges)?))
-    }
-
-    /// Takes back a whole admission: [`MemoryStore::refund`].
-    pub fn refund(&self, receipt: &Receipt<'_>) -> Result<Applied, ReceiptError> {
-        let applied = self.store.refund(self.clock().now_us(), receipt);
-        self.wake_waiters(receipt);
-        applied
-    }
-
-    /// Replaces the cost of an admission by what was really spent: [`MemoryStore::settle`].
-    pub fn settle(&self, receipt: &Receipt<'_>, actual: u64) -> Result<Applied, ReceiptError> {
-        let applied = self.store.settle(self.clock().now_us(), receipt, actual);
-        self.wake_waiters(receipt);
-        applied
-    }
-
-    /// Gives back `units` from the oldest live charges first, at most what is used.
-    pub fn credit(&self, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, ChargeError> {
-        let applied = self.store.credit(self.clock().now_us(), rule, key, units);
-        self.waiters.wake([(rule.name(), key.as_str())].into_iter());
-        applied
-    }
-
-    /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.
-    pub fn reset(&self, rule: &Rule, key: Key<'_>) -> Applied {
-        let applied = self.store.reset(self.clock().now_us(), rule, key);
-        self.waiters.wake([(rule.name(), key.as_str())].into_iter());
-        applied
-    }
-
-    /// What is used of every limit of a rule, without changing anything.
-    #[must_use]
-    pub fn inspect(&self, rule: &Rule, key: Key<'_>) -> Vec<LimitUsage> {
-        self.store.inspect(self.clock().now_us(), rule, key)
-    }
-
-    /// Takes over a live change of a rule. What is used is kept, or begins the states of a new window.
-    pub fn change(&self, rule: &Rule) {
-        self.store.change(self.clock().now_us(), rule);
-        self.waiters.wake_rule(rule);
+        self.store().clock()
     }
 
     /// Forgets every key of which nothing counts any more; says how many: [`MemoryStore::sweep`].
     pub fn sweep(&self) -> usize {
-        self.store.sweep(self.clock().now_us())
+        self.store().sweep(self.clock().now_us())
+    }
+}
+
+impl<S: Store> Limiter<S> {
+    /// A limiter over that store.
+    #[must_use]
+    pub fn new(store: S) -> Self {
+        let core = Core { store, waiters: Waiters::default(), guard: Guard::default() };
+        Self { core, policy: None, deadline: None, at_us: None, store: PhantomData }
+    }
+}
+
+impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
+    fn core(&self) -> &Core<S> {
+        self.core.borrow()
     }
 
-    fn wake_waiters(&self, receipt: &Receipt<'_>) {
-        self.waiters.wake(receipt.charges().iter().map(|charge| (charge.rule(), charge.key())));
+    /// The store.
+    #[must_use]
+    #[inline]
+    pub fn store(&self) -> &S {
+        &self.core().store
+    }
+
+    /// A view with the same verbs whose calls are answered by `policy` when the store fails, whatever their rules
+    /// say; with `None` the rules say. `Deny` returns the store's error, `Allow` a degraded decision without the numbers that nobody knows.
+    ///
+    /// ```
+    /// use slidegate::rule::OnStoreError;
+    /// use slidegate::{Limiter, Rule};
+    ///
+    /// let limiter = Limiter::in_memory();
+    /// let quota = Rule::new("quota", "9500/24h")?;
+    /// // Calls of one unit pass while the store is down, calls of a hundred do not.
+    /// let decision = limiter.with_outage_policy(OnStoreError::Allow).check(&quota, "key1")?;
+    /// assert!(decision.allowed() && !decision.degraded());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_outage_policy(&self, policy: impl Into<Option<OnStoreError>>) -> Limiter<S, &Core<S>> {
+        Limiter { policy: policy.into(), ..self.view() }
+    }
+
+    /// A view with the same verbs whose calls may take so long, in place of the store's own deadline.
+    ///
+    /// A view of a view borrows the first one: keep both, or call the verb in the same statement.
+    #[must_use]
+    pub fn with_deadline(&self, deadline: Duration) -> Limiter<S, &Core<S>> {
+        Limiter { deadline: Some(deadline), ..self.view() }
+    }
+
+    /// A view with the same verbs whose calls are made at that instant, in microseconds since 1970, whatever the clock
+    /// of the store shows: for replays, simulations and tests. `acquire` waits by the clock all the same.
+    ///
+    /// ```
+    /// use slidegate::{Limiter, Rule};
+    ///
+    /// let (limiter, api) = (Limiter::in_memory(), Rule::new("api", "1/10s")?);
+    /// assert!(limiter.at_us(5_000_000).check(&api, "alice")?.allowed());
+    /// let refused = limiter.at_us(6_000_000).check(&api, "alice")?;
+    /// assert_eq!(refused.retry_after().map(|wait| wait.as_secs()), Some(9));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// A verb panics at an instant after [`crate::time::TIME_MAX_US`].
+    #[must_use]
+    pub fn at_us(&self, at_us: u64) -> Limiter<S, &Core<S>> {
+        Limiter { at_us: Some(at_us), ..self.view() }
+    }
+
+    fn view(&self) -> Limiter<S, &Core<S>> {
+        let Self { policy, deadline, at_us, .. } = *self;
+        Limiter { core: self.core(), policy, deadline, at_us, store: PhantomData }
+    }
+
+    /// What it has met.
+    pub fn stats(&self) -> LimiterStats {
+        let (store_failures, degraded) = self.core().guard.counts();
+        let waiting = self.core().waiters.waiting() as u64;
+        LimiterStats { waiting, store_failures, degraded, store: self.store().stats() }
+    }
+
+    #[inline]
+    fn call(&self) -> Call {
+        let call = self.at_us.map_or_else(Call::now, Call::at_us);
+        match self.deadline {
+            None => call,
+            Some(deadline) => call.by(deadline_after(deadline)),
+        }
+    }
+
+    /// What becomes of a decision of the store, or of its failure.
+    #[inline]
+    fn answered<'a>(
+        &self,
+        admission: &Admission<'a>,
+        decided: Result<Decision<'a>, StoreError>,
+    ) -> Result<Decision<'a>, CheckError> {
+        self.core().guard.answer(self.policy, admission, decided)
+    }
+
+    /// The same for a batch, where `decided` has an answer for each admission that asks something.
+    fn answered_batch<'a>(
+        &self,
+        admissions: &[Admission<'a>],
+        decided: Vec<Result<Decision<'a>, StoreError>>,
+        policy: impl Fn(usize) -> Option<OnStoreError>,
+    ) -> Vec<Result<Decision<'a>, CheckError>> {
+        let mut decided = decided.into_iter();
+        let answered = admissions.iter().enumerate().map(|(index, admission)| {
+            if let Some(decision) = Self::without_asking(admission) {
+                return Ok(decision);
+            }
+            let decided = decided.next().unwrap_or_else(|| Err(fewer_answers()));
+            self.core().guard.answer(policy(index), admission, decided)
+        });
+        answered.collect()
+    }
+
+    /// The answer to an admission that needs no store, as all of its keys are unlimited.
+    fn without_asking<'a>(admission: &Admission<'a>) -> Option<Decision<'a>> {
+        admission.asks().is_empty().then(|| Decision::new(admission, [], None))
+    }
+
+    fn wake(&self, rule: &Rule, key: &str) {
+        self.core().waiters.wake([(rule.name(), key)].into_iter());
+    }
+
+    fn wake_charged(&self, receipt: &Receipt) {
+        self.core().waiters.wake(receipt.charges().iter().map(|charge| (charge.rule(), charge.key())));
+    }
+}
+
+/// The admissions of a batch that ask a store for something.
+fn asked<'b, 'a>(admissions: &'b [Admission<'a>]) -> Cow<'b, [Admission<'a>]> {
+    if admissions.iter().all(|admission| !admission.asks().is_empty()) {
+        return Cow::Borrowed(admissions);
+    }
+    admissions.iter().filter(|admission| !admission.asks().is_empty()).cloned().collect()
+}
+
+fn fewer_answers() -> StoreError {
+    StoreError::Ambiguous { why: "it gave fewer answers than it was asked for; see its log".into() }
+}
+
+impl<S, H> fmt::Debug for Limiter<S, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { policy, deadline, .. } = self;
+        f.debug_struct("Limiter").field("policy", policy).field("deadline", deadline).finish_non_exhaustive()
+    }
+}
+
+impl<S> fmt::Debug for Core<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core").finish_non_exhaustive()
     }
 }

@@ -95,8 +95,13 @@ impl Waiters {
         }
     }
 
-    /// Nobody is missed: who waits has been counted before it looks at the state, and the state's own lock
-    /// orders that look and the change after which this is asked.
+    /// How many wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// No waiter is missed: it was counted before it looked at the state, and the store orders that look and the change
+    /// after which this is asked.
     fn any(&self) -> bool {
         self.count.load(Ordering::Acquire) > 0
     }

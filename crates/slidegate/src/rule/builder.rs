@@ -42,6 +42,21 @@ pub(crate) fn name_hash(name: &str) -> NameHash {
 }
 
 impl Rule {
+    /// A rule of one limit, written `LIMIT/WINDOW`, with the default algorithm and policies.
+    ///
+    /// ```
+    /// use slidegate::Rule;
+    ///
+    /// let login = Rule::new("login", "5/1m")?;
+    /// assert_eq!((login.name(), login.cost_max()), ("login", 5));
+    /// assert!(Rule::new("login", "5 per minute").is_err());
+    /// # Ok::<(), slidegate::RuleError>(())
+    /// ```
+    pub fn new(name: &str, rate: &str) -> Result<Self, RuleError> {
+        let rate = rate.parse().map_err(|error| RuleError::Rate { rule: name.to_owned(), error })?;
+        Self::builder(name).limit(rate).build()
+    }
+
     /// Starts a rule of that name.
     #[must_use]
     pub fn builder(name: &str) -> RuleBuilder {

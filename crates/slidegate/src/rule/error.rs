@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::rate::Rate;
+use crate::rate::{Rate, RateError};
 
 /// Longest rule name, in bytes.
 pub const NAME_BYTES_MAX: usize = 128;
@@ -28,6 +28,14 @@ pub enum RuleError {
         name: String,
         /// The first such character.
         character: char,
+    },
+    /// The text of its limit is no rate.
+    #[error("rule `{rule}`: {error}")]
+    Rate {
+        /// The rule.
+        rule: String,
+        /// What is wrong with it.
+        error: RateError,
     },
     /// The name begins like that of an inline rule, so that both would share a state.
     #[error(

@@ -2,6 +2,7 @@
 //!
 //! A [`RuleSet`] holds the rules that are in force. A program parses what it was asked into a [`ChargeRequest`], and
 //! [`RuleSet::resolve`] says what to do with it: make a [`Charge`](crate::Charge), let it pass, or refuse it.
+//! [`RuleSet::admission`] does so for several at once.
 //!
 //! ```
 //! use slidegate::ruleset::{ChargeRequest, Override, Overrides, Resolved, RuleSet};
@@ -17,15 +18,16 @@
 //! for (key, passes) in [("alice", true), ("ci-7", true), ("mallory", false)] {
 //!     let request = ChargeRequest::named("api", key, 1);
 //!     let allowed = match rules.resolve(&request)? {
-//!         Resolved::Limited(charge) => limiter.check(&[charge])?.decision.allowed(),
-//!         Resolved::Unlimited { .. } => true,
-//!         Resolved::Blocked { .. } => false,
+//!         Resolved::Limited(charge) => limiter.check_all(&[charge])?.allowed(),
+//!         Resolved::Unlimited(_) => true,
+//!         Resolved::Blocked(_) => false,
 //!     };
 //!     assert_eq!(allowed, passes);
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod admission;
 mod error;
 mod inline_table;
 mod nearest;
@@ -34,6 +36,7 @@ mod pattern;
 mod request;
 mod set;
 
+pub use admission::{AdmissionError, AdmissionErrorKind};
 pub use error::ResolveError;
 pub use inline_table::INLINE_RULES_KEPT_MAX;
 #[doc(hidden)]

@@ -117,30 +117,29 @@ impl PartialEq for InlineRule {
 impl Eq for InlineRule {}
 
 /// What the rules make of a request.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resolved<'a> {
     /// A charge under the rule, or under what an override makes of it; both have the rule's name.
     Limited(Charge<'a>),
     /// An override lets the key pass: it is charged nowhere.
-    Unlimited {
-        /// The rule that has the override.
-        rule: &'a Rule,
-    },
+    Unlimited(Charge<'a>),
     /// An override blocks the key: it never passes, and waiting does not help.
-    Blocked {
-        /// The rule that has the override.
-        rule: &'a Rule,
-    },
+    Blocked(Charge<'a>),
 }
 
 impl<'a> Resolved<'a> {
+    /// The charge that was asked for. Its rule is the one with the override where the key is unlimited or blocked.
+    #[must_use]
+    pub fn charge(&self) -> Charge<'a> {
+        match *self {
+            Self::Limited(charge) | Self::Unlimited(charge) | Self::Blocked(charge) => charge,
+        }
+    }
+
     /// The rule, whatever it means for the key.
     #[must_use]
     pub fn rule(&self) -> &'a Rule {
-        match self {
-            Self::Limited(charge) => charge.rule,
-            Self::Unlimited { rule } | Self::Blocked { rule } => rule,
-        }
+        self.charge().rule
     }
 }
 

@@ -140,33 +140,13 @@ impl RuleSet {
             }
         };
         let key = Key::new(&request.key)?;
-        let rule = match meant {
-            None => rule,
-            Some(Override::Limited(own)) => own,
-            Some(Override::Unlimited) => return Ok(Resolved::Unlimited { rule }),
-            Some(Override::Blocked) => return Ok(Resolved::Blocked { rule }),
-        };
-        Ok(Resolved::Limited(Charge { rule, key, cost: request.cost }))
-    }
-
-    /// The rule and the key under which the state of a request lives, also where an override makes the key unlimited or
-    /// blocks it: for `credit`, `reset` and `inspect`.
-    ///
-    /// ```
-    /// use slidegate::ruleset::{ChargeRequest, Override, Overrides, RuleSet};
-    /// use slidegate::Rule;
-    ///
-    /// let mut overrides = Overrides::default();
-    /// overrides.add("mallory", Override::Blocked)?;
-    /// let mut rules = RuleSet::new();
-    /// rules.insert_with(Rule::builder("api").limit("60/1m".parse()?).build()?, overrides);
-    /// let request = ChargeRequest::named("api", "mallory", 0);
-    /// let (rule, key) = rules.locate(&request)?;
-    /// assert_eq!((rule.name(), key.as_str()), ("api", "mallory"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn locate<'a>(&'a self, request: &'a ChargeRequest<'a>) -> Result<(&'a Rule, Key<'a>), ResolveError> {
-        Ok((self.resolve(request)?.rule(), Key::new(&request.key)?))
+        let charge = |rule| Charge::new(rule, key, request.cost);
+        Ok(match meant {
+            None => Resolved::Limited(charge(rule)),
+            Some(Override::Limited(own)) => Resolved::Limited(charge(own)),
+            Some(Override::Unlimited) => Resolved::Unlimited(charge(rule)),
+            Some(Override::Blocked) => Resolved::Blocked(charge(rule)),
+        })
     }
 
     fn entry(&self, name: &str) -> Result<&Entry, ResolveError> {

@@ -1,82 +1,86 @@
 //! What every store promises: the same calls, the same answers.
 
-use super::error::{CheckError, ReturnError, StoreError};
-use super::lock::Locks;
-use super::memory::MemoryStore;
-use super::outcome::{LimitUsage, Outcome};
+use super::call::Call;
+use super::error::{CheckError, ReturnError};
+use super::stats::Stats;
+use super::usage::LimitUsage;
 use crate::charge::Admission;
 use crate::decision::Decision;
+use crate::error::StoreError;
 use crate::key::Key;
 use crate::receipt::{Applied, Receipt};
 use crate::rule::Rule;
-use crate::time::Clock;
+use crate::time::{Clock, process_clock};
 
-/// The time that a call is made at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
-    /// Now, by the store's own clock: those who share a store share its clock, however wrong theirs are.
-    Now,
-    /// At that instant, in microseconds since 1970 and at most [`crate::time::TIME_MAX_US`]; for tests and
-    /// replays. It may be earlier than that of a call before it: time then stands still for the states that
-    /// know better.
-    AtUs(u64),
-}
+/// Bytes of the secret that receipts are signed with.
+pub const SECRET_BYTES: usize = 32;
 
-/// Where states live: takes data, gives answers, and is asked by reference from anywhere.
+/// Where states live: takes data, gives answers, and is called by reference from anywhere.
 ///
-/// Every call is one atomic step, at one reading of the clock. Nothing happens before its future is polled;
+/// Every call is one atomic step, at one reading of the store's clock. Nothing happens before its future is polled;
 /// a future that is dropped before it is ready may have done its work or not. A failure is never a denial,
 /// and says whether the charge [may have been made](StoreError::maybe_charged).
 ///
-/// Whoever writes a store lets [`crate::testing::conformance`] judge it. Answers are made of
-/// [`Verdict`](crate::decision::Verdict)s, one per ask of the admission, and receipts of
-/// [`ReceiptCharge`](crate::receipt::ReceiptCharge)s.
+/// Users ask a [`Limiter`](crate::Limiter), which adds the outage policy and waiting. To write a store: make a
+/// [`Decision`] of one [`StateAnswer`](crate::decision::StateAnswer) per ask of the admission, and let
+/// `slidegate::testing::conformance` (feature `testing`) judge it.
 ///
 /// ```
-/// use slidegate::store::{MemoryStore, Store, StoreError, When};
-/// use slidegate::testing::block_on;
-/// use slidegate::time::ManualClock;
-/// use slidegate::{Admission, Charge, Key, Rule};
+/// use slidegate::store::{Call, MemoryStore, Store, StoreError};
+/// use slidegate::{Admission, Rule};
 ///
-/// async fn units_left(store: &impl Store, request: &Admission<'_>) -> Result<u64, StoreError> {
-///     Ok(store.check(When::Now, request).await?.decision.remaining())
+/// async fn units_left(store: &impl Store, request: &Admission<'_>) -> Result<Option<u64>, StoreError> {
+///     Ok(store.check(Call::now(), request).await?.remaining())
 /// }
-///
-/// let api = Rule::builder("api").limit("5/10s".parse()?).build()?;
-/// let request = Admission::new(&[Charge { rule: &api, key: Key::new("alice")?, cost: 2 }])?;
-/// let store = MemoryStore::with_clock(ManualClock::at_us(1_745_000_145_000_000));
-/// assert_eq!(block_on(units_left(&store, &request))?, 3);
+/// # let api = Rule::new("api", "5/10s")?;
+/// # let request = Admission::new(&[api.charge("alice", 2)?])?;
+/// # let store = MemoryStore::new();
+/// # let mut asked = std::pin::pin!(units_left(&store, &request));
+/// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+/// # assert_eq!(asked.as_mut().poll(&mut context), std::task::Poll::Ready(Ok(Some(3))));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Store: Send + Sync {
     /// Decides and, if everything passes, charges everything. A denial changes nothing.
     fn check<'a>(
         &self,
-        when: When,
+        call: Call,
         admission: &Admission<'a>,
-    ) -> impl Future<Output = Result<Outcome<'a>, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send;
+
+    /// The same at once, for a store that never waits: a caller saves the future. `None`, and nothing was done, for
+    /// all others.
+    #[inline]
+    fn try_check<'a>(
+        &self,
+        call: Call,
+        admission: &Admission<'a>,
+    ) -> Option<Result<Decision<'a>, StoreError>> {
+        let _ = (call, admission);
+        None
+    }
 
     /// Decides several admissions, each on its own and in their order, and answers in their order.
     ///
     /// Unless a store does better, one after the other.
     fn check_batch<'a>(
         &self,
-        when: When,
+        call: Call,
         admissions: &[Admission<'a>],
-    ) -> impl Future<Output = Vec<Result<Outcome<'a>, StoreError>>> + Send {
+    ) -> impl Future<Output = Vec<Result<Decision<'a>, StoreError>>> + Send {
         async move {
-            let mut outcomes = Vec::with_capacity(admissions.len());
+            let mut decisions = Vec::with_capacity(admissions.len());
             for admission in admissions {
-                outcomes.push(self.check(when, admission).await);
+                decisions.push(self.check(call, admission).await);
             }
-            outcomes
+            decisions
         }
     }
 
     /// Decides without charging.
     fn peek<'a>(
         &self,
-        when: When,
+        call: Call,
         admission: &Admission<'a>,
     ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send;
 
@@ -84,23 +88,23 @@ pub trait Store: Send + Sync {
     /// is applied.
     fn refund(
         &self,
-        when: When,
-        receipt: &Receipt<'_>,
+        call: Call,
+        receipt: &Receipt,
     ) -> impl Future<Output = Result<Applied, ReturnError>> + Send;
 
     /// Replaces the cost of an admission by what was really spent: less is refunded, more is charged now,
     /// unconditionally. It spends the receipt.
     fn settle(
         &self,
-        when: When,
-        receipt: &Receipt<'_>,
+        call: Call,
+        receipt: &Receipt,
         actual: u64,
     ) -> impl Future<Output = Result<Applied, ReturnError>> + Send;
 
     /// Gives back `units` from the oldest live charges first, at most what is used.
     fn credit(
         &self,
-        when: When,
+        call: Call,
         rule: &Rule,
         key: Key<'_>,
         units: u64,
@@ -109,7 +113,7 @@ pub trait Store: Send + Sync {
     /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.
     fn reset(
         &self,
-        when: When,
+        call: Call,
         rule: &Rule,
         key: Key<'_>,
     ) -> impl Future<Output = Result<Applied, StoreError>> + Send;
@@ -117,65 +121,65 @@ pub trait Store: Send + Sync {
     /// What is used of every limit of a rule, without changing anything.
     fn inspect(
         &self,
-        when: When,
+        call: Call,
         rule: &Rule,
         key: Key<'_>,
     ) -> impl Future<Output = Result<Vec<LimitUsage>, StoreError>> + Send;
 
     /// Takes over a live change of a rule: every state goes on as the new rule needs it.
-    fn change(&self, when: When, rule: &Rule) -> impl Future<Output = Result<(), StoreError>> + Send;
-}
+    fn change(&self, call: Call, rule: &Rule) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-/// Through the plain functions of the same names: the futures are ready when they are first polled.
-impl<C: Clock, L: Locks> Store for MemoryStore<C, L> {
-    async fn check<'a>(&self, when: When, admission: &Admission<'a>) -> Result<Outcome<'a>, StoreError> {
-        self.check(self.now_us(when), admission)
+    /// A secret that all processes have that share this store, and nobody else: receipts that leave a process are
+    /// signed with it. `None` for a store that no other process shares.
+    fn secret(&self) -> impl Future<Output = Result<Option<[u8; SECRET_BYTES]>, StoreError>> + Send {
+        async { Ok(None) }
     }
 
-    /// At one reading of the clock.
-    async fn check_batch<'a>(
+    /// What it holds, as far as it knows without asking anybody.
+    fn stats(&self) -> Option<Stats> {
+        None
+    }
+
+    /// The clock by which callers of this process wait for it; not what its decisions go by where a server or a
+    /// file is shared.
+    fn waits_by(&self) -> &dyn Clock {
+        process_clock()
+    }
+}
+
+/// A store in this process or on this machine: the same calls as plain functions, which block the thread while they
+/// wait for a lock or a disk.
+pub trait LocalStore: Store {
+    /// [`Store::check`].
+    fn check_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError>;
+
+    /// [`Store::check_batch`].
+    fn check_batch_sync<'a>(
         &self,
-        when: When,
+        call: Call,
         admissions: &[Admission<'a>],
-    ) -> Vec<Result<Outcome<'a>, StoreError>> {
-        self.check_batch(self.now_us(when), admissions)
+    ) -> Vec<Result<Decision<'a>, StoreError>> {
+        admissions.iter().map(|admission| self.check_sync(call, admission)).collect()
     }
 
-    async fn peek<'a>(&self, when: When, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        Ok(self.peek(self.now_us(when), admission))
-    }
+    /// [`Store::peek`].
+    fn peek_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError>;
 
-    async fn refund(&self, when: When, receipt: &Receipt<'_>) -> Result<Applied, ReturnError> {
-        Ok(self.refund(self.now_us(when), receipt)?)
-    }
+    /// [`Store::refund`].
+    fn refund_sync(&self, call: Call, receipt: &Receipt) -> Result<Applied, ReturnError>;
 
-    async fn settle(&self, when: When, receipt: &Receipt<'_>, actual: u64) -> Result<Applied, ReturnError> {
-        Ok(self.settle(self.now_us(when), receipt, actual)?)
-    }
+    /// [`Store::settle`].
+    fn settle_sync(&self, call: Call, receipt: &Receipt, actual: u64) -> Result<Applied, ReturnError>;
 
-    async fn credit(&self, when: When, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, CheckError> {
-        Ok(self.credit(self.now_us(when), rule, key, units)?)
-    }
+    /// [`Store::credit`].
+    fn credit_sync(&self, call: Call, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, CheckError>;
 
-    async fn reset(&self, when: When, rule: &Rule, key: Key<'_>) -> Result<Applied, StoreError> {
-        Ok(self.reset(self.now_us(when), rule, key))
-    }
+    /// [`Store::reset`].
+    fn reset_sync(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Applied, StoreError>;
 
-    async fn inspect(&self, when: When, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
-        Ok(self.inspect(self.now_us(when), rule, key))
-    }
+    /// [`Store::inspect`].
+    fn inspect_sync(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError>;
 
-    async fn change(&self, when: When, rule: &Rule) -> Result<(), StoreError> {
-        self.change(self.now_us(when), rule);
-        Ok(())
-    }
-}
-
-impl<C: Clock, L: Locks> MemoryStore<C, L> {
-    fn now_us(&self, when: When) -> u64 {
-        match when {
-            When::Now => self.clock().now_us(),
-            When::AtUs(at_us) => at_us,
-        }
-    }
+    /// [`Store::change`].
+    fn change_sync(&self, call: Call, rule: &Rule) -> Result<(), StoreError>;
 }

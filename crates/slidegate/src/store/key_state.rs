@@ -10,45 +10,45 @@ pub struct KeyState {
 }
 
 impl KeyState {
-    pub(super) fn of(states: Vec<State>) -> Self {
+    pub(in crate::store) fn of(states: Vec<State>) -> Self {
         Self { states }
     }
 
     /// The states of a key that was never seen.
-    pub(super) fn new(limits: &[Limit]) -> Self {
+    pub(in crate::store) fn new(limits: &[Limit]) -> Self {
         Self { states: limits.iter().copied().map(State::new).collect() }
     }
 
     /// Charges units that were spent above an admission's cost.
-    pub(super) fn charge_excess(&mut self, now_us: u64, units: u64) {
+    pub(in crate::store) fn charge_excess(&mut self, now_us: u64, units: u64) {
         for state in &mut self.states {
             let limit = *state.limit();
             state.charge_excess(&limit, now_us, units);
         }
     }
 
-    pub(super) fn states(&self) -> &[State] {
+    pub(in crate::store) fn states(&self) -> &[State] {
         &self.states
     }
 
-    pub(super) fn states_mut(&mut self) -> &mut [State] {
+    pub(in crate::store) fn states_mut(&mut self) -> &mut [State] {
         &mut self.states
     }
 
     /// Whether every limit finds a state of its geometry in its place.
-    pub(super) fn fits(&self, limits: &[Limit]) -> bool {
+    pub(in crate::store) fn fits(&self, limits: &[Limit]) -> bool {
         self.states.len() == limits.len()
             && self.states.iter().zip(limits).all(|(state, limit)| limit.keeps_state_of(state.limit()))
     }
 
-    pub(super) fn into_states(self) -> Vec<State> {
+    pub(in crate::store) fn into_states(self) -> Vec<State> {
         self.states
     }
 
     /// The states as `limits` need them where nobody announced a change: a limit without a state of its
     /// geometry begins with the most that was used at the last charge, as one charge of the latest instant
     /// that this may have been. Whoever looks, and when, sees the same.
-    pub(super) fn met_by(&self, limits: &[Limit]) -> Self {
+    pub(in crate::store) fn met_by(&self, limits: &[Limit]) -> Self {
         let charged_by_us = self.states.iter().map(State::charged_by_us).max().unwrap_or(0);
         // At the beginning of time, every state stands at its last charge.
         self.continued(limits, charged_by_us, self.used_max(0))
@@ -56,7 +56,7 @@ impl KeyState {
 
     /// The states after `rule` was changed at `now_us`: each limit goes on with the state of its geometry;
     /// one without begins with the most that is used, as one charge at `now_us`.
-    pub(super) fn changed(&self, rule: &Rule, now_us: u64) -> Self {
+    pub(in crate::store) fn changed(&self, rule: &Rule, now_us: u64) -> Self {
         let Self { states } = self.continued(rule.limits(), now_us, self.used_max(now_us));
         let states = states.into_iter().zip(rule.limits());
         Self { states: states.map(|(state, limit)| state.changed(limit, now_us)).collect() }
@@ -76,7 +76,7 @@ impl KeyState {
     }
 
     /// The most that is used of any limit.
-    pub(super) fn used_max(&self, now_us: u64) -> u64 {
+    pub(in crate::store) fn used_max(&self, now_us: u64) -> u64 {
         self.usages(now_us).map(|(_, usage)| usage.used).max().unwrap_or(0)
     }
 

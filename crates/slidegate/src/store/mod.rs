@@ -1,40 +1,30 @@
 //! Where states live.
 //!
 //! A state is (rule name, key). A [`Store`] keeps them; [`MemoryStore`] does so in this process, shared by its
-//! threads.
+//! threads. [`BoxStore`] is a store that is chosen while the program runs.
+//!
+//! Users ask a [`Limiter`](crate::Limiter) over a store, not the store itself.
 
-mod any_table;
-mod batch;
-mod budget;
+mod boxed;
+mod call;
 mod contract;
 mod error;
+mod failed;
 mod key_state;
-mod layout;
-mod ledger;
-mod limit_table;
-mod lock;
-mod locked;
 mod memory;
-mod outcome;
-mod part;
-mod placing;
 mod record;
-mod returns;
-mod rule_states;
-mod shard;
-mod single;
 mod stats;
-mod table;
+mod usage;
 mod verdicts;
-mod voids;
 
-pub use budget::{BUDGET_BYTES_DEFAULT, BUDGET_BYTES_MIN};
-pub use contract::{Store, When};
-pub(crate) use error::OnFailure;
-pub use error::{BudgetError, CheckError, ReturnError, StoreError};
+pub use crate::error::StoreError;
+pub use boxed::BoxStore;
+pub use call::Call;
+pub use contract::{LocalStore, SECRET_BYTES, Store};
+pub use error::{BudgetError, CheckError, ReturnError};
+pub use failed::FailedStore;
 pub use key_state::KeyState;
-pub use lock::{Lock, Locks, StdLocks};
-pub use memory::MemoryStore;
-pub use outcome::{LimitUsage, Outcome};
+pub use memory::{BUDGET_BYTES_DEFAULT, BUDGET_BYTES_MIN, Lock, Locks, MemoryStore, StdLocks};
 pub use record::Record;
 pub use stats::Stats;
+pub use usage::LimitUsage;

@@ -10,10 +10,10 @@
 use std::time::Duration;
 
 use super::key_state::KeyState;
-use super::outcome::LimitUsage;
+use super::usage::LimitUsage;
 use crate::algorithm::{BytesError, Reader, State, write_number};
 use crate::charge::Charge;
-use crate::decision::Verdict;
+use crate::decision::{StateAnswer, Verdict};
 use crate::receipt::{ReceiptCharge, Standing};
 use crate::rule::{Algorithm, Limit, Rule};
 
@@ -30,13 +30,13 @@ const END_PARTS: u64 = 8;
 ///
 /// ```
 /// use slidegate::store::Record;
-/// use slidegate::{Charge, Key, Rule};
+/// use slidegate::Rule;
 ///
-/// let api = Rule::builder("api").limit("5/10s".parse()?).build()?;
-/// let ask = Charge { rule: &api, key: Key::new("alice")?, cost: 2 };
+/// let api = Rule::new("api", "5/10s")?;
+/// let ask = api.charge("alice", 2)?;
 /// assert!(Record::verdict(None, 1_000, &ask).allowed());
-/// let (record, verdict, _charge) = Record::charged(None, 1, 1_000, &ask);
-/// assert_eq!(verdict.remaining(), 3);
+/// let (record, answer) = Record::charged(None, 1, 1_000, &ask);
+/// assert_eq!(answer.verdict().remaining(), Some(3));
 /// assert_eq!(Record::from_bytes(&record.to_bytes())?, record);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -69,9 +69,9 @@ impl Record {
             if ask.cost > limit.units() {
                 // Only a shadow rule gets here: what it can never admit, it would deny.
                 let usage = state.usage(limit, now_us);
-                return Verdict { allowed: false, ..Verdict::of_usage(ask.rule, limit, usage) };
+                return Verdict { allowed: false, ..Verdict::of_usage(ask, limit, usage) };
             }
-            Verdict::of_ruling(ask.rule, limit, state.decide(limit, now_us, ask.cost))
+            Verdict::of_ruling(ask, limit, state.decide(limit, now_us, ask.cost))
         });
         Verdict::join(verdicts).expect("a rule has at least one limit")
     }
@@ -86,36 +86,35 @@ impl Record {
         }
     }
 
-    /// The record after the charge of `ask`, which passes; what the rule says then, and what its receipt holds.
+    /// The record after the charge of `ask`, which passes; what the rule says then, and where the charge stands.
     #[must_use]
     pub fn charged<'a>(
         record: Option<Self>,
         order: u64,
         now_us: u64,
         ask: &Charge<'a>,
-    ) -> (Self, Verdict<'a>, ReceiptCharge<'a>) {
-        let Charge { rule, key, cost } = *ask;
+    ) -> (Self, StateAnswer<'a>) {
+        let Charge { rule, cost, .. } = *ask;
         let record = record.map(|record| record.met_by(rule.limits(), order));
         let mut record = record.unwrap_or_else(|| Self::new(rule.limits(), order));
         let charges = rule.limits().iter().zip(record.state.states_mut()).map(|(limit, state)| {
             let place = state.charge(limit, now_us, cost);
-            let verdict = Verdict::of_usage(rule, limit, state.usage(limit, now_us));
+            let verdict = Verdict::of_usage(ask, limit, state.usage(limit, now_us));
             (verdict, Standing { order, position: place.position })
         });
         let (verdicts, standings): (Vec<_>, Vec<_>) = charges.unzip();
         let verdict = Verdict::join(verdicts.into_iter()).expect("a rule has at least one limit");
-        let standings = standings.into_iter().collect();
-        (record, verdict, ReceiptCharge::new(rule, key.as_str(), cost, standings))
+        (record, StateAnswer::charged(verdict, standings))
     }
 
     /// Takes back up to `units` of a charge; says how many at most, as short windows may have forgotten what long
     /// ones remember. What had expired at `noted_us`, the latest time that the store knows of, stays expired.
-    pub fn refund(&mut self, noted_us: u64, now_us: u64, charge: &ReceiptCharge<'_>, units: u64) -> u64 {
+    pub fn refund(&mut self, noted_us: u64, now_us: u64, charge: &ReceiptCharge, units: u64) -> u64 {
         let states = self.state.states_mut().iter_mut().zip(&self.born);
         let given = states.map(|(state, &born)| {
-            let place = charge.places().find(|place| state.limit().keeps_state_of(&place.limit));
+            let place = charge.places().iter().find(|place| state.limit().keeps_state_of(&place.limit));
             let live = place.filter(|place| place.order >= born && State::expires_us(place) > noted_us);
-            live.map_or(0, |place| state.refund(now_us, &place, units))
+            live.map_or(0, |place| state.refund(now_us, place, units))
         });
         given.max().unwrap_or(0)
     }
@@ -127,10 +126,10 @@ impl Record {
         record: Option<Self>,
         order: u64,
         now_us: u64,
-        charge: &ReceiptCharge<'_>,
+        charge: &ReceiptCharge,
         units: u64,
     ) -> Self {
-        let mut record = record.unwrap_or_else(|| Self::new(charge.limits(), order));
+        let mut record = record.unwrap_or_else(|| Self::new(&charge.limits().collect::<Vec<_>>(), order));
         record.state.charge_excess(now_us, units);
         record
     }
@@ -162,8 +161,7 @@ impl Record {
         let met = Self::as_met(record, rule.limits());
         let usages = rule.limits().iter().zip(met.states()).map(|(limit, state)| {
             let usage = state.usage(limit, now_us);
-            let reset_after = Duration::from_micros(usage.reset_after_us);
-            LimitUsage { limit: *limit, used: usage.used, reset_after }
+            LimitUsage::new(*limit, usage.used, Duration::from_micros(usage.reset_after_us))
         });
         usages.collect()
     }

@@ -19,7 +19,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    pub(super) fn new(budget_bytes: u64, bytes: u64) -> Self {
+    pub(in crate::store) fn new(budget_bytes: u64, bytes: u64) -> Self {
         Self { budget_bytes, bytes, ..Self::default() }
     }
 }

@@ -10,7 +10,7 @@ use crate::charge::{Admission, Charge};
 use crate::key::Key;
 use crate::receipt::Receipt;
 use crate::rule::{Algorithm, Limit, Rule};
-use crate::store::{LimitUsage, When};
+use crate::store::{Call, LimitUsage};
 
 /// Runs a trace of `steps` through a store that has seen nobody, and counts what it met. The error names the
 /// seed, the step and the two answers.
@@ -58,7 +58,7 @@ struct Run<'a, S> {
     trace: Trace,
     store: &'a S,
     model: ModelStore,
-    receipts: Vec<(Receipt<'static>, ModelReceipt)>,
+    receipts: Vec<(Receipt, ModelReceipt)>,
     /// Rule, key, and how many receipts had been issued then.
     resets: Vec<(String, String, usize)>,
     coverage: &'a mut Coverage,
@@ -80,7 +80,7 @@ impl<S: Forgetting> Run<'_, S> {
             Operation::Credit(ask) => {
                 let rule = &rules_before[ask.rule];
                 let key = key_of(KEYS[ask.key]);
-                let credited = self.store.credit(When::AtUs(now_us), rule, key, ask.cost).await;
+                let credited = self.store.credit(Call::at_us(now_us), rule, key, ask.cost).await;
                 let real = credited.map_err(|error| error.to_string())?;
                 same(&real, &self.model.credit(now_us, rule, KEYS[ask.key], ask.cost))?;
                 if real.applied {
@@ -89,7 +89,7 @@ impl<S: Forgetting> Run<'_, S> {
             }
             Operation::Reset { rule, key } => {
                 let (rule, key) = (&rules_before[*rule], KEYS[*key]);
-                let reset = self.store.reset(When::AtUs(now_us), rule, key_of(key)).await;
+                let reset = self.store.reset(Call::at_us(now_us), rule, key_of(key)).await;
                 let real = reset.map_err(|error| error.to_string())?;
                 same(&real, &self.model.reset(now_us, rule, key))?;
                 self.resets.push((rule.name().to_owned(), key.to_owned(), self.receipts.len()));
@@ -101,7 +101,7 @@ impl<S: Forgetting> Run<'_, S> {
             }
             Operation::Sweep => self.sweep(now_us).await?,
             Operation::Change { rule, changed } => {
-                let taken_over = self.store.change(When::AtUs(now_us), changed).await;
+                let taken_over = self.store.change(Call::at_us(now_us), changed).await;
                 taken_over.map_err(|error| error.to_string())?;
                 self.model.change(now_us, changed);
                 let old = &rules_before[*rule];
@@ -130,10 +130,10 @@ impl<S: Forgetting> Run<'_, S> {
         let (decision, receipt) = self.model.check(now_us, &admission);
         let looks = self.looks && !decision.allowed;
         let before = if looks { self.seen(asks, rules).await } else { Vec::new() };
-        let outcome = self.store.check(When::AtUs(now_us), &admission).await;
+        let outcome = self.store.check(Call::at_us(now_us), &admission).await;
         let outcome = outcome.map_err(|error| error.to_string())?;
-        same(&ModelDecision::of(&outcome.decision), &decision)?;
-        same(&outcome.receipt.is_some(), &receipt.is_some())?;
+        same(&ModelDecision::of(&outcome), &decision)?;
+        same(&outcome.receipt().is_some(), &receipt.is_some())?;
         if looks && self.seen(asks, rules).await != before {
             return Err("a denial changed a state".to_owned());
         }
@@ -149,14 +149,14 @@ impl<S: Forgetting> Run<'_, S> {
                 self.count(rule, Event::Summed);
             }
         }
-        self.receipts.extend(outcome.receipt.map(Receipt::into_owned).zip(receipt));
+        self.receipts.extend(outcome.receipt().zip(receipt));
         Ok(())
     }
 
     async fn peek(&mut self, now_us: u64, asks: &[Ask], rules: &[Rule]) -> Result<(), String> {
         let Some(admission) = admission(rules, asks) else { return Ok(()) };
         let real =
-            self.store.peek(When::AtUs(now_us), &admission).await.map_err(|error| error.to_string())?;
+            self.store.peek(Call::at_us(now_us), &admission).await.map_err(|error| error.to_string())?;
         same(&ModelDecision::of(&real), &self.model.peek(now_us, &admission))?;
         for ask in asks {
             self.count(&rules[ask.rule], Event::Peeked);
@@ -166,7 +166,7 @@ impl<S: Forgetting> Run<'_, S> {
 
     async fn refund(&mut self, now_us: u64, index: usize, rules: &[Rule]) -> Result<(), String> {
         let (receipt, model_receipt) = self.receipts[index].clone();
-        let refunded = self.store.refund(When::AtUs(now_us), &receipt).await;
+        let refunded = self.store.refund(Call::at_us(now_us), &receipt).await;
         let real = refunded.map_err(|error| error.to_string())?;
         same(&real, &self.model.refund(now_us, &model_receipt))?;
         let event = if real.applied { Event::Refunded } else { Event::RefundedInVain };
@@ -185,7 +185,7 @@ impl<S: Forgetting> Run<'_, S> {
     async fn settle(&mut self, now_us: u64, index: usize, actual: u64, rules: &[Rule]) -> Result<(), String> {
         let (receipt, model_receipt) = self.receipts[index].clone();
         // Refused settlements change nothing; which they are has tests of its own.
-        let Ok(real) = self.store.settle(When::AtUs(now_us), &receipt, actual).await else {
+        let Ok(real) = self.store.settle(Call::at_us(now_us), &receipt, actual).await else {
             self.model.presented(now_us);
             return Ok(());
         };
@@ -254,7 +254,7 @@ impl<S: Forgetting> Run<'_, S> {
     }
 
     async fn inspect(&self, now_us: u64, rule: &Rule, key: &str) -> Result<(), String> {
-        let inspected = self.store.inspect(When::AtUs(now_us), rule, key_of(key)).await;
+        let inspected = self.store.inspect(Call::at_us(now_us), rule, key_of(key)).await;
         let of_limit = |limit: LimitUsage| {
             let reset_after_us = u64::try_from(limit.reset_after.as_micros()).expect("windows fit u64");
             (limit.limit, Usage { used: limit.used, reset_after_us })
@@ -272,7 +272,7 @@ impl<S: Forgetting> Run<'_, S> {
         }
     }
 
-    fn count_receipt(&mut self, receipt: &Receipt<'_>, rules: &[Rule], event: Event) {
+    fn count_receipt(&mut self, receipt: &Receipt, rules: &[Rule], event: Event) {
         for charge in receipt.charges() {
             if let Some(rule) = rules.iter().find(|rule| rule.name() == charge.rule()) {
                 self.coverage.count(rule.algorithm(), event);
@@ -308,7 +308,7 @@ fn admission<'a>(rules: &'a [Rule], asks: &[Ask]) -> Option<Admission<'a>> {
 }
 
 fn charge(rules: &[Rule], ask: Ask) -> Charge<'_> {
-    Charge { rule: &rules[ask.rule], key: key_of(KEYS[ask.key]), cost: ask.cost }
+    Charge::new(&rules[ask.rule], key_of(KEYS[ask.key]), ask.cost)
 }
 
 fn key_of(text: &str) -> Key<'_> {

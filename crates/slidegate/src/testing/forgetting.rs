@@ -17,28 +17,28 @@ use crate::time::Clock;
 /// # use slidegate::{Admission, Applied, Decision, Key, Receipt, Rule};
 /// # struct MyStore(MemoryStore);
 /// # impl Store for MyStore {
-/// #     async fn check<'a>(&self, w: When, a: &Admission<'a>) -> Result<Outcome<'a>, StoreError> {
+/// #     async fn check<'a>(&self, w: Call, a: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
 /// #         Store::check(&self.0, w, a).await
 /// #     }
-/// #     async fn peek<'a>(&self, w: When, a: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
+/// #     async fn peek<'a>(&self, w: Call, a: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
 /// #         Store::peek(&self.0, w, a).await
 /// #     }
-/// #     async fn refund(&self, w: When, r: &Receipt<'_>) -> Result<Applied, ReturnError> {
+/// #     async fn refund(&self, w: Call, r: &Receipt) -> Result<Applied, ReturnError> {
 /// #         Store::refund(&self.0, w, r).await
 /// #     }
-/// #     async fn settle(&self, w: When, r: &Receipt<'_>, actual: u64) -> Result<Applied, ReturnError> {
+/// #     async fn settle(&self, w: Call, r: &Receipt, actual: u64) -> Result<Applied, ReturnError> {
 /// #         Store::settle(&self.0, w, r, actual).await
 /// #     }
-/// #     async fn credit(&self, w: When, r: &Rule, k: Key<'_>, units: u64) -> Result<Applied, CheckError> {
+/// #     async fn credit(&self, w: Call, r: &Rule, k: Key<'_>, units: u64) -> Result<Applied, CheckError> {
 /// #         Store::credit(&self.0, w, r, k, units).await
 /// #     }
-/// #     async fn reset(&self, w: When, r: &Rule, k: Key<'_>) -> Result<Applied, StoreError> {
+/// #     async fn reset(&self, w: Call, r: &Rule, k: Key<'_>) -> Result<Applied, StoreError> {
 /// #         Store::reset(&self.0, w, r, k).await
 /// #     }
-/// #     async fn inspect(&self, w: When, r: &Rule, k: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
+/// #     async fn inspect(&self, w: Call, r: &Rule, k: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
 /// #         Store::inspect(&self.0, w, r, k).await
 /// #     }
-/// #     async fn change(&self, w: When, r: &Rule) -> Result<(), StoreError> {
+/// #     async fn change(&self, w: Call, r: &Rule) -> Result<(), StoreError> {
 /// #         Store::change(&self.0, w, r).await
 /// #     }
 /// # }

@@ -6,8 +6,12 @@
 //! * [`probe`] puts a `retry_after` to the test.
 //! * [`model`] is a slow and obvious store in wide integers; [`differential`] runs a seeded [`trace`] over
 //!   all verbs through it and through a real one, compares every field, and counts its [`Coverage`].
-//! * [`conformance`] is the suite that every store must pass.
+//! * [`conformance`] is the suite that every store must pass; [`limiter_suite`] is the same for a
+//!   [`Limiter`](crate::Limiter) over it. [`FailingStore`] fails on demand, in each way a store can fail.
 //! * [`Rng`] makes all of it repeatable; [`block_on`] runs futures without a runtime.
+
+#[macro_use]
+mod ensure;
 
 pub mod attack;
 mod auditor;
@@ -15,7 +19,9 @@ pub mod conformance;
 mod coverage;
 pub mod differential;
 mod executor;
+mod failing;
 mod forgetting;
+pub mod limiter_suite;
 pub mod model;
 pub mod probe;
 mod rng;
@@ -25,5 +31,6 @@ pub mod traffic;
 pub use auditor::{Auditor, Findings};
 pub use coverage::{Coverage, Event};
 pub use executor::block_on;
+pub use failing::{FailingStore, Failure};
 pub use forgetting::Forgetting;
 pub use rng::Rng;

@@ -19,12 +19,14 @@ mod timer;
 mod unpark;
 mod wall;
 
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 pub use jumping::JumpingClock;
 pub use manual::ManualClock;
 pub use system::SystemClock;
+pub(crate) use system::{deadline_after, process_clock};
 pub use timer::Timer;
 pub(crate) use unpark::waker_of_this_thread;
 pub use wall::WallClock;
@@ -51,6 +53,16 @@ pub trait Clock: Send + Sync {
     /// Unless a clock says otherwise, it moves by itself, as fast as real time.
     fn park_until_us(&self, until_us: u64) {
         thread::park_timeout(Duration::from_micros(until_us.saturating_sub(self.now_us())));
+    }
+}
+
+impl<C: Clock + ?Sized> Clock for Arc<C> {
+    fn now_us(&self) -> u64 {
+        (**self).now_us()
+    }
+
+    fn park_until_us(&self, until_us: u64) {
+        (**self).park_until_us(until_us);
     }
 }
 

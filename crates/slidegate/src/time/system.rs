@@ -1,5 +1,6 @@
 //! The system's clock.
 
+use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::interpolated::{Interpolated, Reference};
@@ -55,6 +56,19 @@ impl SystemClock {
             monotonic: Interpolated::new(ProcessorTicks::new(), Started(started)),
         }
     }
+}
+
+/// The instant that lies `wait` ahead; a century at most, as the system does not count for ever.
+#[expect(clippy::disallowed_methods, reason = "the one place where time enters")]
+pub(crate) fn deadline_after(wait: Duration) -> Option<Instant> {
+    const CENTURY: Duration = Duration::from_secs(100 * 365 * 86_400);
+    Instant::now().checked_add(wait.min(CENTURY))
+}
+
+/// A clock for the whole process, made when it is first asked for.
+pub(crate) fn process_clock() -> &'static SystemClock {
+    static CLOCK: LazyLock<SystemClock> = LazyLock::new(SystemClock::new);
+    &CLOCK
 }
 
 impl Default for SystemClock {

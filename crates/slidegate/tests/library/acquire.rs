@@ -1,25 +1,31 @@
 //! Waiting for admission: in the order of arrival, without a stampede, and without a trace when given up.
 
+use std::future::poll_fn;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use crate::common::*;
 use crate::tasks::Tasks;
 use slidegate::limiter::WAITERS_MAX;
+use slidegate::store::{Call, LimitUsage, MemoryStore, ReturnError, Store, StoreError};
+use slidegate::testing::block_on;
 use slidegate::time::{Clock, ManualClock};
-use slidegate::{AcquireError, Algorithm, Charge, ChargeError, Limiter, Receipt, Rule};
+use slidegate::{
+    Admission, Algorithm, Applied, Charge, ChargeError, CheckError, Decision, Key, Limiter, Receipt, Rule,
+};
 
 const PATIENT: Duration = Duration::MAX;
 
-fn limiter() -> Limiter<ManualClock> {
+fn limiter() -> Limiter<MemoryStore<ManualClock>> {
     Limiter::with_clock(ManualClock::at_us(BOUNDARY_US))
 }
 
 fn ask<'a>(rule: &'a Rule, name: &'a str, cost: u64) -> [Charge<'a>; 1] {
-    [Charge { rule, key: key(name), cost }]
+    [Charge::new(rule, key(name), cost)]
 }
 
-fn used(limiter: &Limiter<ManualClock>, rule: &Rule, name: &str) -> u64 {
-    limiter.inspect(rule, key(name))[0].used
+fn used(limiter: &Limiter<MemoryStore<ManualClock>>, rule: &Rule, name: &str) -> u64 {
+    limiter.inspect(rule, name).unwrap()[0].used
 }
 
 #[test]
@@ -33,7 +39,7 @@ fn waiters_are_served_in_the_order_of_arrival() {
         }
         tasks.run_to_the_end();
         assert_eq!(tasks.finished(), (0..20).collect::<Vec<_>>(), "{algorithm}");
-        assert!(tasks.outcomes().all(|outcome| outcome.receipt.is_some()), "{algorithm}");
+        assert!(tasks.outcomes().all(|outcome| outcome.receipt().is_some()), "{algorithm}");
     }
 }
 
@@ -41,14 +47,14 @@ fn waiters_are_served_in_the_order_of_arrival() {
 fn a_newcomer_does_not_overtake_but_a_check_does() {
     let rule = rule("api", &["5/10s"], Algorithm::SlidingLog);
     let limiter = limiter();
-    limiter.check(&ask(&rule, "alice", 4)).unwrap();
+    limiter.check_all(&ask(&rule, "alice", 4)).unwrap();
     let mut tasks = Tasks::new(&limiter);
     let large = tasks.spawn(&ask(&rule, "alice", 3), PATIENT);
     let small = tasks.spawn(&ask(&rule, "alice", 1), PATIENT);
     let elsewhere = tasks.spawn(&ask(&rule, "bob", 1), PATIENT);
     tasks.run();
     assert_eq!(tasks.finished(), [elsewhere], "one unit is left, and the first waits for three");
-    assert!(limiter.check(&ask(&rule, "alice", 1)).unwrap().decision.allowed());
+    assert!(limiter.check_all(&ask(&rule, "alice", 1)).unwrap().allowed());
     tasks.run_to_the_end();
     assert_eq!(tasks.finished(), [elsewhere, large, small]);
 }
@@ -59,7 +65,7 @@ fn row_20_no_stampede() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["1/1s"], algorithm);
         let limiter = limiter();
-        limiter.check(&ask(&rule, "alice", 1)).unwrap();
+        limiter.check_all(&ask(&rule, "alice", 1)).unwrap();
         let mut tasks = Tasks::new(&limiter);
         for _ in 0..100 {
             tasks.spawn(&ask(&rule, "alice", 1), PATIENT);
@@ -100,12 +106,12 @@ fn row_20_idle_for_a_year() {
 fn row_20_no_lock_is_held_while_waiting() {
     let rule = rule("api", &["1/10s"], Algorithm::SlidingLog);
     let limiter = limiter();
-    let receipt = limiter.check(&ask(&rule, "alice", 1)).unwrap().receipt.unwrap();
+    let receipt = limiter.check_all(&ask(&rule, "alice", 1)).unwrap().receipt().unwrap();
     let mut tasks = Tasks::new(&limiter);
     tasks.spawn(&ask(&rule, "alice", 1), PATIENT);
     tasks.run();
-    assert!(!limiter.check(&ask(&rule, "alice", 1)).unwrap().decision.allowed());
-    assert!(limiter.check(&ask(&rule, "bob", 1)).unwrap().decision.allowed());
+    assert!(!limiter.check_all(&ask(&rule, "alice", 1)).unwrap().allowed());
+    assert!(limiter.check_all(&ask(&rule, "bob", 1)).unwrap().allowed());
     assert_eq!(limiter.refund(&receipt).unwrap().units, 1);
 }
 
@@ -151,7 +157,7 @@ fn row_20_cancelled_waiters_leak_nothing() {
 fn a_cancelled_first_lets_the_next_try_at_once() {
     let rule = rule("api", &["5/10s"], Algorithm::SlidingLog);
     let limiter = limiter();
-    limiter.check(&ask(&rule, "alice", 3)).unwrap();
+    limiter.check_all(&ask(&rule, "alice", 3)).unwrap();
     let mut tasks = Tasks::new(&limiter);
     let large = tasks.spawn(&ask(&rule, "alice", 5), PATIENT);
     let small = tasks.spawn(&ask(&rule, "alice", 2), PATIENT);
@@ -167,21 +173,22 @@ fn who_cannot_make_it_in_time_is_refused_at_once() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["5/10s"], algorithm);
         let limiter = limiter();
-        limiter.check(&ask(&rule, "alice", 5)).unwrap();
-        let denied = limiter.peek(&ask(&rule, "alice", 5)).unwrap();
+        limiter.check_all(&ask(&rule, "alice", 5)).unwrap();
+        let denied = limiter.peek_all(&ask(&rule, "alice", 5)).unwrap();
         let mut tasks = Tasks::new(&limiter);
-        let short = denied.retry_after().checked_sub(Duration::from_micros(1)).unwrap();
+        let wait = denied.retry_after().unwrap();
+        let short = wait.checked_sub(Duration::from_micros(1)).unwrap();
         let refused = tasks.spawn(&ask(&rule, "alice", 5), short);
-        let admitted = tasks.spawn(&ask(&rule, "alice", 5), denied.retry_after());
+        let admitted = tasks.spawn(&ask(&rule, "alice", 5), wait);
         tasks.run();
         assert_eq!(tasks.finished(), [refused], "{algorithm}");
-        assert_eq!(tasks.outcome(refused).decision, denied, "{algorithm}");
-        assert_eq!(tasks.outcome(refused).receipt, None, "{algorithm}");
+        assert_eq!(tasks.outcome(refused), &denied, "{algorithm}");
+        assert_eq!(tasks.outcome(refused).receipt(), None, "{algorithm}");
         assert_eq!(used(&limiter, &rule, "alice"), 5, "{algorithm}");
-        limiter.clock().advance(denied.retry_after());
+        limiter.clock().advance(wait);
         tasks.run();
         assert_eq!(tasks.finished(), [refused, admitted], "{algorithm}: exactly at its deadline");
-        assert!(tasks.outcome(admitted).decision.allowed(), "{algorithm}");
+        assert!(tasks.outcome(admitted).allowed(), "{algorithm}");
     }
 }
 
@@ -189,7 +196,7 @@ fn who_cannot_make_it_in_time_is_refused_at_once() {
 fn who_is_not_first_at_its_deadline_is_refused() {
     let [rule, other] = ["api", "other"].map(|name| rule(name, &["5/10s"], Algorithm::SlidingLog));
     let limiter = limiter();
-    limiter.check(&ask(&rule, "alice", 4)).unwrap();
+    limiter.check_all(&ask(&rule, "alice", 4)).unwrap();
     let mut tasks = Tasks::new(&limiter);
     let large = tasks.spawn(&ask(&rule, "alice", 3), PATIENT);
     let two = tasks.spawn(&ask(&rule, "alice", 2), Duration::from_secs(1));
@@ -204,19 +211,23 @@ fn who_is_not_first_at_its_deadline_is_refused() {
     tasks.run();
     assert_eq!(tasks.finished(), [now, two, small]);
 
-    let refused = &tasks.outcome(two).decision;
-    assert_eq!((refused.allowed(), refused.retry_after()), (false, Duration::from_secs(9)), "as a peek says");
-    let refused = &tasks.outcome(small).decision;
+    let refused = &tasks.outcome(two);
+    assert_eq!(
+        (refused.allowed(), refused.retry_after()),
+        (false, Some(Duration::from_secs(9))),
+        "as a peek says"
+    );
+    let refused = &tasks.outcome(small);
     assert!(!refused.allowed(), "a unit is left, but it is not its turn");
-    assert_eq!((refused.rule(), refused.remaining()), ("api", 1));
-    assert_eq!(refused.retry_after(), Duration::from_secs(8), "when the first tries again");
-    assert!(refused.verdicts()[1].allowed(), "nobody waits for the other rule");
+    assert_eq!((refused.rule(), refused.remaining()), ("api", Some(1)));
+    assert_eq!(refused.retry_after(), Some(Duration::from_secs(8)), "when the first tries again");
+    assert!(refused.verdicts().nth(1).unwrap().allowed(), "nobody waits for the other rule");
     assert_eq!(used(&limiter, &rule, "alice"), 4, "nobody was charged");
     tasks.run_to_the_end();
     assert_eq!(tasks.finished(), [now, two, small, large]);
 }
 
-type GiveBack = fn(&Limiter<ManualClock>, &Rule, &Receipt<'_>);
+type GiveBack = fn(&Limiter<MemoryStore<ManualClock>>, &Rule, &Receipt);
 
 #[test]
 fn what_is_given_back_wakes_the_first() {
@@ -224,13 +235,15 @@ fn what_is_given_back_wakes_the_first() {
     let ways: [(&str, GiveBack); 5] = [
         ("refund", |limiter, _, receipt| assert!(limiter.refund(receipt).unwrap().applied)),
         ("settle", |limiter, _, receipt| assert!(limiter.settle(receipt, 1).unwrap().applied)),
-        ("credit", |limiter, rule, _| assert!(limiter.credit(rule, key("alice"), 1).unwrap().applied)),
-        ("reset", |limiter, rule, _| assert!(limiter.reset(rule, key("alice")).applied)),
-        ("change", |limiter, rule, _| limiter.change(&rule.with_rates(&["9/1h".parse().unwrap()]).unwrap())),
+        ("credit", |limiter, rule, _| assert!(limiter.credit(rule, "alice", 1).unwrap().applied)),
+        ("reset", |limiter, rule, _| assert!(limiter.reset(rule, "alice").unwrap().applied)),
+        ("change", |limiter, rule, _| {
+            limiter.change(&rule.with_rates(&["9/1h".parse().unwrap()]).unwrap()).unwrap();
+        }),
     ];
     for (name, give_back) in ways {
         let limiter = limiter();
-        let receipt = limiter.check(&ask(&rule, "alice", 2)).unwrap().receipt.unwrap();
+        let receipt = limiter.check_all(&ask(&rule, "alice", 2)).unwrap().receipt().unwrap();
         let mut tasks = Tasks::new(&limiter);
         for _ in 0..3 {
             tasks.spawn(&ask(&rule, "alice", 1), PATIENT);
@@ -287,20 +300,20 @@ fn a_shadow_rule_keeps_nobody_waiting() {
 fn waiters_are_bounded() {
     let rule = rule("api", &["1/1h"], Algorithm::FixedWindow);
     let limiter = limiter();
-    limiter.check(&ask(&rule, "alice", 1)).unwrap();
+    limiter.check_all(&ask(&rule, "alice", 1)).unwrap();
     let mut tasks = Tasks::new(&limiter);
     for _ in 0..WAITERS_MAX {
         tasks.spawn(&ask(&rule, "alice", 1), PATIENT);
     }
     tasks.run();
-    let refused = limiter.acquire(&ask(&rule, "alice", 1), Duration::from_secs(7_200));
-    assert_eq!(refused.unwrap_err(), AcquireError::TooManyWaiters);
+    let refused = limiter.acquire_all(&ask(&rule, "alice", 1), Duration::from_secs(7_200));
+    assert_eq!(refused.unwrap_err(), CheckError::TooManyWaiters { max: WAITERS_MAX });
     assert_eq!(
-        AcquireError::TooManyWaiters.to_string(),
+        CheckError::TooManyWaiters { max: WAITERS_MAX }.to_string(),
         "waiters: 65536 wait in this limiter, its maximum; lower max_wait, or shed requests"
     );
-    let elsewhere = limiter.acquire(&ask(&rule, "bob", 1), Duration::from_secs(7_200)).unwrap();
-    assert!(elsewhere.decision.allowed(), "who need not wait is no waiter");
+    let elsewhere = limiter.acquire_all(&ask(&rule, "bob", 1), Duration::from_secs(7_200)).unwrap();
+    assert!(elsewhere.allowed(), "who need not wait is no waiter");
     tasks.cancel(17);
     tasks.spawn(&ask(&rule, "alice", 1), PATIENT);
     tasks.run();
@@ -311,7 +324,73 @@ fn waiters_are_bounded() {
 fn bad_arguments_are_errors() {
     let rule = rule("api", &["10/10s"], Algorithm::SlidingLog);
     let limiter = limiter();
-    let error = limiter.acquire(&ask(&rule, "alice", 11), PATIENT).unwrap_err();
-    assert!(matches!(&error, AcquireError::Charge(ChargeError::Never { limit: 10, .. })));
+    let error = limiter.acquire_all(&ask(&rule, "alice", 11), PATIENT).unwrap_err();
+    assert!(matches!(&error, CheckError::Charge(ChargeError::Never { limit: 10, .. })));
     assert!(error.to_string().starts_with("cost: 11 units can never pass rule `api`"));
+}
+
+/// A store whose peeks take a while: the future is ready at the second poll, with the answer of the first.
+struct SlowPeek(MemoryStore<ManualClock>);
+
+impl Store for SlowPeek {
+    async fn check<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
+        Store::check(&self.0, call, admission).await
+    }
+
+    async fn peek<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
+        let peeked = Store::peek(&self.0, call, admission).await;
+        let mut polled = false;
+        poll_fn(|_| if std::mem::replace(&mut polled, true) { Poll::Ready(()) } else { Poll::Pending }).await;
+        peeked
+    }
+
+    async fn refund(&self, call: Call, receipt: &Receipt) -> Result<Applied, ReturnError> {
+        Store::refund(&self.0, call, receipt).await
+    }
+
+    async fn settle(&self, call: Call, receipt: &Receipt, actual: u64) -> Result<Applied, ReturnError> {
+        Store::settle(&self.0, call, receipt, actual).await
+    }
+
+    async fn credit(&self, call: Call, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, CheckError> {
+        Store::credit(&self.0, call, rule, key, units).await
+    }
+
+    async fn reset(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Applied, StoreError> {
+        Store::reset(&self.0, call, rule, key).await
+    }
+
+    async fn inspect(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
+        Store::inspect(&self.0, call, rule, key).await
+    }
+
+    async fn change(&self, call: Call, rule: &Rule) -> Result<(), StoreError> {
+        Store::change(&self.0, call, rule).await
+    }
+
+    fn waits_by(&self) -> &dyn Clock {
+        self.0.clock()
+    }
+}
+
+/// The last look of a waiter whose time is up is a peek, which charges nothing. While it was under way the waiter in front
+/// left, and what the peek saw was returned as an admission that nobody had paid for.
+#[test]
+fn a_waiter_whose_turn_comes_with_its_deadline_is_charged() {
+    let api = rule("api", &["1/10s"], Algorithm::SlidingLog);
+    let limiter = Limiter::new(SlowPeek(MemoryStore::with_clock(ManualClock::at_us(BOUNDARY_US))));
+    let (clock, mut context) = (limiter.store().0.clock(), Context::from_waker(Waker::noop()));
+    let receipt = block_on(limiter.check_async(&api, "alice")).unwrap().receipt().unwrap();
+    let mut front = Box::pin(limiter.acquire_async(clock, &api, "alice", Duration::from_secs(60)));
+    let mut behind = Box::pin(limiter.acquire_async(clock, &api, "alice", Duration::from_secs(5)));
+    assert!(front.as_mut().poll(&mut context).is_pending());
+    assert!(behind.as_mut().poll(&mut context).is_pending());
+    assert_eq!(block_on(limiter.refund_async(&receipt)).unwrap().units, 1);
+    clock.advance(Duration::from_secs(5));
+    assert!(behind.as_mut().poll(&mut context).is_pending(), "it peeks");
+    drop(front);
+    let Poll::Ready(decision) = behind.as_mut().poll(&mut context) else { panic!("it has its turn") };
+    let decision = decision.unwrap();
+    assert!(decision.allowed() && decision.is_charged());
+    assert!(!block_on(limiter.check_async(&api, "alice")).unwrap().allowed(), "one unit, one admission");
 }

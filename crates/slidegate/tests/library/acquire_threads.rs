@@ -6,17 +6,18 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::*;
+use slidegate::store::MemoryStore;
 use slidegate::time::{Clock, ManualClock};
 use slidegate::{Algorithm, Charge, Limiter, Rule};
 
 const PATIENT: Duration = Duration::MAX;
 
-fn limiter() -> Limiter<ManualClock> {
+fn limiter() -> Limiter<MemoryStore<ManualClock>> {
     Limiter::with_clock(ManualClock::at_us(BOUNDARY_US))
 }
 
 fn ask<'a>(rule: &'a Rule, name: &'a str, cost: u64) -> [Charge<'a>; 1] {
-    [Charge { rule, key: key(name), cost }]
+    [Charge::new(rule, key(name), cost)]
 }
 
 #[test]
@@ -24,15 +25,15 @@ fn threads_are_served_in_the_order_of_arrival() {
     const THREADS: usize = 8;
     let rule = rule("api", &["2/10s"], Algorithm::SlidingLog);
     let limiter = limiter();
-    limiter.check(&ask(&rule, "alice", 2)).unwrap();
+    limiter.check_all(&ask(&rule, "alice", 2)).unwrap();
     let order = Mutex::new(Vec::new());
     let clock = limiter.clock();
     thread::scope(|scope| {
         for number in 0..THREADS {
             let (limiter, rule, order) = (&limiter, &rule, &order);
             scope.spawn(move || {
-                let outcome = limiter.acquire(&ask(rule, "alice", 1), PATIENT).unwrap();
-                assert!(outcome.receipt.is_some());
+                let outcome = limiter.acquire_all(&ask(rule, "alice", 1), PATIENT).unwrap();
+                assert!(outcome.receipt().is_some());
                 order.lock().unwrap().push(number);
             });
             while clock.sleepers() <= number {
@@ -57,10 +58,10 @@ fn threads_are_served_in_the_order_of_arrival() {
 fn a_refund_wakes_a_thread() {
     let rule = rule("api", &["1/1h"], Algorithm::SlidingLog);
     let limiter = limiter();
-    let receipt = limiter.check(&ask(&rule, "alice", 1)).unwrap().receipt.unwrap();
+    let receipt = limiter.check_all(&ask(&rule, "alice", 1)).unwrap().receipt().unwrap();
     thread::scope(|scope| {
-        let waiter =
-            scope.spawn(|| limiter.acquire(&ask(&rule, "alice", 1), PATIENT).unwrap().receipt.is_some());
+        let waiter = scope
+            .spawn(|| limiter.acquire_all(&ask(&rule, "alice", 1), PATIENT).unwrap().receipt().is_some());
         while limiter.clock().sleepers() == 0 {
             thread::yield_now();
         }
@@ -79,12 +80,13 @@ fn no_wake_is_missed() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..250 {
-                    let receipt = limiter.acquire(&ask(&rule, "alice", 1), PATIENT).unwrap().receipt.unwrap();
+                    let receipt =
+                        limiter.acquire_all(&ask(&rule, "alice", 1), PATIENT).unwrap().receipt().unwrap();
                     turns.fetch_add(1, Ordering::SeqCst);
                     limiter.refund(&receipt).unwrap();
                     // Others that come and go in between must not take a wake with them.
-                    let passing = limiter.acquire(&ask(&rule, "alice", 1), Duration::ZERO).unwrap();
-                    passing.receipt.map(|receipt| limiter.refund(&receipt).unwrap());
+                    let passing = limiter.acquire_all(&ask(&rule, "alice", 1), Duration::ZERO).unwrap();
+                    passing.receipt().map(|receipt| limiter.refund(&receipt).unwrap());
                 }
             });
         }
@@ -103,7 +105,7 @@ fn threads_wait_on_the_system_s_clock() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..3 {
-                    assert!(limiter.acquire(&ask(&rule, "alice", 1), PATIENT).unwrap().decision.allowed());
+                    assert!(limiter.acquire_all(&ask(&rule, "alice", 1), PATIENT).unwrap().allowed());
                 }
             });
         }

@@ -2,10 +2,10 @@
 
 use crate::common::*;
 use slidegate::rule::{AtBudget, Buckets, Edge, OnStoreError};
-use slidegate::store::{BUDGET_BYTES_MIN, BudgetError, MemoryStore, Outcome, StoreError};
+use slidegate::store::{BUDGET_BYTES_MIN, BudgetError, MemoryStore, StoreError};
 use slidegate::testing::Rng;
 use slidegate::time::ManualClock;
-use slidegate::{Algorithm, Charge, CheckError, Limiter, Receipt, Rule};
+use slidegate::{Algorithm, Charge, CheckError, Decision, Limiter, Receipt, Rule};
 
 /// A flood is over when so many new keys in a row found no room: shards do not fill up at the same time.
 const REFUSED_IN_A_ROW: u64 = 2_000;
@@ -24,7 +24,7 @@ pub fn ask<'a>(
     store: &MemoryStore,
     now_us: u64,
     charges: Charges<'a, '_>,
-) -> Result<Outcome<'a>, StoreError> {
+) -> Result<Decision<'a>, StoreError> {
     let outcome = store.check(now_us, &admission(charges));
     let stats = store.stats();
     assert!(stats.bytes <= stats.budget_bytes, "{stats:?}");
@@ -38,7 +38,7 @@ pub fn flood(store: &MemoryStore, now_us: u64, rule: &Rule) -> (u64, u64) {
         let name = format!("flood:{now_us}:{}", admitted + refused);
         match store.check(now_us, &admission(&[(rule, &name, 1)])) {
             Ok(outcome) => {
-                assert!(outcome.decision.allowed() && !outcome.decision.degraded());
+                assert!(outcome.allowed() && !outcome.degraded());
                 (admitted, in_a_row) = (admitted + 1, 0);
             }
             Err(full) => {
@@ -95,12 +95,12 @@ fn at_the_budget_new_keys_are_refused_and_known_ones_go_on() {
         for name in &known {
             assert_eq!(used_by(&store, BOUNDARY_US, &rule, name), 1, "{rule:?}");
             for used in 2..=3 {
-                let decision = ask(&store, BOUNDARY_US, &[(&rule, name, 1)]).unwrap().decision;
-                assert_eq!((decision.allowed(), decision.used()), (true, used), "{rule:?}");
+                let decision = ask(&store, BOUNDARY_US, &[(&rule, name, 1)]).unwrap();
+                assert_eq!((decision.allowed(), decision.used()), (true, Some(used)), "{rule:?}");
             }
             if rule.cost_max() == 3 {
-                let denied = ask(&store, BOUNDARY_US, &[(&rule, name, 1)]).unwrap().decision;
-                assert!(!denied.allowed() && denied.used() == 3, "{rule:?}: a denial needs no room");
+                let denied = ask(&store, BOUNDARY_US, &[(&rule, name, 1)]).unwrap();
+                assert!(!denied.allowed() && denied.used() == Some(3), "{rule:?}: a denial needs no room");
             }
         }
     }
@@ -130,8 +130,8 @@ fn what_does_not_fit_is_charged_nowhere_in_either_order() {
             }
             assert_eq!(states(), states_before, "{rule:?}");
             assert_eq!(store.state(&rule, key(homeless)), None, "{rule:?}");
-            let decision = ask(&store, BOUNDARY_US, &[(&rule, name, 1), (&other, name, 1)]).unwrap().decision;
-            assert!(decision.allowed() && decision.verdicts().iter().all(|it| it.used() == 2), "{rule:?}");
+            let decision = ask(&store, BOUNDARY_US, &[(&rule, name, 1), (&other, name, 1)]).unwrap();
+            assert!(decision.allowed() && decision.verdicts().all(|it| it.used() == Some(2)), "{rule:?}");
         }
         let after = store.stats();
         assert_eq!(
@@ -161,7 +161,7 @@ fn an_admission_makes_room_for_all_its_keys() {
                 let charges: Vec<_> = names.iter().map(|name| (&rule, name.as_str(), 1)).collect();
                 let unique = if round < 2 { &charges[8..] } else { &charges[..] };
                 if let Ok(outcome) = ask(&store, now_us, unique) {
-                    assert!(outcome.decision.allowed(), "{rule:?}");
+                    assert!(outcome.allowed(), "{rule:?}");
                     for (rule, name, _) in unique {
                         assert_eq!(used_by(&store, now_us, rule, name), 1, "{rule:?}: {name}");
                     }
@@ -195,7 +195,7 @@ fn rule_with(name: &str, policy: OnStoreError, shadow: bool) -> Rule {
 }
 
 /// A limiter without room for new keys, and the name of one.
-fn flooded(rule: &Rule) -> (Limiter<ManualClock>, String) {
+fn flooded(rule: &Rule) -> (Limiter<MemoryStore<ManualClock>>, String) {
     let store = small();
     ask(&store, BOUNDARY_US, &[(rule, "known", 1)]).unwrap();
     flood(&store, BOUNDARY_US, rule);
@@ -227,17 +227,21 @@ fn the_strictest_rule_answers_for_a_full_store() {
         (&[shadow_deny, allow], true),
         (&[shadow_allow, (deny, false)], false),
     ] {
-        let (rules, keys_before) = (rules(policies), limiter.stats().keys);
-        let charges: Vec<_> = rules.iter().map(|rule| Charge { rule, key: key(&name), cost: 1 }).collect();
-        let outcome = limiter.check(&charges);
+        let (rules, keys_before) = (rules(policies), limiter.stats().store.unwrap().keys);
+        let charges: Vec<_> = rules.iter().map(|rule| Charge::new(rule, key(&name), 1)).collect();
+        let outcome = limiter.check_all(&charges);
         if admitted {
-            let Outcome { decision, receipt } = outcome.unwrap();
+            let decision = outcome.unwrap();
             assert!(decision.allowed() && decision.degraded(), "{policies:?}");
-            assert_eq!((receipt, decision.verdicts().len()), (None, rules.len()), "{policies:?}");
+            assert_eq!(
+                (decision.receipt(), decision.verdicts().count()),
+                (None, rules.len()),
+                "{policies:?}"
+            );
         } else {
             assert_eq!(outcome.unwrap_err(), CheckError::Store(FULL), "{policies:?}");
         }
-        assert_eq!(limiter.stats().keys, keys_before, "{policies:?}");
+        assert_eq!(limiter.stats().store.unwrap().keys, keys_before, "{policies:?}");
     }
 }
 
@@ -246,14 +250,14 @@ fn a_shadow_rule_without_room_never_fails_an_admission() {
     let (enforced, shadow) =
         (rule_with("api", OnStoreError::Deny, false), rule_with("shadow", OnStoreError::Deny, true));
     let (limiter, _) = flooded(&enforced);
-    let both = [&shadow, &enforced].map(|rule| Charge { rule, key: key("known"), cost: 1 });
-    let Outcome { decision, receipt } = limiter.check(&both).unwrap();
+    let both = [&shadow, &enforced].map(|rule| Charge::new(rule, key("known"), 1));
+    let decision = limiter.check_all(&both).unwrap();
     assert!(decision.allowed() && !decision.degraded());
-    assert_eq!(receipt.unwrap().charges().len(), 1, "the enforced one alone was charged");
-    assert_eq!(limiter.inspect(&enforced, key("known"))[0].used, 2);
-    let alone = limiter.check(&both[..1]).unwrap();
-    assert!(alone.decision.allowed() && alone.receipt.is_none());
-    assert_eq!(limiter.inspect(&shadow, key("known"))[0].used, 0);
+    assert_eq!(decision.receipt().unwrap().charges().len(), 1, "the enforced one alone was charged");
+    assert_eq!(limiter.inspect(&enforced, "known").unwrap()[0].used, 2);
+    let alone = limiter.check_all(&both[..1]).unwrap();
+    assert!(alone.allowed() && alone.receipt().is_none());
+    assert_eq!(limiter.inspect(&shadow, "known").unwrap()[0].used, 0);
 }
 
 #[test]
@@ -283,18 +287,18 @@ fn at_the_budget_a_short_log_goes_on_for_ever() {
     for (second, used) in (1..9).zip([2, 3, 4, 5, 5, 5]) {
         let now_us = BOUNDARY_US + second * SECOND_US;
         for name in known_names() {
-            let decision = store.check(now_us, &admission(&[(&rule, &name, 1)])).unwrap().decision;
-            assert_eq!((decision.allowed(), decision.used()), (second < 5, used), "{name} after {second} s");
+            let decision = store.check(now_us, &admission(&[(&rule, &name, 1)])).unwrap();
+            assert_eq!(
+                (decision.allowed(), decision.used()),
+                (second < 5, Some(used)),
+                "{name} after {second} s"
+            );
         }
     }
     // All five have left, and stand in the slot until the next one comes.
     let now_us = BOUNDARY_US + 30 * SECOND_US;
     for name in known_names() {
-        assert_eq!(
-            store.check(now_us, &admission(&[(&rule, &name, 1)])).unwrap().decision.used(),
-            1,
-            "{name}"
-        );
+        assert_eq!(store.check(now_us, &admission(&[(&rule, &name, 1)])).unwrap().used(), Some(1), "{name}");
     }
 }
 
@@ -322,7 +326,7 @@ fn step(
     rng: &mut Rng,
     now_us: u64,
     rules: &[Rule],
-    receipts: &mut Vec<Receipt<'static>>,
+    receipts: &mut Vec<Receipt>,
     beyond: bool,
 ) {
     let rules = if beyond { rules } else { &rules[..rules.len() - 4] };
@@ -343,8 +347,9 @@ fn step(
             let charges =
                 names[..count].iter().map(|name| (rng.pick(rules), name.as_str(), rng.between(1, 20)));
             let charges: Vec<_> = charges.collect();
-            let receipt = store.check(now_us, &admission(&charges)).ok().and_then(|outcome| outcome.receipt);
-            receipts.extend(receipt.map(Receipt::into_owned));
+            let receipt =
+                store.check(now_us, &admission(&charges)).ok().and_then(|outcome| outcome.receipt());
+            receipts.extend(receipt);
             if receipts.len() > 300 {
                 receipts.swap_remove(usize::try_from(rng.below(300)).unwrap());
             }

@@ -1,7 +1,7 @@
 //! At the budget a rule may forget what is old, and nobody goes for nothing.
 
+use slidegate::Algorithm;
 use slidegate::store::BUDGET_BYTES_MIN;
-use slidegate::{Algorithm, Receipt};
 
 use crate::budget::{ask, evicting, flood, known_names, small, used_by};
 use crate::common::*;
@@ -27,9 +27,9 @@ fn a_rule_may_evict_what_is_old() {
                 }
                 let name = format!("flood:{call}");
                 let Ok(outcome) = store.check(now_us, &admission(&[(&rule, &name, 30)])) else { continue };
-                assert!(outcome.decision.allowed() && !outcome.decision.degraded(), "{rule:?}");
+                assert!(outcome.allowed() && !outcome.degraded(), "{rule:?}");
                 if call < 1_000 {
-                    receipts.push(outcome.receipt.map(Receipt::into_owned).unwrap());
+                    receipts.push(outcome.receipt().unwrap());
                 }
                 if call % 64 == 0 {
                     assert!(store.stats().bytes <= BUDGET_BYTES_MIN, "{:?}", store.stats());

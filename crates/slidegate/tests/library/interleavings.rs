@@ -48,8 +48,8 @@ fn store() -> Arc<Store> {
     Arc::new(MemoryStore::with_locks(2, 1 << 20).with_seed(1))
 }
 
-fn admit(store: &Store, rule: &Rule, name: &str, cost: u64) -> Option<Receipt<'static>> {
-    store.check(BOUNDARY_US, &admission(&[(rule, name, cost)])).unwrap().receipt.map(Receipt::into_owned)
+fn admit(store: &Store, rule: &Rule, name: &str, cost: u64) -> Option<Receipt> {
+    store.check(BOUNDARY_US, &admission(&[(rule, name, cost)])).unwrap().receipt()
 }
 
 fn used(store: &Store, rule: &Rule, name: &str) -> u64 {
@@ -103,7 +103,7 @@ fn admissions_over_several_keys_in_both_orders_are_one_step() {
                         if number % 2 == 0 {
                             charges.reverse();
                         }
-                        u64::from(store.check(BOUNDARY_US, &admission(&charges)).unwrap().decision.allowed())
+                        u64::from(store.check(BOUNDARY_US, &admission(&charges)).unwrap().allowed())
                     })
                 })
                 .collect();
@@ -176,7 +176,7 @@ fn a_key_that_has_ended_is_swept_while_it_is_charged_again() {
                             let charges = [(&*rule, "idle:39", 1), (&*rule, name.as_str(), 1)];
                             let charges = if call % 3 == 0 { &charges[..] } else { &charges[..1] };
                             let outcome = store.check(LATER_US, &admission(charges)).unwrap();
-                            let Some(receipt) = outcome.receipt else { continue };
+                            let Some(receipt) = outcome.receipt() else { continue };
                             spent_here += 1;
                             if call % 6 == 1 {
                                 spent_here -= store.refund(LATER_US, &receipt).unwrap().units;
@@ -210,7 +210,7 @@ fn resets_beside_a_sweep_forget_each_unit_once() {
                 thread::spawn(move || {
                     for _ in 0..40 {
                         let charges = [(&*rule, "idle:7", 1), (&*rule, "alice", 1)];
-                        assert!(store.check(LATER_US, &admission(&charges)).unwrap().decision.allowed());
+                        assert!(store.check(LATER_US, &admission(&charges)).unwrap().allowed());
                     }
                 })
             };
@@ -253,7 +253,7 @@ fn at_the_budget_nothing_goes_beyond_it_and_nothing_stays_of_what_was_refused() 
                             let mut charges = [&*names[0], "alice", &*names[1]].map(|name| (&*rule, name, 1));
                             charges.rotate_left(call % 3);
                             match store.check(BOUNDARY_US, &admission(&charges)) {
-                                Ok(outcome) => admitted += u64::from(outcome.decision.allowed()),
+                                Ok(outcome) => admitted += u64::from(outcome.allowed()),
                                 Err(error) => {
                                     assert_eq!(error, StoreError::Full { budget_bytes: 3_000 });
                                     full += 1;

@@ -14,26 +14,28 @@ fn the_verbs_follow_the_clock() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["10/10s"], algorithm);
         let limiter = Limiter::with_clock(ManualClock::at_us(BOUNDARY_US));
-        let ask = |cost| [Charge { rule: &rule, key: key("alice"), cost }];
-        let used = || limiter.inspect(&rule, key("alice"))[0].used;
+        let ask = |cost| [Charge::new(&rule, key("alice"), cost)];
+        let used = || limiter.inspect(&rule, "alice").unwrap()[0].used;
 
-        let receipt = limiter.check(&ask(6)).unwrap().receipt.unwrap();
-        assert_eq!(limiter.peek(&ask(4)).unwrap().used(), 6, "{algorithm}: a peek charges nothing");
+        let receipt = limiter.check_all(&ask(6)).unwrap().receipt().unwrap();
+        assert_eq!(limiter.peek_all(&ask(4)).unwrap().used(), Some(6), "{algorithm}: a peek charges nothing");
         assert_eq!(limiter.settle(&receipt, 2).unwrap().units, 4, "{algorithm}");
         assert_eq!(used(), 2, "{algorithm}");
-        assert_eq!(limiter.credit(&rule, key("alice"), 1).unwrap().units, 1, "{algorithm}");
-        let second = limiter.check(&ask(9)).unwrap().receipt.unwrap();
+        assert_eq!(limiter.credit(&rule, "alice", 1).unwrap().units, 1, "{algorithm}");
+        let second = limiter.check_all(&ask(9)).unwrap().receipt().unwrap();
         assert_eq!(limiter.refund(&second).unwrap().units, 9, "{algorithm}");
-        assert_eq!(limiter.reset(&rule, key("alice")).units, 1, "{algorithm}");
+        assert_eq!(limiter.reset(&rule, "alice").unwrap().units, 1, "{algorithm}");
 
-        limiter.check(&ask(10)).unwrap();
-        let refused = limiter.check(&ask(1)).unwrap().decision;
-        limiter.clock().advance(refused.retry_after().checked_sub(Duration::from_micros(1)).unwrap());
-        assert!(!limiter.check(&ask(1)).unwrap().decision.allowed(), "{algorithm}");
+        limiter.check_all(&ask(10)).unwrap();
+        let refused = limiter.check_all(&ask(1)).unwrap();
+        limiter
+            .clock()
+            .advance(refused.retry_after().unwrap().checked_sub(Duration::from_micros(1)).unwrap());
+        assert!(!limiter.check_all(&ask(1)).unwrap().allowed(), "{algorithm}");
         limiter.clock().advance(Duration::from_micros(1));
-        assert!(limiter.check(&ask(1)).unwrap().decision.allowed(), "{algorithm}");
+        assert!(limiter.check_all(&ask(1)).unwrap().allowed(), "{algorithm}");
 
-        limiter.change(&rule.with_rates(&["3/10s".parse().unwrap()]).unwrap());
+        limiter.change(&rule.with_rates(&["3/10s".parse().unwrap()]).unwrap()).unwrap();
         limiter.clock().advance(Duration::from_secs(60));
         assert_eq!(limiter.sweep(), 1, "{algorithm}");
         assert_eq!(used(), 0, "{algorithm}");
@@ -44,15 +46,18 @@ fn the_verbs_follow_the_clock() {
 fn bad_arguments_are_errors_and_change_nothing() {
     let rule = rule("api", &["10/10s"], Algorithm::SlidingLog);
     let limiter = Limiter::with_clock(ManualClock::at_us(BOUNDARY_US));
-    let ask = |cost| [Charge { rule: &rule, key: key("alice"), cost }];
-    assert!(matches!(limiter.check(&[]), Err(CheckError::Charge(ChargeError::Count { count: 0 }))));
-    assert!(matches!(limiter.check(&ask(0)), Err(CheckError::Charge(ChargeError::Zero { .. }))));
-    assert!(matches!(limiter.peek(&ask(11)), Err(ChargeError::Never { limit: 10, .. })));
+    let ask = |cost| [Charge::new(&rule, key("alice"), cost)];
+    assert!(matches!(limiter.check_all(&[]), Err(CheckError::Charge(ChargeError::Count { count: 0 }))));
+    assert!(matches!(limiter.check_all(&ask(0)), Err(CheckError::Charge(ChargeError::Zero { .. }))));
+    assert!(matches!(
+        limiter.peek_all(&ask(11)),
+        Err(CheckError::Charge(ChargeError::Never { limit: 10, .. }))
+    ));
     let elsewhere = Limiter::with_clock(ManualClock::at_us(BOUNDARY_US));
-    let receipt = elsewhere.check(&ask(1)).unwrap().receipt.unwrap();
-    assert_eq!(limiter.refund(&receipt), Err(ReceiptError::Foreign), "a receipt of another limiter");
-    assert_eq!(limiter.settle(&receipt, 5), Err(ReceiptError::Foreign));
-    assert_eq!(limiter.inspect(&rule, key("alice"))[0].used, 0);
+    let receipt = elsewhere.check_all(&ask(1)).unwrap().receipt().unwrap();
+    assert_eq!(limiter.refund(&receipt), Err(ReceiptError::Foreign.into()), "a receipt of another limiter");
+    assert_eq!(limiter.settle(&receipt, 5), Err(ReceiptError::Foreign.into()));
+    assert_eq!(limiter.inspect(&rule, "alice").unwrap()[0].used, 0);
 }
 
 /// A clock that counts how often it is read.
@@ -69,9 +74,9 @@ fn a_call_reads_the_clock_once() {
     let (quota, dear) =
         (rule("quota", &["9/1s", "9/1m"], Algorithm::Gcra), rule("dear", &["9/1h"], Algorithm::Gcra));
     let limiter = Limiter::with_clock(CountingClock(AtomicU64::new(0)));
-    let charges = [&quota, &dear].map(|rule| Charge { rule, key: key("alice"), cost: 1 });
-    limiter.check(&charges).unwrap();
-    limiter.peek(&charges).unwrap();
+    let charges = [&quota, &dear].map(|rule| Charge::new(rule, key("alice"), 1));
+    limiter.check_all(&charges).unwrap();
+    limiter.peek_all(&charges).unwrap();
     assert_eq!(limiter.clock().0.load(Ordering::SeqCst), 2);
 }
 
@@ -84,8 +89,8 @@ fn threads_share_one_limiter() {
         .map(|_| {
             let (rule, limiter) = (Arc::clone(&rule), Arc::clone(&limiter));
             thread::spawn(move || {
-                let ask = [Charge { rule: &rule, key: key("alice"), cost: 1 }];
-                limiter.check(&ask).unwrap().decision.allowed()
+                let ask = [Charge::new(&rule, key("alice"), 1)];
+                limiter.check_all(&ask).unwrap().allowed()
             })
         })
         .collect();

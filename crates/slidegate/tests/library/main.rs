@@ -19,6 +19,7 @@ mod interleavings;
 mod limiter;
 mod live_change;
 mod never_over;
+mod over_any_store;
 mod receipts;
 mod sweeping;
 mod widths;

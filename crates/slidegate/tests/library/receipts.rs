@@ -2,16 +2,16 @@
 
 use crate::common::*;
 use slidegate::rule::Entries;
-use slidegate::store::{MemoryStore, Outcome};
+use slidegate::store::MemoryStore;
 use slidegate::testing::Auditor;
-use slidegate::{Algorithm, ChargeError, ReceiptError};
+use slidegate::{Algorithm, ChargeError, Decision, ReceiptError};
 
 #[test]
 fn settling_for_less_refunds_the_difference() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["100/10s"], algorithm);
         let store = MemoryStore::new();
-        let receipt = check(&store, BOUNDARY_US, &rule, 40).receipt.unwrap();
+        let receipt = check(&store, BOUNDARY_US, &rule, 40).receipt().unwrap();
         let settled = store.settle(BOUNDARY_US, &receipt, 15).unwrap();
         assert_eq!((settled.applied, settled.units), (true, 25), "{algorithm}");
         assert_eq!(used(&store, BOUNDARY_US, &rule), 15, "{algorithm}");
@@ -23,11 +23,15 @@ fn settling_for_more_charges_the_excess_unconditionally() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["100/10s"], algorithm);
         let store = MemoryStore::new();
-        let receipt = check(&store, BOUNDARY_US, &rule, 40).receipt.unwrap();
+        let receipt = check(&store, BOUNDARY_US, &rule, 40).receipt().unwrap();
         let settled = store.settle(BOUNDARY_US, &receipt, 340).unwrap();
         assert_eq!((settled.applied, settled.units), (true, 300), "{algorithm}");
-        let denied = check(&store, BOUNDARY_US, &rule, 1).decision;
-        assert_eq!((denied.allowed(), denied.used(), denied.remaining()), (false, 340, 0), "{algorithm}");
+        let denied = check(&store, BOUNDARY_US, &rule, 1);
+        assert_eq!(
+            (denied.allowed(), denied.used(), denied.remaining()),
+            (false, Some(340), Some(0)),
+            "{algorithm}"
+        );
         let passes_us = BOUNDARY_US + retry_us(&denied);
         assert!(!peek(&store, passes_us - 1, &rule, 1).allowed(), "{algorithm}");
         assert!(peek(&store, passes_us, &rule, 1).allowed(), "{algorithm}");
@@ -38,7 +42,7 @@ fn settling_for_more_charges_the_excess_unconditionally() {
 fn settling_as_charged_spends_the_receipt() {
     let rule = rule("api", &["100/10s"], Algorithm::SlidingLog);
     let store = MemoryStore::new();
-    let receipt = check(&store, BOUNDARY_US, &rule, 40).receipt.unwrap();
+    let receipt = check(&store, BOUNDARY_US, &rule, 40).receipt().unwrap();
     assert_eq!(store.settle(BOUNDARY_US, &receipt, 40).unwrap().units, 0);
     assert!(!store.refund(BOUNDARY_US, &receipt).unwrap().applied);
     assert_eq!(used(&store, BOUNDARY_US, &rule), 40);
@@ -50,9 +54,9 @@ fn bad_settlements_name_the_field_and_change_nothing() {
     let dear = rule("dear", &["5/10s"], Algorithm::SlidingLog);
     let store = MemoryStore::new();
     let both = store.check(BOUNDARY_US, &admission(&[(&quota, "alice", 50), (&dear, "alice", 1)])).unwrap();
-    let unequal = store.settle(BOUNDARY_US, &both.receipt.unwrap(), 20).unwrap_err();
+    let unequal = store.settle(BOUNDARY_US, &both.receipt().unwrap(), 20).unwrap_err();
     assert_eq!(unequal, ReceiptError::UnequalCosts { first: 50, second: 1 });
-    let receipt = check(&store, BOUNDARY_US, &dear, 1).receipt.unwrap();
+    let receipt = check(&store, BOUNDARY_US, &dear, 1).receipt().unwrap();
     let excess = store.settle(BOUNDARY_US, &receipt, 1 + 16 * 5 + 1).unwrap_err();
     assert_eq!(excess, ReceiptError::Excess { rule: "dear".into(), excess: 81, excess_max: 80 });
     assert!(excess.to_string().starts_with("actual: 81 units above"));
@@ -108,12 +112,12 @@ fn gcra_refunds_only_what_has_not_drained() {
     let rule = rule("api", &["10/10s"], Algorithm::Gcra);
     let store = MemoryStore::new();
     let mut auditor = Auditor::new(10, 10 * SECOND_US);
-    let mut admitted = |now_us: u64, outcome: &Outcome, cost: u64| {
-        auditor.saw(now_us, cost, outcome.decision.allowed());
+    let mut admitted = |now_us: u64, decision: &Decision<'_>, cost: u64| {
+        auditor.saw(now_us, cost, decision.allowed());
         auditor.findings().most_in_window
     };
-    let first = check(&store, BOUNDARY_US, &rule, 5).receipt.unwrap();
-    let second = check(&store, BOUNDARY_US, &rule, 5).receipt.unwrap();
+    let first = check(&store, BOUNDARY_US, &rule, 5).receipt().unwrap();
+    let second = check(&store, BOUNDARY_US, &rule, 5).receipt().unwrap();
     assert_eq!(store.refund(BOUNDARY_US, &first).unwrap().units, 5);
     let later_us = BOUNDARY_US + 4 * SECOND_US;
     let third = check(&store, later_us, &rule, 5);
@@ -128,7 +132,7 @@ fn gcra_refunds_only_what_has_not_drained() {
     // Undisturbed, a charge at the end of the line has not begun to drain.
     let store = MemoryStore::new();
     check(&store, BOUNDARY_US, &rule, 4);
-    let last = check(&store, BOUNDARY_US, &rule, 4).receipt.unwrap();
+    let last = check(&store, BOUNDARY_US, &rule, 4).receipt().unwrap();
     assert_eq!(store.refund(BOUNDARY_US + 4 * SECOND_US, &last).unwrap().units, 4);
 }
 
@@ -137,7 +141,7 @@ fn gcra_refunds_only_what_has_not_drained() {
 fn a_compact_log_does_not_refund_what_was_credited() {
     let rule = rule("api", &["20/10s"], Algorithm::CompactLog(Entries::new(4).unwrap()));
     let store = MemoryStore::new();
-    let first = check(&store, BOUNDARY_US, &rule, 5).receipt.unwrap();
+    let first = check(&store, BOUNDARY_US, &rule, 5).receipt().unwrap();
     store.credit(BOUNDARY_US, &rule, key("alice"), 5).unwrap();
     for step in 1..=6 {
         check(&store, BOUNDARY_US + step, &rule, 1);
@@ -153,7 +157,7 @@ fn a_receipt_of_several_charges_gives_back_all_of_them() {
             (rule("quota", &["100/1h"], algorithm), rule("dear", &["5/10s", "9/1m"], algorithm));
         let store = MemoryStore::new();
         let charges = [(&quota, "alice", 10), (&dear, "alice", 2), (&dear, "alice", 1), (&quota, "bob", 7)];
-        let receipt = store.check(BOUNDARY_US, &admission(&charges)).unwrap().receipt.unwrap();
+        let receipt = store.check(BOUNDARY_US, &admission(&charges)).unwrap().receipt().unwrap();
         assert_eq!(receipt.charges().len(), 3, "one entry per state");
         assert_eq!(store.refund(BOUNDARY_US, &receipt).unwrap().units, 20, "{algorithm}");
         for (rule, name) in [(&quota, "alice"), (&dear, "alice"), (&quota, "bob")] {
@@ -171,12 +175,12 @@ fn a_receipt_of_before_a_live_change_there_and_back_gives_nothing() {
     for algorithm in every_algorithm() {
         let hourly = rule("api", &["10/1h"], algorithm);
         let store = MemoryStore::new();
-        let old = check(&store, BOUNDARY_US, &hourly, 6).receipt.unwrap();
+        let old = check(&store, BOUNDARY_US, &hourly, 6).receipt().unwrap();
         store.change(BOUNDARY_US + SECOND_US, &rule("api", &["10/1s"], algorithm));
         store.change(BOUNDARY_US + 10 * SECOND_US, &hourly);
         let now_us = BOUNDARY_US + 11 * SECOND_US;
         let left = 10 - used(&store, now_us, &hourly);
-        let new = check(&store, now_us, &hourly, left).receipt.unwrap();
+        let new = check(&store, now_us, &hourly, left).receipt().unwrap();
         assert!(!store.refund(now_us, &old).unwrap().applied, "{algorithm}");
         assert!(!peek(&store, now_us, &hourly, 1).allowed(), "{algorithm}: never over");
         assert_eq!(store.refund(now_us, &new).unwrap().units, left, "{algorithm}: its own receipts work");
@@ -191,14 +195,14 @@ fn a_spent_or_expired_receipt_is_not_examined_further() {
     let both = store
         .check(BOUNDARY_US, &admission(&[(&quota, "alice", 50), (&dear, "alice", 1)]))
         .unwrap()
-        .receipt
+        .receipt()
         .unwrap();
     assert!(store.refund(BOUNDARY_US, &both).unwrap().applied);
     assert!(
         !store.settle(BOUNDARY_US, &both, 20).unwrap().applied,
         "spent, although it could not be settled"
     );
-    let late = check(&store, BOUNDARY_US, &dear, 1).receipt.unwrap();
+    let late = check(&store, BOUNDARY_US, &dear, 1).receipt().unwrap();
     assert!(!store.settle(BOUNDARY_US + 60 * SECOND_US, &late, u64::MAX).unwrap().applied, "expired");
 }
 
@@ -209,9 +213,9 @@ fn a_reset_voids_what_came_before_it_and_nothing_else() {
         for reset_us in [BOUNDARY_US - MILLISECOND_US, BOUNDARY_US, BOUNDARY_US + MILLISECOND_US] {
             let rule = rule("api", &["5/10s"], algorithm);
             let store = MemoryStore::new();
-            let old = check(&store, BOUNDARY_US, &rule, 5).receipt.unwrap();
+            let old = check(&store, BOUNDARY_US, &rule, 5).receipt().unwrap();
             store.reset(reset_us, &rule, key("alice"));
-            let new = check(&store, BOUNDARY_US, &rule, 5).receipt.unwrap();
+            let new = check(&store, BOUNDARY_US, &rule, 5).receipt().unwrap();
             assert!(!store.refund(BOUNDARY_US, &old).unwrap().applied, "{algorithm}: reset at {reset_us}");
             assert!(!peek(&store, BOUNDARY_US, &rule, 1).allowed(), "{algorithm}: never over");
             assert_eq!(store.refund(BOUNDARY_US, &new).unwrap().units, 5, "{algorithm}: reset at {reset_us}");
@@ -224,7 +228,7 @@ fn a_live_change_voids_receipts_although_the_clock_was_set_back() {
     for algorithm in every_algorithm() {
         let hourly = rule("api", &["10/1h"], algorithm);
         let store = MemoryStore::new();
-        let old = check(&store, BOUNDARY_US + 10 * SECOND_US, &hourly, 8).receipt.unwrap();
+        let old = check(&store, BOUNDARY_US + 10 * SECOND_US, &hourly, 8).receipt().unwrap();
         store.change(BOUNDARY_US, &rule("api", &["10/1s"], algorithm));
         store.change(BOUNDARY_US + 5 * SECOND_US, &hourly);
         let now_us = BOUNDARY_US + 11 * SECOND_US;
@@ -244,7 +248,7 @@ fn a_receipt_does_not_fit_the_successor_of_a_swept_state() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["1000000000/10s"], algorithm);
         let store = MemoryStore::new();
-        let old = check(&store, BOUNDARY_US, &rule, 1_000_000_000).receipt.unwrap();
+        let old = check(&store, BOUNDARY_US, &rule, 1_000_000_000).receipt().unwrap();
         assert_eq!(store.sweep(BOUNDARY_US + 60 * SECOND_US), 1, "{algorithm}");
         check(&store, BOUNDARY_US, &rule, 1_000_000_000);
         assert!(!store.refund(BOUNDARY_US, &old).unwrap().applied, "{algorithm}");
@@ -256,7 +260,7 @@ fn a_receipt_does_not_fit_the_successor_of_a_swept_state() {
 fn a_settlement_is_bounded_by_the_smallest_limit() {
     let rule = rule("api", &["5/1s", "100/1m"], Algorithm::SlidingLog);
     let store = MemoryStore::new();
-    let receipt = check(&store, BOUNDARY_US, &rule, 1).receipt.unwrap();
+    let receipt = check(&store, BOUNDARY_US, &rule, 1).receipt().unwrap();
     let error = store.settle(BOUNDARY_US, &receipt, 1 + 81).unwrap_err();
     assert_eq!(error, ReceiptError::Excess { rule: "api".into(), excess: 81, excess_max: 80 });
     assert_eq!(store.settle(BOUNDARY_US, &receipt, 1 + 80).unwrap().units, 80);
@@ -269,7 +273,7 @@ fn use_is_counted_up_to_a_bound() {
         let rule = rule("api", &["1000000000000/400d"], algorithm);
         let store = MemoryStore::new();
         let receipts: Vec<_> =
-            (0..100).map(|step| check(&store, BOUNDARY_US + step, &rule, 1).receipt).collect();
+            (0..100).map(|step| check(&store, BOUNDARY_US + step, &rule, 1).receipt()).collect();
         for receipt in receipts.into_iter().flatten() {
             store.settle(BOUNDARY_US + 100, &receipt, 16_000_000_000_000).unwrap();
         }

@@ -9,7 +9,7 @@ use slidegate::{Algorithm, Charge, Limiter, Receipt};
 
 use crate::common::*;
 
-type Limited = Limiter<ManualClock>;
+type Limited = Limiter<MemoryStore<ManualClock>>;
 
 const KEYS: usize = 60;
 
@@ -27,7 +27,7 @@ fn a_change_of_width_is_not_noticed() {
         let mut rng = Rng::new(rates.len() as u64);
         let (together, names) = (limiter(1), (0..KEYS).map(|key| format!("key:{key}")).collect::<Vec<_>>());
         let alone: Vec<Limited> = names.iter().map(|_| limiter(1)).collect();
-        let mut receipts: Vec<(usize, Receipt<'static>, Receipt<'static>)> = Vec::new();
+        let mut receipts: Vec<(usize, Receipt, Receipt)> = Vec::new();
         let mut bytes = Vec::new();
         for phase in 0..6 {
             // A key is asked once in ten seconds in one phase and about ten times in the next.
@@ -39,11 +39,11 @@ fn a_change_of_width_is_not_noticed() {
                     alone.clock().advance(pause);
                 }
                 let index = usize::try_from(rng.below(KEYS as u64)).unwrap();
-                let ask = [Charge { rule: &rule, key: key(&names[index]), cost: 1 }];
-                let (ours, its) = (together.check(&ask).unwrap(), alone[index].check(&ask).unwrap());
-                assert_eq!(ours.decision, its.decision, "{rates:?}, phase {phase}, step {step}");
-                if let (Some(ours), Some(its)) = (ours.receipt, its.receipt) {
-                    receipts.push((index, ours.into_owned(), its.into_owned()));
+                let ask = [Charge::new(&rule, key(&names[index]), 1)];
+                let (ours, its) = (together.check_all(&ask).unwrap(), alone[index].check_all(&ask).unwrap());
+                assert_eq!(numbers(&ours), numbers(&its), "{rates:?}, phase {phase}, step {step}");
+                if let (Some(ours), Some(its)) = (ours.receipt(), its.receipt()) {
+                    receipts.push((index, ours, its));
                 }
                 if rng.one_in(8) && !receipts.is_empty() {
                     let drawn = usize::try_from(rng.below(receipts.len() as u64)).unwrap();
@@ -54,7 +54,7 @@ fn a_change_of_width_is_not_noticed() {
                 receipts.drain(..receipts.len().saturating_sub(200));
             }
             together.sweep();
-            bytes.push(together.stats().bytes);
+            bytes.push(together.stats().store.unwrap().bytes);
         }
         // Sixty keys take 11,600 bytes in wide slots, and 14,000 in narrow ones with the rest on the heap; those who are
         // there in a quiet phase, 5,400 to 6,600.

@@ -8,12 +8,12 @@ use std::time::Duration;
 use redis::Value;
 use slidegate::store::StoreError;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::server::RedisServer;
 use super::stub::{Stub, greeting};
 use super::{AMPLE, count, counted, echo, echoed, link, one, options};
-use crate::link::Link;
+use crate::link::{BATCH_CALLS_MAX, Link};
 
 /// Greets, and is silent from then on.
 async fn silent() -> Stub {
@@ -27,7 +27,7 @@ async fn a_call_that_is_never_answered_is_ambiguous_and_those_behind_it_are_not(
     let link = Arc::new(Link::connect(&options).await.unwrap());
     let first = tokio::spawn({
         let link = Arc::clone(&link);
-        async move { link.call(one()).await }
+        async move { link.call(None, one()).await }
     });
     // The first is under way as soon as the stub has heard it.
     let heard = async {
@@ -36,7 +36,7 @@ async fn a_call_that_is_never_answered_is_ambiguous_and_those_behind_it_are_not(
         }
     };
     timeout(AMPLE, heard).await.unwrap();
-    let behind = timeout(AMPLE, link.call_all(vec![one(); 3])).await.unwrap();
+    let behind = timeout(AMPLE, link.call_all(None, vec![one(); 3])).await.unwrap();
     let first = timeout(AMPLE, first).await.unwrap().unwrap();
     assert!(matches!(first, Err(StoreError::Ambiguous { .. })), "{first:?}");
     for answer in behind {
@@ -45,11 +45,55 @@ async fn a_call_that_is_never_answered_is_ambiguous_and_those_behind_it_are_not(
     // The lane is free again once it has given up the connection, and finds the others in its queue.
     let asked_again = async {
         while stub.heard("EVALSHA") == 1 {
-            assert!(link.call(one()).await.is_err());
+            assert!(link.call(None, one()).await.is_err());
         }
     };
     timeout(AMPLE, asked_again).await.unwrap();
     assert_eq!(stub.heard("EVALSHA"), 2, "what was given up is never sent");
+}
+
+/// The deadline of a call, in the place of that of the options.
+fn after(wait: Duration) -> std::time::Instant {
+    (Instant::now() + wait).into_std()
+}
+
+/// All round trips of a batch have one deadline: what waits for its turn by then is never sent.
+#[tokio::test]
+async fn a_batch_ends_by_the_deadline_of_its_call() {
+    let stub = silent().await;
+    let link = Link::connect(&options(&stub.url()).connections(1).unwrap()).await.unwrap();
+    let begin = Instant::now();
+    let answers =
+        link.call_all(Some(after(Duration::from_millis(300))), vec![one(); 2 * BATCH_CALLS_MAX]).await;
+    assert!(begin.elapsed() < AMPLE / 2, "{:?}", begin.elapsed());
+    let (sent, unsent) = answers.split_at(BATCH_CALLS_MAX);
+    for answer in sent {
+        assert!(matches!(answer, Err(StoreError::Ambiguous { .. })), "{answer:?}");
+    }
+    for answer in unsent {
+        assert!(matches!(answer, Err(StoreError::Unavailable { .. })), "{answer:?}");
+    }
+    assert!(stub.heard("EVALSHA") <= BATCH_CALLS_MAX);
+}
+
+#[tokio::test]
+async fn a_call_past_its_deadline_is_not_sent() {
+    let stub = silent().await;
+    let link = Link::connect(&options(&stub.url())).await.unwrap();
+    let answer = link.call(Some(after(Duration::ZERO)), one()).await;
+    assert!(matches!(answer, Err(StoreError::Unavailable { .. })), "{answer:?}");
+    assert_eq!(stub.heard("EVALSHA"), 0);
+}
+
+/// A call may wait longer than the connection would otherwise be trusted to be silent.
+#[tokio::test]
+async fn a_connection_is_not_given_up_before_the_deadline_of_its_calls() {
+    let stub = silent().await;
+    let link =
+        Link::connect(&options(&stub.url()).deadline(Duration::from_millis(20)).unwrap()).await.unwrap();
+    let answer = link.call(Some(after(Duration::from_millis(1_500))), one()).await;
+    let Err(StoreError::Ambiguous { why }) = answer else { panic!("{answer:?}") };
+    assert!(why.contains("it was sent, and 1.5s have passed"), "{why}");
 }
 
 /// A connection that stays silent is given up, and calls go out over a new one.
@@ -61,7 +105,7 @@ async fn a_silent_connection_is_replaced() {
     let greeted = stub.heard("HELLO");
     let replaced = async {
         while stub.heard("HELLO") == greeted {
-            assert!(link.call(one()).await.is_err());
+            assert!(link.call(None, one()).await.is_err());
         }
     };
     timeout(AMPLE, replaced).await.unwrap();
@@ -72,12 +116,12 @@ async fn a_server_that_is_gone_is_unavailable_and_its_return_is_noticed() {
     let mut server = RedisServer::start();
     let hasty = options(&server.url()).deadline(Duration::from_millis(100)).unwrap();
     let hasty = Link::connect(&hasty).await.unwrap();
-    assert_eq!(hasty.call(count("k")).await, Ok(Value::Int(1)));
+    assert_eq!(hasty.call(None, count("k")).await, Ok(Value::Int(1)));
     server.kill();
     // The first may find out that the connection is gone only by writing to it.
     let noticed = async {
         loop {
-            match hasty.call(count("k")).await {
+            match hasty.call(None, count("k")).await {
                 Err(StoreError::Unavailable { why })
                     if why.contains("no connection to Redis at 127.0.0.1:") =>
                 {
@@ -90,7 +134,7 @@ async fn a_server_that_is_gone_is_unavailable_and_its_return_is_noticed() {
     };
     timeout(AMPLE, noticed).await.unwrap();
     server.restart();
-    let back = async { while hasty.call(count("k")).await.is_err() {} };
+    let back = async { while hasty.call(None, count("k")).await.is_err() {} };
     timeout(AMPLE, back).await.unwrap();
 }
 
@@ -100,10 +144,13 @@ async fn a_restart_while_nobody_calls_goes_unnoticed() {
     let mut server = RedisServer::start();
     let link = link(&server).await;
     for _ in 0..3 {
-        assert_eq!(link.call(count("k")).await, Ok(Value::Int(1)));
+        assert_eq!(link.call(None, count("k")).await, Ok(Value::Int(1)));
         server.restart();
         // Scripts are gone with the process, too.
-        assert_eq!(link.call_all(vec![count("k"), one()]).await, [Ok(Value::Int(1)), Ok(Value::Int(1))]);
+        assert_eq!(
+            link.call_all(None, vec![count("k"), one()]).await,
+            [Ok(Value::Int(1)), Ok(Value::Int(1))]
+        );
         server.command(&["DEL", "k"]);
     }
 }
@@ -121,12 +168,12 @@ async fn callers_who_leave_do_no_harm() {
         if number % 2 == 0 {
             leaving.spawn(async move {
                 let patience = Duration::from_micros(number * 5);
-                let _ = timeout(patience, link.call(count("left"))).await;
+                let _ = timeout(patience, link.call(None, count("left"))).await;
             });
         } else {
             staying.spawn(async move {
                 for _ in 0..10 {
-                    assert_eq!(link.call(echo(b"k", &words)).await, Ok(echoed(b"k", &words)));
+                    assert_eq!(link.call(None, echo(b"k", &words)).await, Ok(echoed(b"k", &words)));
                 }
             });
         }
@@ -142,14 +189,14 @@ async fn a_call_that_was_left_in_the_queue_is_never_sent() {
     let server = RedisServer::start();
     let link = link(&server).await;
     // The script is known, so that sending a call would be executing it.
-    link.call(count("other")).await.unwrap();
+    link.call(None, count("other")).await.unwrap();
     for _ in 0..100 {
-        let mut call = pin!(link.call(count("left")));
+        let mut call = pin!(link.call(None, count("left")));
         // It enters the queue, and on this one thread nobody takes it out before we wait for something.
         assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     }
-    let answers = link.call_all(vec![one(); 4]).await;
+    let answers = link.call_all(None, vec![one(); 4]).await;
     assert!(answers.into_iter().all(|answer| answer == Ok(Value::Int(1))));
-    assert_eq!(link.call(one()).await, Ok(Value::Int(1)));
+    assert_eq!(link.call(None, one()).await, Ok(Value::Int(1)));
     assert_eq!(counted(&server, "left"), 0);
 }

@@ -30,7 +30,7 @@ async fn a_password_must_be_right() {
     }
     for login in [":sesame@", "default:sesame@"] {
         let link = Link::connect(&options(&url(login))).await.unwrap();
-        assert_eq!(link.call(one()).await, Ok(Value::Int(1)));
+        assert_eq!(link.call(None, one()).await, Ok(Value::Int(1)));
     }
 }
 
@@ -67,7 +67,7 @@ async fn redis_five_is_spoken_to_in_the_older_protocol() {
     });
     let stub = stub.await;
     let link = Link::connect(&options(&stub.url())).await.unwrap();
-    assert_eq!(link.call(one()).await, Ok(Value::Int(1)));
+    assert_eq!(link.call(None, one()).await, Ok(Value::Int(1)));
     assert_eq!(stub.heard("AUTH"), 2, "once per connection");
 }
 
@@ -98,7 +98,7 @@ async fn a_user_without_info_is_told_what_to_grant() {
 async fn the_database_of_the_url_is_used() {
     let server = RedisServer::start();
     let link = Link::connect(&options(&format!("{}/3", server.url()))).await.unwrap();
-    assert_eq!(link.call(super::count("k")).await, Ok(Value::Int(1)));
+    assert_eq!(link.call(None, super::count("k")).await, Ok(Value::Int(1)));
     let info = server.command(&["INFO", "keyspace"]);
     assert!(format!("{info:?}").contains("db3"), "{info:?}");
     let error = refused(&options(&format!("{}/9999", server.url()))).await;
@@ -111,7 +111,7 @@ async fn a_socket_in_the_file_system_will_do() {
     let path = folder.join("redis.sock");
     let _server = RedisServer::start_with(&["--unixsocket", path.to_str().unwrap()]);
     let link = Link::connect(&options(&format!("unix://{}", path.display()))).await.unwrap();
-    assert_eq!(link.call(echo(b"k", b"v")).await, Ok(echoed(b"k", b"v")));
+    assert_eq!(link.call(None, echo(b"k", b"v")).await, Ok(echoed(b"k", b"v")));
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -185,7 +185,7 @@ async fn tls_asks_who_the_server_is() {
     };
     for host in ["localhost", "127.0.0.1"] {
         let link = Link::connect(&trusting(host)).await.unwrap();
-        assert_eq!(link.call(echo(b"k", b"v")).await, Ok(echoed(b"k", b"v")), "{host}");
+        assert_eq!(link.call(None, echo(b"k", b"v")).await, Ok(echoed(b"k", b"v")), "{host}");
     }
     let others = trusting("localhost").root_certificates(&certificates.read("client.pem")).unwrap();
     let error = refused(&others).await;
@@ -216,6 +216,6 @@ async fn tls_says_who_we_are() {
     assert!(matches!(error, ConnectError::Tls { .. } | ConnectError::Unreachable { .. }), "{error}");
     let identity = (certificates.read("client.pem"), certificates.read("client.key"));
     let known = Link::connect(&options.client_certificate(&identity.0, &identity.1).unwrap()).await.unwrap();
-    assert_eq!(known.call(one()).await, Ok(Value::Int(1)));
-    assert_eq!(link(&server).await.call(one()).await, Ok(Value::Int(1)), "and without TLS");
+    assert_eq!(known.call(None, one()).await, Ok(Value::Int(1)));
+    assert_eq!(link(&server).await.call(None, one()).await, Ok(Value::Int(1)), "and without TLS");
 }

@@ -21,9 +21,12 @@ fn callers(link: &Arc<Link>, stop: &Arc<AtomicBool>) -> JoinSet<Tally> {
             let mut tally = Tally::default();
             while !stop.load(Ordering::Relaxed) {
                 if caller % 2 == 0 {
-                    tally.count(&link.call(count("k")).await);
+                    tally.count(&link.call(None, count("k")).await);
                 } else {
-                    link.call_all(vec![count("k"); 10]).await.iter().for_each(|answer| tally.count(answer));
+                    link.call_all(None, vec![count("k"); 10])
+                        .await
+                        .iter()
+                        .for_each(|answer| tally.count(answer));
                 }
             }
             tally
@@ -56,7 +59,7 @@ async fn connections_that_are_killed_under_load_charge_nothing_twice() {
     assert!(tally.answered > 0 && tally.failed == 0, "{tally:?}");
     tally.assert_executed(counted(&server, "k"));
     let executed = counted(&server, "k");
-    assert_eq!(link.call(count("k")).await, Ok(Value::Int(executed + 1)));
+    assert_eq!(link.call(None, count("k")).await, Ok(Value::Int(executed + 1)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -8,7 +8,7 @@ use slidegate::store::StoreError;
 
 use super::server::RedisServer;
 use super::{AMPLE, count, counted, link, one, options};
-use crate::link::{Call, Link};
+use crate::link::{Link, ScriptCall};
 use crate::scripts::Script;
 
 static FOREIGN: LazyLock<Script> =
@@ -16,8 +16,8 @@ static FOREIGN: LazyLock<Script> =
 static BROKEN: LazyLock<Script> = LazyLock::new(|| Script::new("broken", "return nothing_of_that_name + 1"));
 static MALFORMED: LazyLock<Script> = LazyLock::new(|| Script::new("malformed", "this is no script"));
 
-fn bare(script: &'static Script) -> Call {
-    Call { script, keys: Vec::new(), args: Vec::new() }
+fn bare(script: &'static Script) -> ScriptCall {
+    ScriptCall { script, keys: Vec::new(), args: Vec::new() }
 }
 
 #[track_caller]
@@ -33,12 +33,12 @@ async fn a_value_that_is_not_ours_is_left_alone() {
     let server = RedisServer::start();
     let link = link(&server).await;
     server.command(&["RPUSH", "list", "a"]);
-    assert_refused(link.call(count("list")).await, "WRONGTYPE");
-    let answers = link.call_all(vec![count("k"), count("list"), count("k")]).await;
+    assert_refused(link.call(None, count("list")).await, "WRONGTYPE");
+    let answers = link.call_all(None, vec![count("k"), count("list"), count("k")]).await;
     assert_eq!((&answers[0], &answers[2]), (&Ok(Value::Int(1)), &Ok(Value::Int(2))));
     assert_refused(answers[1].clone(), "key_prefix");
     assert_eq!(server.command(&["LLEN", "list"]), Value::Int(1));
-    assert_refused(link.call(bare(&FOREIGN)).await, "SLIDEGATE sg:{a}:b is not ours");
+    assert_refused(link.call(None, bare(&FOREIGN)).await, "SLIDEGATE sg:{a}:b is not ours");
 }
 
 #[tokio::test]
@@ -46,8 +46,8 @@ async fn scripts_that_fail_are_refusals() {
     let server = RedisServer::start();
     let link = link(&server).await;
     for script in [&*BROKEN, &*MALFORMED] {
-        assert_refused(link.call(bare(script)).await, "ERR");
-        let answers = link.call_all(vec![bare(script), one(), bare(script)]).await;
+        assert_refused(link.call(None, bare(script)).await, "ERR");
+        let answers = link.call_all(None, vec![bare(script), one(), bare(script)]).await;
         assert_eq!(answers[1], Ok(Value::Int(1)));
         assert_refused(answers[0].clone(), "ERR");
         assert_refused(answers[2].clone(), "ERR");
@@ -58,14 +58,14 @@ async fn scripts_that_fail_are_refusals() {
 async fn a_server_without_memory_refuses_writes_only() {
     let server = RedisServer::start_with(&["--maxmemory-policy", "noeviction"]);
     let link = link(&server).await;
-    link.call(count("k")).await.unwrap();
+    link.call(None, count("k")).await.unwrap();
     server.command(&["CONFIG", "SET", "maxmemory", "1"]);
-    assert_refused(link.call(count("k")).await, "raise maxmemory");
-    assert_refused(link.call(count("new")).await, "OOM");
-    assert_eq!(link.call(one()).await, Ok(Value::Int(1)));
+    assert_refused(link.call(None, count("k")).await, "raise maxmemory");
+    assert_refused(link.call(None, count("new")).await, "OOM");
+    assert_eq!(link.call(None, one()).await, Ok(Value::Int(1)));
     server.command(&["CONFIG", "SET", "maxmemory", "0"]);
     assert_eq!((counted(&server, "k"), counted(&server, "new")), (1, 0));
-    assert_eq!(link.call(count("k")).await, Ok(Value::Int(2)));
+    assert_eq!(link.call(None, count("k")).await, Ok(Value::Int(2)));
 }
 
 #[tokio::test]
@@ -74,11 +74,11 @@ async fn a_user_without_permission_is_told_what_to_grant() {
     server.command(&["ACL", "SETUSER", "limiter", "on", ">hunter2", "~sg:*", "+@all", "-eval"]);
     let url = server.url().replace("redis://", "redis://limiter:hunter2@");
     let link = Link::connect(&options(&url)).await.unwrap();
-    assert_refused(link.call(one()).await, "NOPERM");
+    assert_refused(link.call(None, one()).await, "NOPERM");
     server.command(&["ACL", "SETUSER", "limiter", "+eval"]);
-    assert_eq!(link.call(one()).await, Ok(Value::Int(1)));
-    assert_refused(link.call(count("other")).await, "ACL SETUSER");
-    assert_eq!(link.call(count("sg:k")).await, Ok(Value::Int(1)));
+    assert_eq!(link.call(None, one()).await, Ok(Value::Int(1)));
+    assert_refused(link.call(None, count("other")).await, "ACL SETUSER");
+    assert_eq!(link.call(None, count("sg:k")).await, Ok(Value::Int(1)));
 }
 
 #[tokio::test]
@@ -87,13 +87,13 @@ async fn a_replica_is_not_written_to_and_its_successor_is_found() {
     let link = link(&server).await;
     server.command(&["REPLICAOF", "127.0.0.1", "1"]);
     for _ in 0..3 {
-        match link.call(count("k")).await {
+        match link.call(None, count("k")).await {
             Err(StoreError::Unavailable { why }) => assert!(why.contains("address of the primary"), "{why}"),
             other => panic!("{other:?}"),
         }
     }
     server.command(&["REPLICAOF", "NO", "ONE"]);
-    assert_eq!(link.call(count("k")).await, Ok(Value::Int(1)));
+    assert_eq!(link.call(None, count("k")).await, Ok(Value::Int(1)));
 }
 
 /// While another client's script does not end, nothing is executed; what can wait is executed once afterwards.
@@ -119,12 +119,12 @@ async fn busy_is_waited_out_within_the_deadline() {
     .unwrap();
     let waiting = tokio::spawn({
         let patient = std::sync::Arc::clone(&patient);
-        async move { patient.call(count("k")).await }
+        async move { patient.call(None, count("k")).await }
     });
     // What is under way when the deadline passes is ambiguous, so it may take more than one look.
     let seen = async {
         loop {
-            match hasty.call(count("k")).await {
+            match hasty.call(None, count("k")).await {
                 Err(StoreError::Unavailable { why }) if why.contains("SCRIPT KILL") => break,
                 Err(StoreError::Unavailable { .. } | StoreError::Ambiguous { .. }) => {}
                 other => panic!("{other:?}"),
@@ -135,5 +135,5 @@ async fn busy_is_waited_out_within_the_deadline() {
     server.command(&["SCRIPT", "KILL"]);
     assert!(running.join().unwrap().is_err());
     assert_eq!(waiting.await.unwrap(), Ok(Value::Int(1)), "nobody else was executed");
-    assert_eq!(patient.call(count("k")).await, Ok(Value::Int(2)));
+    assert_eq!(patient.call(None, count("k")).await, Ok(Value::Int(2)));
 }

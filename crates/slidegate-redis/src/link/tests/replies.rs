@@ -34,16 +34,16 @@ async fn what_passes_is_waited_out() {
         4 => "-BUSY Redis is busy running a script.\r\n",
         _ => ":1\r\n",
     });
-    assert_eq!(link.call(one()).await, Ok(Value::Int(1)));
+    assert_eq!(link.call(None, one()).await, Ok(Value::Int(1)));
     assert_eq!(stub.heard("EVALSHA"), 6);
-    assert_eq!(link.call_all(vec![one(); 2]).await, [Ok(Value::Int(1)), Ok(Value::Int(1))]);
+    assert_eq!(link.call_all(None, vec![one(); 2]).await, [Ok(Value::Int(1)), Ok(Value::Int(1))]);
     assert_eq!(stub.heard("EVALSHA"), 8);
 }
 
 #[tokio::test]
 async fn a_node_of_a_cluster_is_told_from_a_standalone_server_at_once() {
     let (stub, link) = stub_that_says!("-MOVED 3999 127.0.0.1:6381\r\n");
-    match link.call(one()).await {
+    match link.call(None, one()).await {
         Err(StoreError::Unavailable { why }) => assert!(why.contains("not supported yet"), "{why}"),
         other => panic!("{other:?}"),
     }
@@ -54,7 +54,7 @@ async fn a_node_of_a_cluster_is_told_from_a_standalone_server_at_once() {
 #[tokio::test]
 async fn a_script_that_is_never_known_is_refused() {
     let (stub, link) = stub_that_says!("-NOSCRIPT No matching script. Please use EVAL.\r\n");
-    for answer in link.call_all(vec![one(); 2]).await {
+    for answer in link.call_all(None, vec![one(); 2]).await {
         assert!(matches!(answer, Err(StoreError::Refused { .. })), "{answer:?}");
     }
     assert_eq!((stub.heard("EVALSHA"), stub.heard("EVAL")), (2 + 1, 1 + 2));
@@ -63,10 +63,10 @@ async fn a_script_that_is_never_known_is_refused() {
 #[tokio::test]
 async fn what_is_not_understood_is_ambiguous_and_never_sent_again() {
     let (stub, link) = stub_that_says!("-upstream failure\r\n");
-    assert!(matches!(link.call(one()).await, Err(StoreError::Ambiguous { .. })));
+    assert!(matches!(link.call(None, one()).await, Err(StoreError::Ambiguous { .. })));
     assert_eq!(stub.heard("EVALSHA"), 1);
     let (stub, link) = stub_that_says!("what?\r\n");
-    assert!(matches!(link.call(one()).await, Err(StoreError::Ambiguous { .. })));
+    assert!(matches!(link.call(None, one()).await, Err(StoreError::Ambiguous { .. })));
     assert_eq!(stub.heard("EVALSHA"), 1);
 }
 
@@ -74,11 +74,14 @@ async fn what_is_not_understood_is_ambiguous_and_never_sent_again() {
 #[tokio::test]
 async fn a_connection_that_ends_in_the_place_of_a_reply_is_ambiguous() {
     let (stub, link) = stub_that_says!(CLOSE);
-    for answer in link.call_all(vec![one(); 3]).await {
+    for answer in link.call_all(None, vec![one(); 3]).await {
         assert!(matches!(answer, Err(StoreError::Ambiguous { .. })), "{answer:?}");
     }
     assert_eq!(stub.heard("EVALSHA"), 1, "the stub hears the first and goes");
-    assert!(matches!(link.call(one()).await, Err(StoreError::Ambiguous { .. })), "over a new connection");
+    assert!(
+        matches!(link.call(None, one()).await, Err(StoreError::Ambiguous { .. })),
+        "over a new connection"
+    );
     assert_eq!(stub.heard("EVALSHA"), 2);
 }
 
@@ -94,7 +97,7 @@ async fn a_search_that_is_not_answered_is_never_ambiguous() {
         });
         let stub = stub.await;
         let link = Link::connect(&options(&stub.url())).await.unwrap();
-        let answer = link.scan(b"*", 0).await;
+        let answer = link.scan(None, b"*", 0).await;
         assert!(matches!(answer, Err(StoreError::Unavailable { .. })), "{says:?}: {answer:?}");
     }
 }

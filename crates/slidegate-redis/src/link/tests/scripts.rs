@@ -15,10 +15,10 @@ use crate::link::Link;
 async fn a_script_that_redis_does_not_know_is_taught_in_the_same_call() {
     let server = RedisServer::start();
     let link = link(&server).await;
-    assert_eq!(link.call(count("k")).await, Ok(Value::Int(1)));
-    assert_eq!(link.call(count("k")).await, Ok(Value::Int(2)));
+    assert_eq!(link.call(None, count("k")).await, Ok(Value::Int(1)));
+    assert_eq!(link.call(None, count("k")).await, Ok(Value::Int(2)));
     server.command(&["SCRIPT", "FLUSH"]);
-    assert_eq!(link.call(count("k")).await, Ok(Value::Int(3)));
+    assert_eq!(link.call(None, count("k")).await, Ok(Value::Int(3)));
     let stats = format!("{:?}", server.command(&["INFO", "commandstats"]));
     assert!(stats.contains("cmdstat_eval:calls=2,"), "one text per lesson: {stats}");
 }
@@ -31,10 +31,10 @@ async fn in_a_batch_only_calls_that_met_an_unknown_script_are_sent_again() {
         // `one` is known and `echo` is not: the known one runs once, where it stands.
         server.command(&["SCRIPT", "FLUSH"]);
         let before = counted(&server, "k");
-        link.call(count("k")).await.unwrap();
+        link.call(None, count("k")).await.unwrap();
         let calls =
             vec![count("k"), echo(b"a", b"1"), count("k"), one(), echo(b"b", b"2"), count("k"), one()];
-        let answers = link.call_all(calls).await;
+        let answers = link.call_all(None, calls).await;
         let expected = [
             Value::Int(before + 2),
             echoed(b"a", b"1"),
@@ -55,15 +55,15 @@ async fn in_a_batch_only_calls_that_met_an_unknown_script_are_sent_again() {
 async fn batches_of_any_size_are_answered_in_order() {
     let server = RedisServer::start();
     let link = link(&server).await;
-    assert_eq!(link.call_all(Vec::new()).await, []);
+    assert_eq!(link.call_all(None, Vec::new()).await, []);
     for calls in [1, 2, 255, 256, 257, 1_000] {
         server.command(&["DEL", "k"]);
-        let answers = link.call_all(vec![count("k"); calls]).await;
+        let answers = link.call_all(None, vec![count("k"); calls]).await;
         let expected = (1..).take(calls).map(|number| Ok(Value::Int(number)));
         assert!(answers.into_iter().eq(expected), "{calls} calls");
     }
     let large = vec![b'x'; 100_000];
-    let answers = link.call_all(vec![echo(b"k", &large); 20]).await;
+    let answers = link.call_all(None, vec![echo(b"k", &large); 20]).await;
     assert!(answers.into_iter().all(|answer| answer == Ok(echoed(b"k", &large))));
 }
 
@@ -72,7 +72,7 @@ async fn keys_and_arguments_are_bytes() {
     let server = RedisServer::start();
     let link = link(&server).await;
     for bytes in [&b""[..], b"\0", b"line\r\n", b"\xff\xfe", b"{a}%*"] {
-        assert_eq!(link.call(echo(bytes, bytes)).await, Ok(echoed(bytes, bytes)));
+        assert_eq!(link.call(None, echo(bytes, bytes)).await, Ok(echoed(bytes, bytes)));
     }
 }
 
@@ -81,11 +81,11 @@ async fn a_scan_finds_every_key_that_matches() {
     let server = RedisServer::start();
     let link = link(&server).await;
     let made: Vec<_> = (0..1_500).map(|number| count(&format!("sg:{{{number}}}:api"))).collect();
-    link.call_all(made).await;
-    link.call(count("sg:{1}:other")).await.unwrap();
+    link.call_all(None, made).await;
+    link.call(None, count("sg:{1}:other")).await.unwrap();
     let (mut found, mut cursor, mut steps) = (Vec::new(), 0, 0);
     loop {
-        let (next, names) = link.scan(b"sg:{*}:api", cursor).await.unwrap();
+        let (next, names) = link.scan(None, b"sg:{*}:api", cursor).await.unwrap();
         found.extend(names);
         (cursor, steps) = (next, steps + 1);
         if cursor == 0 {
@@ -123,9 +123,9 @@ async fn a_server_that_keeps_forgetting_scripts_answers_every_call_once() {
         callers.spawn(async move {
             for _ in 0..50 {
                 if caller % 2 == 0 {
-                    link.call(count("k")).await.unwrap();
+                    link.call(None, count("k")).await.unwrap();
                 } else {
-                    for answer in link.call_all(vec![count("k"); 5]).await {
+                    for answer in link.call_all(None, vec![count("k"); 5]).await {
                         answer.unwrap();
                     }
                 }
@@ -143,7 +143,7 @@ async fn a_server_that_keeps_forgetting_scripts_answers_every_call_once() {
 async fn callers_of_one_moment_share_a_round_trip() {
     let server = RedisServer::start();
     let link = Arc::new(Link::connect(&options(&server.url()).connections(1).unwrap()).await.unwrap());
-    link.call(one()).await.unwrap();
+    link.call(None, one()).await.unwrap();
     let reads = || {
         let info = format!("{:?}", server.command(&["INFO", "stats"]));
         let (_, after) = info.split_once("total_reads_processed:").unwrap();
@@ -153,7 +153,7 @@ async fn callers_of_one_moment_share_a_round_trip() {
     let mut callers = JoinSet::new();
     for _ in 0..200 {
         let link = Arc::clone(&link);
-        callers.spawn(async move { link.call(one()).await.unwrap() });
+        callers.spawn(async move { link.call(None, one()).await.unwrap() });
     }
     callers.join_all().await;
     let reads = reads() - before;

@@ -8,7 +8,7 @@ pub mod stores;
 pub mod tally;
 pub mod watch;
 
-use slidegate::store::{Outcome, Store, StoreError, When};
+use slidegate::store::{Call, Store, StoreError};
 use slidegate::{Decision, Rule};
 
 pub use server::RedisServer;
@@ -20,30 +20,30 @@ pub use watch::Watch;
 /// Asks for `cost` units of one rule for alice.
 pub async fn ask<'a>(
     store: &impl Store,
-    when: When,
+    when: Call,
     rule: &'a Rule,
     cost: u64,
-) -> Result<Outcome<'a>, StoreError> {
+) -> Result<Decision<'a>, StoreError> {
     store.check(when, &admission(&[(rule, "alice", cost)])).await
 }
 
 /// The same where nothing may go wrong.
-pub async fn check<'a>(store: &impl Store, when: When, rule: &'a Rule, cost: u64) -> Outcome<'a> {
+pub async fn check<'a>(store: &impl Store, when: Call, rule: &'a Rule, cost: u64) -> Decision<'a> {
     ask(store, when, rule, cost).await.unwrap_or_else(|error| panic!("{}: {error}", rule.algorithm()))
 }
 
-pub async fn peek<'a>(store: &impl Store, when: When, rule: &'a Rule, cost: u64) -> Decision<'a> {
+pub async fn peek<'a>(store: &impl Store, when: Call, rule: &'a Rule, cost: u64) -> Decision<'a> {
     store.peek(when, &admission(&[(rule, "alice", cost)])).await.unwrap()
 }
 
 /// The most that a key has used of any limit.
-pub async fn used_by(store: &impl Store, when: When, rule: &Rule, name: &str) -> u64 {
+pub async fn used_by(store: &impl Store, when: Call, rule: &Rule, name: &str) -> u64 {
     let limits = store.inspect(when, rule, key(name)).await.unwrap();
     limits.iter().map(|limit| limit.used).max().unwrap()
 }
 
 /// The most that alice has used of any limit.
-pub async fn used(store: &impl Store, when: When, rule: &Rule) -> u64 {
+pub async fn used(store: &impl Store, when: Call, rule: &Rule) -> u64 {
     used_by(store, when, rule, "alice").await
 }
 

@@ -56,5 +56,5 @@ pub fn options(url: &str) -> RedisOptions {
 }
 
 async fn connect(options: RedisOptions) -> RedisStore {
-    RedisStore::connect(&options).await.unwrap()
+    RedisStore::connect_with(&options).await.unwrap()
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use slidegate::Rule;
-use slidegate::store::{Outcome, Store, StoreError, When};
+use slidegate::store::{Call, Store, StoreError};
+use slidegate::{Decision, Rule};
 use tokio::task::JoinSet;
 
 use super::{admission, ask};
@@ -25,9 +25,9 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub fn count(&mut self, outcome: Result<Outcome<'_>, StoreError>) {
-        match outcome {
-            Ok(outcome) if outcome.decision.allowed() => self.admitted += 1,
+    pub fn count(&mut self, decision: Result<Decision<'_>, StoreError>) {
+        match decision {
+            Ok(decision) if decision.allowed() => self.admitted += 1,
             Ok(_) => self.denied += 1,
             Err(error) if error.maybe_charged() => self.ambiguous += 1,
             Err(error) => {
@@ -67,7 +67,7 @@ pub async fn all_at_once<S: Store + 'static>(store: &Arc<S>, rule: &Arc<Rule>, c
         let (store, rule) = (Arc::clone(store), Arc::clone(rule));
         tasks.spawn(async move {
             let mut tally = Tally::default();
-            tally.count(ask(&*store, When::Now, &rule, 1).await);
+            tally.count(ask(&*store, Call::now(), &rule, 1).await);
             tally
         });
     }
@@ -92,10 +92,10 @@ pub async fn until<S: Store + 'static>(
                 let failures = tally.failed + tally.ambiguous;
                 let requests = vec![admission(&[(&*rule, "alice", 1)]); batch];
                 if batch == 1 {
-                    tally.count(store.check(When::Now, &requests[0]).await);
+                    tally.count(store.check(Call::now(), &requests[0]).await);
                 } else {
-                    for outcome in store.check_batch(When::Now, &requests).await {
-                        tally.count(outcome);
+                    for decision in store.check_batch(Call::now(), &requests).await {
+                        tally.count(decision);
                     }
                 }
                 if tally.failed + tally.ambiguous > failures {

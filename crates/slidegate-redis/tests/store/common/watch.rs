@@ -7,15 +7,19 @@ use redis::{Connection, Value, from_redis_value};
 use super::server::{RedisServer, command};
 
 /// A look into a server, over a connection of its own.
-pub struct Watch(Connection);
+pub struct Watch {
+    connection: Connection,
+    /// The longest that something took which was watched, for tests that ask for it.
+    pub longest_us: u64,
+}
 
 impl Watch {
     pub fn new(server: &RedisServer) -> Self {
-        Self(server.connection())
+        Self { connection: server.connection(), longest_us: 0 }
     }
 
     pub fn command(&mut self, words: &[&str]) -> Value {
-        command(&mut self.0, words)
+        command(&mut self.connection, words)
     }
 
     pub fn text(&mut self, words: &[&str]) -> String {
@@ -71,7 +75,7 @@ impl Watch {
 
     /// Replaces a value and keeps its end.
     pub fn set(&mut self, key: &str, value: &[u8]) {
-        let set = redis::cmd("SET").arg(key).arg(value).arg("KEEPTTL").exec(&mut self.0);
+        let set = redis::cmd("SET").arg(key).arg(value).arg("KEEPTTL").exec(&mut self.connection);
         set.expect("a value can be set");
     }
 

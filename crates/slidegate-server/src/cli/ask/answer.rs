@@ -3,11 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use serde::{Deserialize, Serialize};
 use slidegate::{Decision, Verdict};
 
-use super::question::Question;
 use crate::cli::duration::rounded_up;
 use crate::text::escaped;
 
@@ -25,6 +24,9 @@ pub(in crate::cli) struct Answer {
     /// Why nothing is counted.
     #[serde(rename = "override", default, skip_serializing_if = "Option::is_none")]
     by_override: Option<Override>,
+    /// Why the store did not answer; goes to stderr.
+    #[serde(skip)]
+    why: Option<String>,
     /// Every charge's own verdict, where there are several or one differs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     checks: Vec<Check>,
@@ -53,32 +55,38 @@ struct Check {
 }
 
 impl Answer {
-    /// What a store decided.
-    pub(super) fn decided(decision: &Decision<'_>, question: &Question) -> Self {
-        let differs = |verdict: &Verdict<'_>| verdict.allowed() != decision.allowed();
-        let verdicts = decision.verdicts();
-        let checks = if verdicts.len() > 1 || verdicts.iter().any(differs) {
-            verdicts.iter().zip(question.keys()).map(|(verdict, key)| Check::of(verdict, key)).collect()
-        } else {
-            Vec::new()
-        };
+    /// What a store decided, or the outage policy in its place.
+    pub(super) fn decided(decision: &Decision<'_>) -> Self {
+        let (binding, degraded) = (decision.binding(), decision.degraded());
+        let differs = |verdict: &Verdict<'_>| verdict.allowed() != binding.allowed();
+        let shows = decision.verdicts().count() > 1 || decision.verdicts().any(|verdict| differs(&verdict));
+        let checks = decision.verdicts().filter(|_| shows && !degraded);
         Self {
-            allowed: decision.allowed(),
-            rule: decision.rule().to_owned(),
-            limit: Some(decision.limit()),
-            used: Some(decision.used()),
-            remaining: Some(decision.remaining()),
-            retry_after_ms: Some(whole_ms(decision.retry_after())),
-            reset_after_ms: Some(whole_ms(decision.reset_after())),
-            degraded: decision.degraded(),
-            by_override: None,
-            checks,
+            limit: binding.limit(),
+            used: binding.used(),
+            remaining: binding.remaining(),
+            retry_after_ms: binding.retry_after().map(whole_ms).filter(|_| !degraded),
+            reset_after_ms: binding.reset_after().map(whole_ms),
+            degraded,
+            checks: checks.map(|verdict| Check::of(&verdict)).collect(),
+            why: decision.store_error().map(ToString::to_string),
+            ..Self::without_numbers(binding.allowed(), binding.rule())
         }
     }
 
-    /// The store did not answer, and the policy lets the request pass: nothing is known of what is used.
-    pub(super) fn degraded(rule: &str) -> Self {
-        Self { degraded: true, ..Self::without_numbers(true, rule) }
+    /// The server did not answer, and the caller lets the request pass: nothing is known of what is used.
+    pub(super) fn degraded(rule: &str, error: &Error) -> Self {
+        Self { degraded: true, ..Self::without_numbers(true, rule) }.because(error)
+    }
+
+    /// The same with another cause.
+    pub(super) fn because(self, error: &Error) -> Self {
+        Self { why: Some(format!("{error:#}")), ..self }
+    }
+
+    /// Why the store did not answer, where the outage policy did.
+    pub(super) fn why(&self) -> Option<&str> {
+        self.why.as_deref()
     }
 
     /// An override has the answer, and nothing is counted.
@@ -98,6 +106,7 @@ impl Answer {
             reset_after_ms: None,
             degraded: false,
             by_override: None,
+            why: None,
             checks: Vec::new(),
         }
     }
@@ -135,16 +144,16 @@ impl Answer {
 }
 
 impl Check {
-    fn of(verdict: &Verdict<'_>, key: &str) -> Self {
+    fn of(verdict: &Verdict<'_>) -> Self {
         Self {
             rule: verdict.rule().to_owned(),
-            key: key.to_owned(),
+            key: verdict.key().to_owned(),
             allowed: verdict.allowed(),
-            limit: Some(verdict.limit()),
-            used: Some(verdict.used()),
-            remaining: Some(verdict.remaining()),
-            retry_after_ms: Some(whole_ms(verdict.retry_after())),
-            reset_after_ms: Some(whole_ms(verdict.reset_after())),
+            limit: verdict.limit(),
+            used: verdict.used(),
+            remaining: verdict.remaining(),
+            retry_after_ms: Some(verdict.retry_after().map_or(0, whole_ms)),
+            reset_after_ms: Some(verdict.reset_after().map_or(0, whole_ms)),
             shadow: verdict.shadow(),
         }
     }

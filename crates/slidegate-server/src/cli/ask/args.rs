@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::{ValueEnum, ValueHint};
+use slidegate::rule::OnStoreError;
 use slidegate::{Algorithm, Rate};
 
 use super::location::Location;
 use super::values::{self, Also};
-use crate::service::Policy;
 
 /// Who asks for what, and where it is counted.
 #[derive(Debug, clap::Args)]
@@ -79,10 +79,10 @@ pub(super) enum PolicyText {
 
 impl Asked {
     /// What the caller says about a store that does not answer.
-    pub(super) fn policy(&self) -> Option<Policy> {
+    pub(super) fn policy(&self) -> Option<OnStoreError> {
         self.on_store_error.map(|policy| match policy {
-            PolicyText::Deny => Policy::Deny,
-            PolicyText::Allow => Policy::Allow,
+            PolicyText::Deny => OnStoreError::Deny,
+            PolicyText::Allow => OnStoreError::Allow,
         })
     }
 }

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
+use slidegate_stores::{StoreUrl, UrlError};
+use thiserror::Error;
 
 use super::server_url::ServerUrl;
 use crate::config::Config;
-use crate::stores::{StoreUrl, StoreUrlError};
 use crate::text::escaped;
 
 /// The variable that names the store.
@@ -28,18 +29,28 @@ pub(in crate::cli) enum Location {
     Server(ServerUrl),
 }
 
-impl FromStr for Location {
-    type Err = StoreUrlError;
+/// Why a text names nothing that can be asked.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(in crate::cli) enum LocationError {
+    #[error(transparent)]
+    Url(#[from] UrlError),
+    /// A server that cannot be asked, or no store that outlives this program.
+    #[error("{0}")]
+    Server(String),
+}
 
-    fn from_str(text: &str) -> Result<Self, StoreUrlError> {
+impl FromStr for Location {
+    type Err = LocationError;
+
+    fn from_str(text: &str) -> Result<Self, LocationError> {
         match ServerUrl::read(text) {
-            Some(url) => Ok(Self::Server(url.map_err(StoreUrlError::Server)?)),
+            Some(url) => Ok(Self::Server(url.map_err(LocationError::Server)?)),
             None => match text.parse() {
                 Ok(url) => Ok(Self::Store(url)),
-                Err(StoreUrlError::Unknown { text }) => Err(StoreUrlError::Server(format!(
+                Err(UrlError::Unknown { text }) => Err(LocationError::Server(format!(
                     "store: `{text}` is not available; write `sqlite:PATH`, `redis://HOST:PORT` or `http://HOST:PORT`"
                 ))),
-                Err(error) => Err(error),
+                Err(error) => Err(error.into()),
             },
         }
     }
@@ -58,7 +69,7 @@ impl Location {
             (None, None) => config.and_then(Config::store_named).map(Self::Store),
         };
         match chosen {
-            Some(Self::Store(StoreUrl::Memory)) => bail!(
+            Some(Self::Store(url)) if url.kind() == "memory" => bail!(
                 "store: memory forgets everything when this program ends; give sqlite:PATH, redis://HOST:PORT or \
                  http://HOST:PORT"
             ),

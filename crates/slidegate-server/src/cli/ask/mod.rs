@@ -19,7 +19,7 @@ mod waiting;
 pub(super) use answer::Answer;
 pub(super) use args::{Asked, Shown};
 pub(super) use question::Meant;
-pub(super) use target::{Failure, Target, Verb};
+pub(super) use target::{Target, Verb};
 pub(super) use values::wait;
 pub(super) use waiting::Ended;
 
@@ -32,7 +32,7 @@ use slidegate::time::SystemClock;
 
 use progress::Progress;
 
-/// Asks, waits if that was wanted, and lets the outage policy answer for a store that does not.
+/// Asks, and waits if that was wanted. Where the outage policy answers, stderr says why.
 pub(super) fn answered(
     asked: &Asked,
     verb: Verb,
@@ -44,25 +44,20 @@ pub(super) fn answered(
         Meant::Known(answer) => return Ok(Ended::at_once(answer)),
         Meant::Asks(question, location) => (question, location),
     };
-    let asked = Target::open(&location).and_then(|target| {
-        let ask = || target.ask(verb, &question);
-        match wait {
-            None => ask().map(Ended::at_once),
-            Some(wait) => {
-                let mut progress = Progress::new(io::stderr(), !quiet && io::stderr().is_terminal());
-                waiting::until_admitted(wait, &SystemClock::new(), &mut progress, ask)
-            }
+    let target = Target::open(&location)?;
+    let ask = || target.ask(verb, &question);
+    let ended = match wait {
+        None => Ended::at_once(ask()?),
+        Some(wait) => {
+            let mut progress = Progress::new(io::stderr(), !quiet && io::stderr().is_terminal());
+            waiting::until_admitted(wait, &SystemClock::new(), &mut progress, ask)?
         }
-    });
-    match asked {
-        Ok(ended) => Ok(ended),
-        Err(Failure::Store(error)) if question.passes_without_store() => {
-            // With stderr closed there is nobody left to tell.
-            writeln!(err, "degraded: {error:#}").ok();
-            Ok(Ended::at_once(Answer::degraded(question.rule())))
-        }
-        Err(Failure::Store(error) | Failure::Other(error)) => Err(error),
+    };
+    if let Some(why) = ended.answer.why() {
+        // With stderr closed there is nobody left to tell.
+        writeln!(err, "degraded: {why}").ok();
     }
+    Ok(ended)
 }
 
 /// Prints what was answered, and says how the program ends.

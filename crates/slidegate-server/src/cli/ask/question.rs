@@ -1,14 +1,15 @@
 //! What is asked, once everything that was typed is understood. No store has been touched until here.
 
-use anyhow::{Result, bail};
-use slidegate::ruleset::RuleRef;
-use slidegate::{Admission, ChargeError, ChargeRequest, Key, Resolved, Rule, RuleSet};
+use anyhow::{Result, anyhow, bail};
+use slidegate::charge::CHARGES_MAX;
+use slidegate::rule::OnStoreError;
+use slidegate::ruleset::{AdmissionErrorKind, RuleRef};
+use slidegate::{Admission, ChargeError, ChargeRequest, Resolved, Rule, RuleSet};
 
 use super::answer::{Answer, Override};
 use super::args::Asked;
 use super::location::Location;
 use crate::config::Config;
-use crate::service::{Policy, Reason, Resolution, passes_without_store};
 
 /// What a command line comes down to.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ pub(in crate::cli) enum Meant {
 pub(in crate::cli) struct Question {
     rules: RuleSet,
     charges: Vec<ChargeRequest<'static>>,
-    policy: Option<Policy>,
+    policy: Option<OnStoreError>,
 }
 
 impl Meant {
@@ -80,8 +81,8 @@ fn overridden<'a>(
     }
     Ok(match rules.resolve(first)? {
         Resolved::Limited(_) => None,
-        Resolved::Unlimited { rule } => Some((Override::Unlimited, rule.name())),
-        Resolved::Blocked { rule } => Some((Override::Blocked, rule.name())),
+        Resolved::Unlimited(charge) => Some((Override::Unlimited, charge.rule().name())),
+        Resolved::Blocked(charge) => Some((Override::Blocked, charge.rule().name())),
     })
 }
 
@@ -91,17 +92,12 @@ impl Question {
         &self.charges
     }
 
-    /// Whose they are, in their order.
-    pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
-        self.charges.iter().map(|request| &*request.key)
-    }
-
     /// The name of the first rule.
     pub(super) fn rule(&self) -> &str {
         self.charges.first().map_or("", |request| request.rule.name())
     }
 
-    pub(super) fn policy(&self) -> Option<Policy> {
+    pub(super) fn policy(&self) -> Option<OnStoreError> {
         self.policy
     }
 
@@ -110,39 +106,28 @@ impl Question {
         if self.charges.iter().any(|request| self.is_unknown(request)) {
             return Ok(None);
         }
-        match Resolution::new(&self.rules, &self.charges) {
-            Ok(Resolution::Charged { admission, .. }) => Ok(Some(admission)),
-            // Charges that are free are not asked for.
-            Ok(Resolution::Free { .. }) => Ok(None),
-            Err(error) => match error.reason {
-                Reason::Charge(ChargeError::Count { count }) => bail!(
-                    "also: {count} limits at once are too many; give at most {}",
-                    slidegate::charge::CHARGES_MAX
-                ),
-                reason => Err(reason.into()),
-            },
-        }
+        self.rules.admission(&self.charges).map(Some).map_err(|error| match error.reason {
+            AdmissionErrorKind::Charge(ChargeError::Count { count }) => {
+                anyhow!("also: {count} limits at once are too many; give at most {CHARGES_MAX}")
+            }
+            reason => reason.into(),
+        })
     }
 
     /// The rule and the key of one of the charges; `None` where only the server knows the rule.
     pub(super) fn located<'a>(
         &'a self,
         request: &'a ChargeRequest<'a>,
-    ) -> Result<Option<(&'a Rule, Key<'a>)>> {
-        Ok(if self.is_unknown(request) { None } else { Some(self.rules.locate(request)?) })
+    ) -> Result<Option<(&'a Rule, &'a str)>> {
+        if self.is_unknown(request) {
+            return Ok(None);
+        }
+        let charge = self.rules.resolve(request)?.charge();
+        Ok(Some((charge.rule(), charge.key().as_str())))
     }
 
     /// Whether only the server knows the rule.
     fn is_unknown(&self, request: &ChargeRequest<'_>) -> bool {
         matches!(&request.rule, RuleRef::Named(name) if self.rules.get(name).is_err())
-    }
-
-    /// Whether it passes while the store does not answer: by the caller's word, else by the strictest rule.
-    pub(super) fn passes_without_store(&self) -> bool {
-        match self.admission() {
-            Ok(Some(admission)) => passes_without_store(self.policy, &admission),
-            // The server's rules are not known here.
-            _ => self.policy == Some(Policy::Allow),
-        }
     }
 }

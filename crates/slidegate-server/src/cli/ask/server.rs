@@ -2,9 +2,10 @@
 
 use std::env;
 
-use anyhow::anyhow;
+use anyhow::{Error, anyhow};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use slidegate::rule::OnStoreError;
 use slidegate::ruleset::{InlineRule, RuleRef};
 use slidegate::{Applied, ChargeRequest};
 
@@ -12,8 +13,7 @@ use super::answer::{Answer, Override};
 use super::exchange::{Reply, post};
 use super::question::Question;
 use super::server_url::ServerUrl;
-use super::target::{Failure, Verb};
-use crate::service::Policy;
+use super::target::Verb;
 use crate::text::escaped;
 
 /// What is shown to a server that wants a token.
@@ -30,7 +30,18 @@ impl Server {
         Self { url }
     }
 
-    pub(super) fn ask(&self, verb: Verb, question: &Question) -> Result<Answer, Failure> {
+    /// Asks once. A server that does not answer is answered for by the caller's policy; its rules are not known here.
+    pub(super) fn ask(&self, verb: Verb, question: &Question) -> Result<Answer, Error> {
+        match self.asked(verb, question) {
+            Ok(answer) => Ok(answer),
+            Err(Failure::Store(error)) if question.policy() == Some(OnStoreError::Allow) => {
+                Ok(Answer::degraded(question.rule(), &error))
+            }
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    fn asked(&self, verb: Verb, question: &Question) -> Result<Answer, Failure> {
         let path = match verb {
             Verb::Check => "/v1/check",
             Verb::Peek => "/v1/peek",
@@ -49,7 +60,8 @@ impl Server {
         }
     }
 
-    pub(super) fn reset(&self, request: &ChargeRequest<'_>) -> Result<Applied, Failure> {
+    /// Forgets a key.
+    pub(super) fn reset(&self, request: &ChargeRequest<'_>) -> Result<Applied, Error> {
         let reply = self.post("/v1/reset", &json!({ "rule": rule_of(&request.rule), "key": request.key }))?;
         if reply.status == 200 {
             let Done { applied, units } =
@@ -58,7 +70,7 @@ impl Server {
         }
         match self.problem(&reply) {
             Refusal::Blocked => Ok(Applied { applied: false, units: 0 }),
-            Refusal::Failed(failure) => Err(failure),
+            Refusal::Failed(failure) => Err(failure.into()),
         }
     }
 
@@ -98,6 +110,22 @@ impl Server {
     }
 }
 
+/// Why there is no answer.
+enum Failure {
+    /// The server or its store gave none, and the outage policy may.
+    Store(Error),
+    /// The request cannot be answered as it is.
+    Other(Error),
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Store(error) | Failure::Other(error) => error,
+        }
+    }
+}
+
 enum Refusal {
     Blocked,
     Failed(Failure),
@@ -131,7 +159,7 @@ fn body_of(question: &Question) -> Value {
         several => json!({ "checks": several.iter().map(charge).collect::<Vec<_>>() }),
     };
     if let Some(policy) = question.policy() {
-        body["on_store_error"] = json!(if policy == Policy::Allow { "allow" } else { "deny" });
+        body["on_store_error"] = json!(if policy == OnStoreError::Allow { "allow" } else { "deny" });
     }
     body
 }

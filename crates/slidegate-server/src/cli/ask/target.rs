@@ -1,21 +1,20 @@
-//! Whoever is asked, opened.
+//! An opened store or server, and what is asked of it.
 
 use std::time::Duration;
 
 use anyhow::{Error, anyhow};
-use slidegate::store::{Store, When};
-use slidegate::testing::block_on;
-use slidegate::{Applied, ChargeRequest};
-use slidegate_sqlite::{SqliteOptions, SqliteStore};
+use slidegate::{Applied, ChargeRequest, CheckError};
+use slidegate_sqlite::SqliteOptions;
+use slidegate_stores::StoreUrl;
 
 use super::answer::Answer;
 use super::location::{Location, make_directory};
 use super::question::Question;
 use super::server::Server;
-use crate::stores::{Opened, StoreUrl};
+use crate::stores::{OpenError, Opened};
 
-/// How long a Redis may take to answer. A server must not keep its callers waiting for long; a script would rather wait than
-/// fail because a machine was busy.
+/// How long a Redis may take to answer. A server must not keep its callers waiting for long; a script had better wait
+/// than fail because a machine was busy.
 const REDIS_DEADLINE: Duration = Duration::from_secs(2);
 
 /// What is asked.
@@ -28,64 +27,57 @@ pub(in crate::cli) enum Verb {
 /// A store or a server that can be asked now.
 #[derive(Debug)]
 pub(in crate::cli) enum Target {
-    /// Its calls block, so no runtime is started for them.
-    File(Box<SqliteStore>),
-    Opened(Box<Opened>),
+    Store(Box<Opened>),
+    /// A store that could not be opened, and what the outage policy answers for it.
+    Unopened(Box<Opened>, Error),
     Server(Server),
 }
 
-/// Why there is no answer.
-#[derive(Debug)]
-pub(in crate::cli) enum Failure {
-    /// The store did not give one, and the outage policy may.
-    Store(Error),
-    /// The request cannot be answered as it is.
-    Other(Error),
-}
-
-impl Failure {
-    /// Either, where no policy answers.
-    pub(in crate::cli) fn into_error(self) -> Error {
-        match self {
-            Self::Store(error) | Self::Other(error) => error,
-        }
-    }
-}
-
 impl Target {
-    pub(in crate::cli) fn open(location: &Location) -> Result<Self, Failure> {
-        match location {
-            Location::Own(path) => {
-                make_directory(path).map_err(Failure::Store)?;
-                Self::file(&SqliteOptions::new(path))
+    /// Opens it. A store that is not there is a target all the same: the outage policy answers for it.
+    pub(in crate::cli) fn open(location: &Location) -> Result<Self, Error> {
+        let opened = match location {
+            Location::Server(url) => return Ok(Self::Server(Server::new(url.clone()))),
+            Location::Own(path) => match make_directory(path) {
+                Ok(()) => Opened::open(&StoreUrl::sqlite(SqliteOptions::new(path))),
+                Err(error) => {
+                    return Ok(Self::Unopened(Box::new(Opened::failed(&error.to_string())?), error));
+                }
+            },
+            Location::Store(url) if url.kind() == "redis" => {
+                Opened::open(&url.clone().deadline(REDIS_DEADLINE)?)
             }
-            Location::Store(StoreUrl::Sqlite(options)) => Self::file(options),
-            Location::Store(StoreUrl::Redis(options)) => {
-                let patient = options.as_ref().clone().deadline(REDIS_DEADLINE);
-                let patient = patient.map_err(|error| Failure::Other(error.into()))?;
-                Self::opened(&StoreUrl::Redis(Box::new(patient)))
+            Location::Store(url) => Opened::open(url),
+        };
+        match opened {
+            Ok(opened) => Ok(Self::Store(Box::new(opened))),
+            Err(error @ OpenError::Open(_)) => {
+                Ok(Self::Unopened(Box::new(Opened::failed(&error.to_string())?), error.into()))
             }
-            Location::Store(url) => Self::opened(url),
-            Location::Server(url) => Ok(Self::Server(Server::new(url.clone()))),
+            Err(error) => Err(error.into()),
         }
     }
 
-    fn opened(url: &StoreUrl) -> Result<Self, Failure> {
-        let opened = Opened::open(url).map_err(|error| Failure::Store(error.into()))?;
-        Ok(Self::Opened(Box::new(opened)))
-    }
-
-    fn file(options: &SqliteOptions) -> Result<Self, Failure> {
-        let store = SqliteStore::open(options).map_err(|error| Failure::Store(error.into()))?;
-        Ok(Self::File(Box::new(store)))
-    }
-
-    /// Asks once.
-    pub(in crate::cli) fn ask(&self, verb: Verb, question: &Question) -> Result<Answer, Failure> {
-        match self {
-            Self::Server(server) => server.ask(verb, question),
-            Self::File(store) => block_on(asked(&**store, verb, question)),
-            Self::Opened(opened) => opened.wait(asked(&opened.store, verb, question)),
+    /// Asks once. What the outage policy answers says why.
+    pub(in crate::cli) fn ask(&self, verb: Verb, question: &Question) -> Result<Answer, Error> {
+        let (opened, unopened) = match self {
+            Self::Server(server) => return server.ask(verb, question),
+            Self::Store(opened) => (opened, None),
+            Self::Unopened(opened, error) => (opened, Some(error)),
+        };
+        let admission = question.admission()?.ok_or_else(only_there)?;
+        let limiter = opened.limiter.with_outage_policy(question.policy());
+        let decided = opened.wait(async {
+            match verb {
+                Verb::Check => limiter.decide_async(&admission).await,
+                Verb::Peek => limiter.peek_admission_async(&admission).await,
+            }
+        });
+        match (decided, unopened) {
+            (Ok(decision), None) => Ok(Answer::decided(&decision)),
+            (Ok(decision), Some(error)) => Ok(Answer::decided(&decision).because(error)),
+            (Err(CheckError::Store(_)), Some(error)) => Err(anyhow!("{error:#}")),
+            (Err(error), _) => Err(error.into()),
         }
     }
 
@@ -94,35 +86,18 @@ impl Target {
         &self,
         question: &Question,
         request: &ChargeRequest<'_>,
-    ) -> Result<Applied, Failure> {
-        match self {
-            Self::Server(server) => server.reset(request),
-            Self::File(store) => block_on(forgotten(&**store, question, request)),
-            Self::Opened(opened) => opened.wait(forgotten(&opened.store, question, request)),
-        }
+    ) -> Result<Applied, Error> {
+        let opened = match self {
+            Self::Server(server) => return server.reset(request),
+            Self::Unopened(_, error) => return Err(anyhow!("{error:#}")),
+            Self::Store(opened) => opened,
+        };
+        let (rule, key) = question.located(request)?.ok_or_else(only_there)?;
+        Ok(opened.wait(opened.limiter.reset_async(rule, key))?)
     }
 }
 
-async fn asked(store: &impl Store, verb: Verb, question: &Question) -> Result<Answer, Failure> {
-    let admission = question.admission().map_err(Failure::Other)?.ok_or_else(only_there)?;
-    let decision = match verb {
-        Verb::Check => store.check(When::Now, &admission).await.map(|outcome| outcome.decision),
-        Verb::Peek => store.peek(When::Now, &admission).await,
-    };
-    let decision = decision.map_err(|error| Failure::Store(error.into()))?;
-    Ok(Answer::decided(&decision, question))
-}
-
-async fn forgotten(
-    store: &impl Store,
-    question: &Question,
-    request: &ChargeRequest<'_>,
-) -> Result<Applied, Failure> {
-    let (rule, key) = question.located(request).map_err(Failure::Other)?.ok_or_else(only_there)?;
-    store.reset(When::Now, rule, key).await.map_err(|error| Failure::Store(error.into()))
-}
-
 /// Rules by name alone are asked of servers only, which [`super::Meant::of`] sees to.
-fn only_there() -> Failure {
-    Failure::Other(anyhow!("rule: is known to a server only; give --store http://HOST:PORT"))
+fn only_there() -> Error {
+    anyhow!("rule: is known to a server only; give --store http://HOST:PORT")
 }

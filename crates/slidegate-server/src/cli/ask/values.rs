@@ -5,8 +5,7 @@ use std::time::Duration;
 use slidegate::rate::{WINDOW_MAX, parse_window};
 use slidegate::{Key, KeyError, Rate};
 
-use super::location::Location;
-use crate::stores::StoreUrlError;
+use super::location::{Location, LocationError};
 use crate::text::shown;
 
 /// Another limit beside the first.
@@ -63,7 +62,7 @@ pub(in crate::cli) fn wait(text: &str) -> Result<Duration, String> {
 }
 
 /// Where states live.
-pub(super) fn store(text: &str) -> Result<Location, StoreUrlError> {
+pub(super) fn store(text: &str) -> Result<Location, LocationError> {
     text.parse()
 }
 

@@ -4,11 +4,11 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 use std::time::Duration;
 
+use anyhow::Result;
 use slidegate::time::Clock;
 
 use super::answer::Answer;
 use super::progress::Progress;
-use super::target::Failure;
 use crate::cli::duration::rounded_up;
 
 /// Those who were refused at once are let in one after the other, so they should not all ask at the same instant: each
@@ -40,8 +40,8 @@ pub(super) fn until_admitted<C: Clock, W: Write>(
     wait: Duration,
     clock: &C,
     progress: &mut Progress<W>,
-    mut ask: impl FnMut() -> Result<Answer, Failure>,
-) -> Result<Ended, Failure> {
+    mut ask: impl FnMut() -> Result<Answer>,
+) -> Result<Ended> {
     let mut end_us = None;
     loop {
         let answer = ask()?;

@@ -1,6 +1,6 @@
 use slidegate::rule::{Buckets, Edge};
 use slidegate::store::MemoryStore;
-use slidegate::{Admission, Charge, Key, Rule};
+use slidegate::{Admission, Rule};
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn rules() -> Vec<Rule> {
     algorithms.enumerate().map(rule).collect()
 }
 
-fn written(text: &ReceiptText, receipt: &Receipt<'_>) -> String {
+fn written(text: &ReceiptText, receipt: &Receipt) -> String {
     let mut out = Vec::new();
     text.write(receipt, &mut Vec::new(), &mut out);
     String::from_utf8(out).unwrap()
@@ -34,11 +34,11 @@ fn a_receipt_is_worth_the_same_after_a_journey() {
     for rule in rules() {
         for key in ["alice", "käse 🧀 {}"] {
             let (home, away) = (MemoryStore::new(), MemoryStore::new());
-            let charge = Charge { rule: &rule, key: Key::new(key).unwrap(), cost: 300 };
+            let charge = rule.charge(key, 300).unwrap();
             let admission = Admission::new(&[charge]).unwrap();
             let receipts = [&home, &away].map(|store| {
                 store.check(NOW_US, &admission).unwrap();
-                store.check(NOW_US + 9, &admission).unwrap().receipt.unwrap()
+                store.check(NOW_US + 9, &admission).unwrap().receipt().unwrap()
             });
             let travelled = text.read(&written(&text, &receipts[1])).unwrap();
             assert_eq!((travelled.id(), travelled.store()), (receipts[1].id(), receipts[1].store()));
@@ -48,7 +48,7 @@ fn a_receipt_is_worth_the_same_after_a_journey() {
             ];
             assert_eq!(stayed, came, "{rule:?}");
             assert!(came.applied, "{rule:?}");
-            let used = |store: &MemoryStore| store.inspect(NOW_US + 30, &rule, charge.key);
+            let used = |store: &MemoryStore| store.inspect(NOW_US + 30, &rule, charge.key());
             assert_eq!(used(&home), used(&away), "{rule:?}");
             assert!(!away.refund(NOW_US + 40, &travelled).unwrap().applied, "it is spent");
         }
@@ -58,15 +58,14 @@ fn a_receipt_is_worth_the_same_after_a_journey() {
 #[test]
 fn charges_of_several_rules_travel_together() {
     let (rules, text, store) = (rules(), ReceiptText::new(&SECRET), MemoryStore::new());
-    let key = Key::new("alice").unwrap();
-    let charges: Vec<_> = rules.iter().map(|rule| Charge { rule, key, cost: 5 }).collect();
-    let receipt = store.check(NOW_US, &Admission::new(&charges).unwrap()).unwrap().receipt.unwrap();
+    let charges: Vec<_> = rules.iter().map(|rule| rule.charge("alice", 5).unwrap()).collect();
+    let receipt = store.check(NOW_US, &Admission::new(&charges).unwrap()).unwrap().receipt().unwrap();
     let travelled = text.read(&written(&text, &receipt)).unwrap();
     assert_eq!(travelled.charges().len(), rules.len());
     for (before, after) in receipt.charges().iter().zip(travelled.charges()) {
         assert_eq!((before.rule(), before.key(), before.cost()), (after.rule(), after.key(), after.cost()));
-        let places = |charge: &ReceiptCharge<'_>| {
-            charge.places().map(|place| (place.order(), place.position())).collect::<Vec<_>>()
+        let places = |charge: &ReceiptCharge| {
+            charge.places().iter().map(|place| (place.order, place.position)).collect::<Vec<_>>()
         };
         assert_eq!(places(before), places(after));
     }
@@ -76,8 +75,8 @@ fn charges_of_several_rules_travel_together() {
 #[test]
 fn no_changed_text_is_believed() {
     let (rules, text, store) = (rules(), ReceiptText::new(&SECRET), MemoryStore::new());
-    let charge = Charge { rule: &rules[0], key: Key::new("alice").unwrap(), cost: 5 };
-    let receipt = store.check(NOW_US, &Admission::new(&[charge]).unwrap()).unwrap().receipt.unwrap();
+    let charge = rules[0].charge("alice", 5).unwrap();
+    let receipt = store.check(NOW_US, &Admission::new(&[charge]).unwrap()).unwrap().receipt().unwrap();
     let good = written(&text, &receipt);
     assert!(text.read(&good).is_ok());
     for place in 0..good.len() {

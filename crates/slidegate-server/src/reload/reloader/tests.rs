@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
 
 use slidegate::store::MemoryStore;
-use slidegate::testing::block_on;
 use slidegate::time::{ManualClock, SystemClock};
-use slidegate::{Admission, ChargeRequest, Key, Resolved};
+use slidegate::{ChargeRequest, Key, Resolved};
 
 use super::super::watch::{on_hangup, watch};
 use super::*;
@@ -26,7 +25,7 @@ type TestStore = MemoryStore<ManualClock>;
 struct Server {
     directory: PathBuf,
     live: Arc<Live>,
-    store: Arc<TestStore>,
+    limiter: Arc<Limiter<TestStore>>,
     reloader: Arc<Reloader<TestStore>>,
     reports: Mutex<Receiver<ReloadReport>>,
 }
@@ -43,14 +42,14 @@ impl Server {
     /// Of a file that is there.
     fn on(directory: PathBuf, path: &Path) -> Self {
         let started = Startup::read(Some(path), &[], []).unwrap();
-        let store = Arc::new(MemoryStore::with_clock(ManualClock::at_us(NOW_US)));
+        let limiter = Arc::new(Limiter::with_clock(ManualClock::at_us(NOW_US)));
         let live = Arc::new(Live::new(started.rules));
         let (report, reports) = mpsc::channel();
         let told = move |told: &ReloadReport| drop(report.send(told.clone()));
         let file = started.file.expect("there is a file");
         let clock = Arc::new(SystemClock::new());
-        let reloader = Reloader::new(file, Arc::clone(&live), Arc::clone(&store), clock, told);
-        Self { directory, live, store, reloader: Arc::new(reloader), reports: Mutex::new(reports) }
+        let reloader = Reloader::new(file, Arc::clone(&live), Arc::clone(&limiter), clock, told);
+        Self { directory, live, limiter, reloader: Arc::new(reloader), reports: Mutex::new(reports) }
     }
 
     fn path(&self) -> PathBuf {
@@ -77,11 +76,7 @@ impl Server {
 
     fn used(&self, key: &str) -> u64 {
         let rules = self.live.load();
-        let usages = self.store.inspect(
-            self.store.clock().now_us(),
-            rules.get("api").unwrap(),
-            Key::new(key).unwrap(),
-        );
+        let usages = self.limiter.inspect(rules.get("api").unwrap(), key).unwrap();
         usages.iter().map(|usage| usage.used).max().unwrap()
     }
 
@@ -107,11 +102,10 @@ impl Drop for Server {
 }
 
 /// Asks for one unit of rule `api`; says whether it was admitted by a limit.
-fn ask(rules: &RuleSet, store: &TestStore, now_us: u64, key: &str) -> bool {
+fn ask(rules: &RuleSet, limiter: &Limiter<TestStore>, now_us: u64, key: &str) -> bool {
     let request = ChargeRequest::named("api", key, 1);
     let Resolved::Limited(charge) = rules.resolve(&request).unwrap() else { return false };
-    let outcome = store.check(now_us, &Admission::new(&[charge]).unwrap()).unwrap();
-    outcome.decision.allowed() && !charge.rule.shadow()
+    limiter.at_us(now_us).check_all(&[charge]).unwrap().allowed() && !charge.rule().shadow()
 }
 
 fn api(fields: &str) -> String {
@@ -154,7 +148,7 @@ fn every_field_is_edited_under_load_and_nothing_is_ever_over() {
             while !stop.load(Ordering::Relaxed) {
                 // All callers spend on the same keys, and fresh ones follow, so that edits always meet some in use.
                 let number = asked.fetch_add(1, Ordering::Relaxed) / 300;
-                let passed = ask(&server.live.load(), &server.store, NOW_US, &format!("k{number}"));
+                let passed = ask(&server.live.load(), &server.limiter, NOW_US, &format!("k{number}"));
                 *admitted.entry(number).or_insert(0) += u64::from(passed);
             }
             admitted
@@ -187,15 +181,15 @@ fn every_field_is_edited_under_load_and_nothing_is_ever_over() {
 #[test]
 fn another_limit_keeps_exactly_what_is_used() {
     let server = Server::start("limit", &api("limit: 5/1m"));
-    assert!((0..5).all(|_| ask(&server.live.load(), &server.store, NOW_US, "alice")));
-    assert!(!ask(&server.live.load(), &server.store, NOW_US, "alice"));
+    assert!((0..5).all(|_| ask(&server.live.load(), &server.limiter, NOW_US, "alice")));
+    assert!(!ask(&server.live.load(), &server.limiter, NOW_US, "alice"));
     let report = server.edit(&api("limit: 7/1m"));
     let expected = Reloaded::Applied { added: vec![], changed: vec!["api".into()], removed: vec![] };
     assert_eq!(report.result, expected);
     assert_eq!(server.used("alice"), 5);
     assert_eq!(server.edit(&api("limit: 7/1m")).result, Reloaded::Unchanged);
-    assert!((0..2).all(|_| ask(&server.live.load(), &server.store, NOW_US, "alice")));
-    assert!(!ask(&server.live.load(), &server.store, NOW_US, "alice"));
+    assert!((0..2).all(|_| ask(&server.live.load(), &server.limiter, NOW_US, "alice")));
+    assert!(!ask(&server.live.load(), &server.limiter, NOW_US, "alice"));
 }
 
 /// What a key has used outlives the window of an override that comes or goes, and another key's change does not
@@ -211,13 +205,13 @@ fn what_is_used_stays_used_when_an_override_comes_or_goes() {
     ];
     for (name, before, after) in ends {
         let server = Server::start(&format!("override-{name}"), &before);
-        assert!((0..5).all(|_| ask(&server.live.load(), &server.store, NOW_US, "eve")), "{name}");
+        assert!((0..5).all(|_| ask(&server.live.load(), &server.limiter, NOW_US, "eve")), "{name}");
         assert!(server.edit(&after).is_good(), "{name}");
-        server.store.clock().advance(Duration::from_micros(MINUTE_US));
-        let now_us = server.store.clock().now_us();
-        server.store.sweep(now_us);
+        server.limiter.clock().advance(Duration::from_micros(MINUTE_US));
+        let now_us = server.limiter.clock().now_us();
+        server.limiter.store().sweep(now_us);
         assert!(
-            !ask(&server.live.load(), &server.store, now_us, "eve"),
+            !ask(&server.live.load(), &server.limiter, now_us, "eve"),
             "{name}: the sixth within its window"
         );
         // Once more, with nothing but the rule's own limit changed.
@@ -226,8 +220,9 @@ fn what_is_used_stays_used_when_an_override_comes_or_goes() {
                 .edit(&after.replacen("limit: 5", "limit: 7", 1).replacen("limit: 6", "limit: 8", 1))
                 .is_good()
         );
-        server.store.sweep(now_us);
-        let used = server.store.state(server.live.load().get("api").unwrap(), Key::new("eve").unwrap());
+        server.limiter.store().sweep(now_us);
+        let used =
+            server.limiter.store().state(server.live.load().get("api").unwrap(), Key::new("eve").unwrap());
         assert!(used.is_some_and(|state| state.usages(now_us).any(|(_, usage)| usage.used == 5)), "{name}");
     }
 }
@@ -236,11 +231,11 @@ fn what_is_used_stays_used_when_an_override_comes_or_goes() {
 #[test]
 fn an_override_that_stays_keeps_its_stamps() {
     let server = Server::start("stays", &api("limit: 5/1h, overrides: { dan: 5/3s }"));
-    assert!((0..5).all(|_| ask(&server.live.load(), &server.store, NOW_US, "dan")));
-    server.store.clock().advance(Duration::from_secs(2));
+    assert!((0..5).all(|_| ask(&server.live.load(), &server.limiter, NOW_US, "dan")));
+    server.limiter.clock().advance(Duration::from_secs(2));
     assert!(server.edit(&api("limit: 6/1h, overrides: { dan: 5/3s }")).is_good());
     assert!(
-        ask(&server.live.load(), &server.store, NOW_US + 3_000_000, "dan"),
+        ask(&server.live.load(), &server.limiter, NOW_US + 3_000_000, "dan"),
         "three seconds after the first"
     );
 }
@@ -250,7 +245,7 @@ fn an_override_that_stays_keeps_its_stamps() {
 #[test]
 fn what_a_request_in_flight_charges_is_carried_over_too() {
     let server = Server::start("in-flight", &api("limit: 5/1m"));
-    assert!((0..3).all(|_| ask(&server.live.load(), &server.store, NOW_US, "alice")));
+    assert!((0..3).all(|_| ask(&server.live.load(), &server.limiter, NOW_US, "alice")));
     let in_flight = server.live.load();
     server.write(&api("limit: 5/1h"));
     std::thread::scope(|scope| {
@@ -259,17 +254,17 @@ fn what_a_request_in_flight_charges_is_carried_over_too() {
         while !new(&server.live.load()) {
             std::thread::yield_now();
         }
-        assert!(ask(&in_flight, &server.store, NOW_US, "alice"), "the fourth, under the old rule");
+        assert!(ask(&in_flight, &server.limiter, NOW_US, "alice"), "the fourth, under the old rule");
         assert!(!reload.is_finished(), "requests in flight are waited for");
         drop(in_flight);
         assert!(reload.join().unwrap().is_good());
     });
-    server.store.clock().advance(Duration::from_micros(2 * MINUTE_US));
-    let now_us = server.store.clock().now_us();
-    server.store.sweep(now_us);
+    server.limiter.clock().advance(Duration::from_micros(2 * MINUTE_US));
+    let now_us = server.limiter.clock().now_us();
+    server.limiter.store().sweep(now_us);
     assert_eq!(server.used("alice"), 4);
-    assert!(ask(&server.live.load(), &server.store, now_us, "alice"));
-    assert!(!ask(&server.live.load(), &server.store, now_us, "alice"), "the sixth within the hour");
+    assert!(ask(&server.live.load(), &server.limiter, now_us, "alice"));
+    assert!(!ask(&server.live.load(), &server.limiter, now_us, "alice"), "the sixth within the hour");
 }
 
 #[test]
@@ -418,11 +413,11 @@ fn links_that_lead_to_links_are_seen_every_time() {
 #[test]
 fn what_happens_beside_the_file_is_not_a_reload() {
     let server = Server::start("beside", &api("limit: 5/1m"));
-    assert_eq!(block_on(server.reloader.reload_if_changed()), None);
-    server.write(&api("limit: 6/1m"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    assert_eq!(runtime.block_on(server.reloader.reload_if_changed()), None);
+    server.write(&api("limit: 6/1m"));
     assert!(runtime.block_on(server.reloader.reload_if_changed()).is_some());
-    assert_eq!(block_on(server.reloader.reload_if_changed()), None);
+    assert_eq!(runtime.block_on(server.reloader.reload_if_changed()), None);
     assert_eq!(server.limit(), 6);
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use slidegate::Algorithm;
-use slidegate::store::When;
+use slidegate::store::Call;
 use slidegate_sqlite::{Durability, SqliteOptions, SqliteStore};
 
 use super::{ask, rule};
@@ -120,12 +120,12 @@ pub fn obey() {
     let say = |line: String| std::io::stdout().write_all(line.as_bytes()).unwrap();
     // What runs tests has begun a line.
     say("\n".to_owned());
-    match SqliteStore::open(&options) {
+    match SqliteStore::open_with(&options) {
         Err(error) => say(format!("failed {error}\n")),
         Ok(store) => {
             for _ in 0..times.parse::<u64>().unwrap() {
-                match ask(&store, When::Now, &rule, cost) {
-                    Ok(outcome) if outcome.decision.allowed() => say(format!("admitted {cost}.\n")),
+                match ask(&store, Call::now(), &rule, cost) {
+                    Ok(outcome) if outcome.allowed() => say(format!("admitted {cost}.\n")),
                     Ok(_) => say("denied .\n".to_owned()),
                     Err(error) => say(format!("failed {error}\n")),
                 }

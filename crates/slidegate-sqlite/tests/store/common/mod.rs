@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use slidegate::store::{Outcome, Store, StoreError, When};
+use slidegate::store::{Call, Store, StoreError};
 use slidegate::testing::block_on;
 use slidegate::{Decision, Rule};
 use slidegate_sqlite::{Durability, SqliteOptions, SqliteStore};
@@ -53,25 +53,30 @@ pub fn options(path: impl Into<PathBuf>) -> SqliteOptions {
 }
 
 pub fn open(path: impl Into<PathBuf>) -> SqliteStore {
-    SqliteStore::open(&options(path)).unwrap()
+    SqliteStore::open_with(&options(path)).unwrap()
 }
 
 /// Asks for `cost` units of one rule for alice.
-pub fn ask<'a>(store: &impl Store, when: When, rule: &'a Rule, cost: u64) -> Result<Outcome<'a>, StoreError> {
+pub fn ask<'a>(
+    store: &impl Store,
+    when: Call,
+    rule: &'a Rule,
+    cost: u64,
+) -> Result<Decision<'a>, StoreError> {
     block_on(store.check(when, &admission(&[(rule, "alice", cost)])))
 }
 
 /// The same where nothing may go wrong.
-pub fn check<'a>(store: &impl Store, when: When, rule: &'a Rule, cost: u64) -> Outcome<'a> {
+pub fn check<'a>(store: &impl Store, when: Call, rule: &'a Rule, cost: u64) -> Decision<'a> {
     ask(store, when, rule, cost).unwrap_or_else(|error| panic!("{}: {error}", rule.algorithm()))
 }
 
-pub fn peek<'a>(store: &impl Store, when: When, rule: &'a Rule, cost: u64) -> Decision<'a> {
+pub fn peek<'a>(store: &impl Store, when: Call, rule: &'a Rule, cost: u64) -> Decision<'a> {
     block_on(store.peek(when, &admission(&[(rule, "alice", cost)]))).unwrap()
 }
 
 /// The most that alice has used of any limit.
-pub fn used(store: &impl Store, when: When, rule: &Rule) -> u64 {
+pub fn used(store: &impl Store, when: Call, rule: &Rule) -> u64 {
     let limits = block_on(store.inspect(when, rule, key("alice"))).unwrap();
     limits.iter().map(|limit| limit.used).max().unwrap()
 }

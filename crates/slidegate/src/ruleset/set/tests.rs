@@ -1,4 +1,4 @@
-//! What a set makes of requests, and what it says of those that it does not know.
+//! Rules by name, overrides and inline rules.
 
 use super::super::INLINE_RULES_KEPT_MAX;
 use super::*;
@@ -37,15 +37,19 @@ fn a_rule_means_for_a_key_what_its_override_says() {
     };
     assert_eq!(limit(&rules, &alice), ("alice".into(), 600, 2));
     assert_eq!(limit(&rules, &bob), ("bob".into(), 60, 2));
-    assert!(matches!(rules.resolve(&ci).unwrap(), Resolved::Unlimited { rule } if rule.name() == "api"));
-    assert!(matches!(rules.resolve(&mallory).unwrap(), Resolved::Blocked { rule } if rule.name() == "api"));
+    assert!(
+        matches!(rules.resolve(&ci).unwrap(), Resolved::Unlimited(charge) if charge.rule.name() == "api")
+    );
+    assert!(
+        matches!(rules.resolve(&mallory).unwrap(), Resolved::Blocked(charge) if charge.rule.name() == "api")
+    );
     assert!(rules.resolve(&ChargeRequest::named("apy", "alice", 1)).is_err());
     assert_eq!(rules.overridden_by("api", "ci-7"), Some("ci-*"));
     assert_eq!((rules.overridden_by("api", "bob"), rules.overridden_by("apy", "ci-7")), (None, None));
 
     rules.replace(rule("api", "70/1m"));
     assert_eq!(limit(&rules, &bob).1, 70);
-    assert!(matches!(rules.resolve(&mallory).unwrap(), Resolved::Blocked { .. }), "overrides stay");
+    assert!(matches!(rules.resolve(&mallory).unwrap(), Resolved::Blocked(_)), "overrides stay");
     rules.insert(rule("api", "80/1m"));
     assert_eq!(limit(&rules, &mallory).1, 80, "a new rule has no overrides");
 }

@@ -1,5 +1,8 @@
 use super::*;
+use crate::charge::Admission;
+use crate::decision::Decision;
 use crate::key::Key;
+use crate::receipt::{ReceiptId, ReceiptStamp};
 use crate::rule::Algorithm;
 use crate::testing::Rng;
 
@@ -10,6 +13,15 @@ fn rule(rates: &[&str], algorithm: Algorithm) -> Rule {
 
 fn ask(rule: &Rule, cost: u64) -> Charge<'_> {
     Charge { rule, key: Key::new("alice").unwrap(), cost }
+}
+
+/// A new record after a charge at the first second, and what a receipt says of it.
+fn charged(order: u64, ask: &Charge<'_>) -> (Record, ReceiptCharge) {
+    let (record, answer) = Record::charged(None, order, 1_000_000, ask);
+    let stamp = ReceiptStamp { id: ReceiptId::new(order), store: 0 };
+    let decision = Decision::new(&Admission::new(&[*ask]).unwrap(), [answer], Some(stamp));
+    let receipt = decision.receipt().unwrap();
+    (record, receipt.charges()[0].clone())
 }
 
 fn sealed(mut body: Vec<u8>) -> Vec<u8> {
@@ -56,7 +68,7 @@ fn any_sealed_bytes_are_a_record_or_an_error() {
 fn receipts_fit_the_state_that_they_charged_and_no_other() {
     for algorithm in Algorithm::ALL {
         let rule = rule(&["10/10s"], algorithm);
-        let (first, _, receipt) = Record::charged(None, 7, 1_000_000, &ask(&rule, 4));
+        let (first, receipt) = charged(7, &ask(&rule, 4));
         assert_eq!(first.clone().refund(0, 1_000_000, &receipt, 4), 4, "{algorithm}");
         assert_eq!(first.clone().refund(u64::MAX, 1_000_001, &receipt, 4), 0, "{algorithm}: expired");
         let (mut second, ..) = Record::charged(None, 8, 1_000_000, &ask(&rule, 4));
@@ -70,7 +82,7 @@ fn a_change_keeps_the_receipts_of_the_limits_that_stay() {
         rule(&["10/10s", "50/1m"], Algorithm::SlidingLog),
         rule(&["60/1m", "100/1h"], Algorithm::SlidingLog),
     );
-    let (record, _, receipt) = Record::charged(None, 7, 1_000_000, &ask(&before, 4));
+    let (record, receipt) = charged(7, &ask(&before, 4));
     let mut changed = record.changed(8, 2_000_000, &after);
     assert_eq!(changed.refund(0, 2_000_000, &receipt, 4), 4, "of the minute");
     let used: Vec<_> =

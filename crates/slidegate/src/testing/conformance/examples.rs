@@ -28,7 +28,7 @@ pub async fn worked_example_2<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(
         subject.change(now_us, &five).await?;
         let decision = subject.ask(now_us, &five, 1).await?;
         let found = (decision.allowed(), decision.used());
-        ensure_eq!(found, (allowed, used), "previous {previous}, current {current}");
+        ensure_eq!(found, (allowed, Some(used)), "previous {previous}, current {current}");
     }
     Ok(())
 }

@@ -13,8 +13,6 @@
 //! # Ok::<(), String>(())
 //! ```
 
-#[macro_use]
-mod ensure;
 mod all;
 mod bounds;
 mod changes;

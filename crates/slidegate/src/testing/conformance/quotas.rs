@@ -15,13 +15,13 @@ pub async fn worked_example_6<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(
     let ask = [(&waf, "203.0.113.45", 1)];
     for number in 0..1_950 {
         let at_us = BOUNDARY_US + SECOND_US + number * (297 * SECOND_US / 1_950);
-        let allowed = subject.check(at_us, &ask).await?.decision.allowed();
+        let allowed = subject.check(at_us, &ask).await?.allowed();
         ensure!(allowed, "request {number} of 1,950 is denied");
     }
     let mut admitted = 0;
     for number in 0..100 {
         let at_us = BOUNDARY_US + 299 * SECOND_US + number * SECOND_US / 100;
-        admitted += u64::from(subject.check(at_us, &ask).await?.decision.allowed());
+        admitted += u64::from(subject.check(at_us, &ask).await?.allowed());
     }
     ensure_eq!(admitted, 50, "of 100 in one second");
     Ok(())
@@ -66,10 +66,10 @@ pub async fn worked_example_10<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<
         subject.admit(call_us(number), &quota, 100).await?;
     }
     let refused = subject.ask(call_us(95), &quota, 100).await?;
-    ensure_eq!((refused.allowed(), refused.remaining()), (false, 0), "the 96th call");
+    ensure_eq!((refused.allowed(), refused.remaining()), (false, Some(0)), "the 96th call");
     ensure_eq!(retry_us(&refused), DAY_US - 95 * MINUTE_US, "its wait");
     subject.wait_is_exact(call_us(95), &[(&quota, "alice", 100)], &refused).await?;
-    let dear = Charge { rule: &quota, key: super::subject::key("alice"), cost: 9_501 };
+    let dear = Charge::new(&quota, super::subject::key("alice"), 9_501);
     let never = Admission::new(&[dear]).err();
     ensure!(matches!(never, Some(ChargeError::Never { .. })), "9,501 of 9,500 is no error");
     Ok(())
@@ -81,7 +81,7 @@ pub async fn worked_example_11<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<
         let (subject, rule) = (Subject::new(fresh).await, rule("default", &["5/60s"], algorithm));
         for call in 0..6 {
             let before = subject.peek(BOUNDARY_US, &[(&rule, "alice", 1)]).await?.used();
-            ensure_eq!(before, call, "{algorithm}: used before call {call}");
+            ensure_eq!(before, Some(call), "{algorithm}: used before call {call}");
             let decision = subject.ask(BOUNDARY_US, &rule, 1).await?;
             ensure_eq!(decision.allowed(), call < 5, "{algorithm}: call {call}");
         }
@@ -90,7 +90,8 @@ pub async fn worked_example_11<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<
     let rule = rule("default", &["5/60s"], Algorithm::SlidingLog);
     let subject = Subject::new(fresh).await;
     subject.admit(BOUNDARY_US, &rule, 5).await?;
-    let bob = subject.0.check(crate::store::When::AtUs(BOUNDARY_US), &admission(&[(&rule, "bob", 5)])?).await;
-    ensure!(bob.is_ok_and(|outcome| outcome.decision.allowed()), "bob is denied what alice has used");
+    let bob =
+        subject.0.check(crate::store::Call::at_us(BOUNDARY_US), &admission(&[(&rule, "bob", 5)])?).await;
+    ensure!(bob.is_ok_and(|outcome| outcome.allowed()), "bob is denied what alice has used");
     Ok(())
 }

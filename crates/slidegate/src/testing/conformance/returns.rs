@@ -14,7 +14,7 @@ pub async fn refunds_work_once<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<
         let subject = Subject::new(fresh).await;
         subject.admit(BOUNDARY_US, &quota, 3).await?;
         let both = subject.check(BOUNDARY_US, &[(&quota, "alice", 10), (&dear, "alice", 2)]).await?;
-        let receipt = both.receipt.ok_or_else(|| format!("{algorithm}: an admission has no receipt"))?;
+        let receipt = both.receipt().ok_or_else(|| format!("{algorithm}: an admission has no receipt"))?;
         ensure_eq!(subject.refund(BOUNDARY_US, &receipt).await?, Some(12), "{algorithm}: a refund");
         ensure_eq!(subject.used(BOUNDARY_US, &quota).await?, 3, "{algorithm}: used of quota");
         ensure_eq!(subject.used(BOUNDARY_US, &dear).await?, 0, "{algorithm}: used of dear");

@@ -37,7 +37,7 @@ pub async fn bad_settlements_change_nothing<S: Store>(fresh: &impl AsyncFn() -> 
     );
     let subject = Subject::new(fresh).await;
     let both = subject.check(BOUNDARY_US, &[(&quota, "alice", 50), (&dear, "alice", 1)]).await?;
-    let both = both.receipt.ok_or("an admission has no receipt")?;
+    let both = both.receipt().ok_or("an admission has no receipt")?;
     let unequal = ReceiptError::UnequalCosts { first: 50, second: 1 };
     let settled = subject.settle(BOUNDARY_US, &both, 20).await;
     ensure_eq!(settled, Err(ReturnError::Receipt(unequal)), "unequal costs");

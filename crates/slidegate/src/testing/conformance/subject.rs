@@ -6,7 +6,7 @@ use crate::decision::Decision;
 use crate::key::Key;
 use crate::receipt::{Applied, Receipt};
 use crate::rule::{Algorithm, Limit, Rule, RuleBuilder};
-use crate::store::{Outcome, ReturnError, Store, When};
+use crate::store::{Call, ReturnError, Store};
 use crate::time::whole_us;
 
 pub(super) const SECOND_US: u64 = 1_000_000;
@@ -43,13 +43,12 @@ pub(super) fn key(name: &str) -> Key<'_> {
 }
 
 pub(super) fn admission<'a>(asks: &[Ask<'a>]) -> Result<Admission<'a>, String> {
-    let charges: Vec<_> =
-        asks.iter().map(|&(rule, name, cost)| Charge { rule, key: key(name), cost }).collect();
+    let charges: Vec<_> = asks.iter().map(|&(rule, name, cost)| Charge::new(rule, key(name), cost)).collect();
     Admission::new(&charges).map_err(|error| error.to_string())
 }
 
 pub(super) fn retry_us(decision: &Decision<'_>) -> u64 {
-    whole_us(decision.retry_after())
+    decision.retry_after().map_or(0, whole_us)
 }
 
 /// A store that has seen nobody but the promise that asks.
@@ -60,8 +59,8 @@ impl<S: Store> Subject<S> {
         Self(fresh().await)
     }
 
-    pub(super) async fn check<'a>(&self, at_us: u64, asks: &[Ask<'a>]) -> Result<Outcome<'a>, String> {
-        let outcome = self.0.check(When::AtUs(at_us), &admission(asks)?).await;
+    pub(super) async fn check<'a>(&self, at_us: u64, asks: &[Ask<'a>]) -> Result<Decision<'a>, String> {
+        let outcome = self.0.check(Call::at_us(at_us), &admission(asks)?).await;
         outcome.map_err(|error| error.to_string())
     }
 
@@ -72,27 +71,19 @@ impl<S: Store> Subject<S> {
         rule: &'a Rule,
         cost: u64,
     ) -> Result<Decision<'a>, String> {
-        Ok(self.check(at_us, &[(rule, "alice", cost)]).await?.decision)
+        self.check(at_us, &[(rule, "alice", cost)]).await
     }
 
     /// One charge for alice that must pass.
-    pub(super) async fn admit<'a>(
-        &self,
-        at_us: u64,
-        rule: &'a Rule,
-        cost: u64,
-    ) -> Result<Receipt<'a>, String> {
+    pub(super) async fn admit(&self, at_us: u64, rule: &Rule, cost: u64) -> Result<Receipt, String> {
         let outcome = self.check(at_us, &[(rule, "alice", cost)]).await?;
         let algorithm = rule.algorithm();
-        ensure!(
-            outcome.decision.allowed(),
-            "{algorithm}: {cost} units are denied at {at_us} although there is room"
-        );
-        outcome.receipt.ok_or_else(|| format!("{algorithm}: an admission has no receipt"))
+        ensure!(outcome.allowed(), "{algorithm}: {cost} units are denied at {at_us} although there is room");
+        outcome.receipt().ok_or_else(|| format!("{algorithm}: an admission has no receipt"))
     }
 
     pub(super) async fn peek<'a>(&self, at_us: u64, asks: &[Ask<'a>]) -> Result<Decision<'a>, String> {
-        let decision = self.0.peek(When::AtUs(at_us), &admission(asks)?).await;
+        let decision = self.0.peek(Call::at_us(at_us), &admission(asks)?).await;
         decision.map_err(|error| error.to_string())
     }
 
@@ -119,7 +110,7 @@ impl<S: Store> Subject<S> {
 
     /// What alice has used of every limit.
     pub(super) async fn usages(&self, at_us: u64, rule: &Rule) -> Result<Vec<Usage>, String> {
-        let inspected = self.0.inspect(When::AtUs(at_us), rule, key("alice")).await;
+        let inspected = self.0.inspect(Call::at_us(at_us), rule, key("alice")).await;
         let limits = inspected.map_err(|error| error.to_string())?;
         let usage = |used, reset_after| Usage { used, reset_after_us: whole_us(reset_after) };
         Ok(limits.into_iter().map(|limit| usage(limit.used, limit.reset_after)).collect())
@@ -131,32 +122,32 @@ impl<S: Store> Subject<S> {
     }
 
     /// What a refund gave back; `None` if nothing was applied.
-    pub(super) async fn refund(&self, at_us: u64, receipt: &Receipt<'_>) -> Result<Option<u64>, String> {
-        let refunded = self.0.refund(When::AtUs(at_us), receipt).await;
+    pub(super) async fn refund(&self, at_us: u64, receipt: &Receipt) -> Result<Option<u64>, String> {
+        let refunded = self.0.refund(Call::at_us(at_us), receipt).await;
         Ok(units(refunded.map_err(|error| error.to_string())?))
     }
 
     pub(super) async fn settle(
         &self,
         at_us: u64,
-        receipt: &Receipt<'_>,
+        receipt: &Receipt,
         actual: u64,
     ) -> Result<Option<u64>, ReturnError> {
-        self.0.settle(When::AtUs(at_us), receipt, actual).await.map(units)
+        self.0.settle(Call::at_us(at_us), receipt, actual).await.map(units)
     }
 
     pub(super) async fn credit(&self, at_us: u64, rule: &Rule, given: u64) -> Result<Option<u64>, String> {
-        let credited = self.0.credit(When::AtUs(at_us), rule, key("alice"), given).await;
+        let credited = self.0.credit(Call::at_us(at_us), rule, key("alice"), given).await;
         Ok(units(credited.map_err(|error| error.to_string())?))
     }
 
     pub(super) async fn reset(&self, at_us: u64, rule: &Rule) -> Result<Option<u64>, String> {
-        let reset = self.0.reset(When::AtUs(at_us), rule, key("alice")).await;
+        let reset = self.0.reset(Call::at_us(at_us), rule, key("alice")).await;
         Ok(units(reset.map_err(|error| error.to_string())?))
     }
 
     pub(super) async fn change(&self, at_us: u64, rule: &Rule) -> Result<(), String> {
-        self.0.change(When::AtUs(at_us), rule).await.map_err(|error| error.to_string())
+        self.0.change(Call::at_us(at_us), rule).await.map_err(|error| error.to_string())
     }
 }
 

@@ -84,12 +84,12 @@ impl ModelVerdict {
             rule: verdict.rule().to_owned(),
             shadow: verdict.shadow(),
             allowed: verdict.allowed(),
-            limit: verdict.limit(),
-            window_us: micros(verdict.window()),
-            used: verdict.used(),
-            remaining: verdict.remaining(),
-            retry_after_us: micros(verdict.retry_after()),
-            reset_after_us: micros(verdict.reset_after()),
+            limit: known(verdict.limit()),
+            window_us: micros(known(verdict.window())),
+            used: known(verdict.used()),
+            remaining: known(verdict.remaining()),
+            retry_after_us: verdict.retry_after().map_or(0, micros),
+            reset_after_us: micros(known(verdict.reset_after())),
         }
     }
 }
@@ -101,13 +101,13 @@ impl ModelDecision {
         Self {
             allowed: decision.allowed(),
             rule: decision.rule().to_owned(),
-            limit: decision.limit(),
-            window_us: micros(decision.window()),
-            used: decision.used(),
-            remaining: decision.remaining(),
-            retry_after_us: micros(decision.retry_after()),
-            reset_after_us: micros(decision.reset_after()),
-            verdicts: decision.verdicts().iter().map(ModelVerdict::of).collect(),
+            limit: known(decision.limit()),
+            window_us: micros(known(decision.window())),
+            used: known(decision.used()),
+            remaining: known(decision.remaining()),
+            retry_after_us: decision.retry_after().map_or(0, micros),
+            reset_after_us: micros(known(decision.reset_after())),
+            verdicts: decision.verdicts().map(|verdict| ModelVerdict::of(&verdict)).collect(),
         }
     }
 
@@ -132,6 +132,11 @@ impl ModelDecision {
             verdicts,
         }
     }
+}
+
+/// Only decisions of stores are compared, and these have all numbers.
+fn known<T>(number: Option<T>) -> T {
+    number.expect("a store knows its numbers")
 }
 
 fn micros(duration: std::time::Duration) -> u64 {

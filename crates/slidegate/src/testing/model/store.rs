@@ -5,7 +5,7 @@ use super::keyed::Keyed;
 use super::receipt::{ModelReceipt, Name, ReceiptCharge};
 use super::single::{Model, ModelPlace};
 use crate::algorithm::Usage;
-use crate::charge::Admission;
+use crate::charge::{Admission, Slot};
 use crate::receipt::Applied;
 use crate::rule::{Algorithm, Limit, Rule};
 
@@ -284,7 +284,11 @@ fn name(rule: &Rule, key: &str) -> Name {
 
 /// Every charge shows the verdict of its state.
 fn decision(admission: &Admission<'_>, verdicts: &[ModelVerdict]) -> ModelDecision {
-    ModelDecision::joined(admission.ask_of_charge().iter().map(|&ask| verdicts[ask].clone()).collect())
+    let shown = admission.slots().iter().map(|slot| match slot {
+        Slot::Ask(index) => verdicts[*index].clone(),
+        Slot::Unlimited(_) => panic!("traces have no overrides"),
+    });
+    ModelDecision::joined(shown.collect())
 }
 
 #[cfg(test)]

@@ -29,6 +29,6 @@ pub fn key(text: &str) -> Key<'_> {
 
 pub fn admission<'a>(charges: &[(&'a Rule, &'a str, u64)]) -> Admission<'a> {
     let charges: Vec<_> =
-        charges.iter().map(|&(rule, name, cost)| Charge { rule, key: key(name), cost }).collect();
+        charges.iter().map(|&(rule, name, cost)| Charge::new(rule, key(name), cost)).collect();
     Admission::new(&charges).unwrap()
 }

@@ -1,7 +1,11 @@
 //! The memory store with a fault.
 
+use std::time::Duration;
+
+use slidegate::charge::Slot;
+use slidegate::decision::StateAnswer;
 use slidegate::receipt::ReceiptCharge;
-use slidegate::store::{CheckError, LimitUsage, MemoryStore, Outcome, ReturnError, Store, StoreError, When};
+use slidegate::store::{Call, CheckError, LimitUsage, MemoryStore, ReturnError, Store, StoreError};
 use slidegate::testing::Forgetting;
 use slidegate::time::Clock;
 use slidegate::{Admission, Applied, Charge, Decision, Key, Receipt, Rule, Verdict};
@@ -33,49 +37,53 @@ impl Broken {
         Self { store: MemoryStore::new(), fault }
     }
 
-    fn when(&self, when: When) -> When {
-        if self.fault == Fault::KeepsItsOwnTime { When::Now } else { when }
+    fn when(&self, when: Call) -> Call {
+        if self.fault == Fault::KeepsItsOwnTime { Call::now() } else { when }
     }
 
-    fn now_us(&self, when: When) -> u64 {
-        match when {
-            When::Now => self.store.clock().now_us(),
-            When::AtUs(at_us) => at_us,
-        }
+    fn now_us(&self, when: Call) -> u64 {
+        when.instant_us().unwrap_or_else(|| self.store.clock().now_us())
     }
 
-    fn shown<'a>(&self, decision: Decision<'a>) -> Decision<'a> {
-        if self.fault != Fault::RoundsWaits {
+    fn shown<'a>(&self, admission: &Admission<'a>, decision: Decision<'a>) -> Decision<'a> {
+        if self.fault != Fault::RoundsWaits || decision.is_charged() {
             return decision;
         }
-        let rounded = |verdict: &Verdict<'a>| {
-            let wait_us = u64::try_from(verdict.retry_after().as_micros()).unwrap();
-            if verdict.allowed() { *verdict } else { verdict.denied(wait_us.div_ceil(1_000) * 1_000) }
+        let rounded = |(ask, charge): (usize, &Charge<'a>)| {
+            let shown = admission.slots().iter().position(|slot| *slot == Slot::Ask(ask)).unwrap();
+            let shown = decision.verdicts().nth(shown).unwrap();
+            let limits = charge.rule().limits();
+            let limit = limits.iter().find(|limit| Some(limit.rate().window()) == shown.window()).unwrap();
+            let us = |wait: Option<Duration>| u64::try_from(wait.unwrap_or_default().as_micros()).unwrap();
+            let verdict =
+                Verdict::new(charge, limit).with_usage(shown.used().unwrap(), us(shown.reset_after()));
+            let wait_us = us(shown.retry_after()).div_ceil(1_000) * 1_000;
+            StateAnswer::uncharged(if shown.allowed() { verdict } else { verdict.denied(wait_us) })
         };
-        Decision::of_verdicts(decision.verdicts().iter().map(rounded)).unwrap()
+        Decision::new(admission, admission.asks().iter().enumerate().map(rounded), None)
     }
 
     /// Whether the ask alone was admitted.
     fn charge_alone(&self, now_us: u64, ask: &Charge<'_>) -> bool {
         let alone = Admission::new(std::slice::from_ref(ask)).unwrap();
-        self.store.check(now_us, &alone).unwrap().decision.allowed()
+        self.store.check(now_us, &alone).unwrap().allowed()
     }
 
     fn take_what_is_left(&self, now_us: u64, ask: &Charge<'_>) {
-        let one = Admission::new(&[Charge { cost: 1, ..*ask }]).unwrap();
-        let cost = self.store.peek(now_us, &one).remaining();
+        let one = Admission::new(&[Charge::new(ask.rule(), ask.key(), 1)]).unwrap();
+        let cost = self.store.peek(now_us, &one).remaining().unwrap();
         if cost > 0 {
-            let rest = Admission::new(&[Charge { cost, ..*ask }]).unwrap();
+            let rest = Admission::new(&[Charge::new(ask.rule(), ask.key(), cost)]).unwrap();
             self.store.check(now_us, &rest).unwrap();
         }
     }
 }
 
 impl Store for Broken {
-    async fn check<'a>(&self, when: When, admission: &Admission<'a>) -> Result<Outcome<'a>, StoreError> {
+    async fn check<'a>(&self, when: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
         let when = self.when(when);
-        let outcome = Store::check(&self.store, when, admission).await?;
-        let denied = !outcome.decision.allowed();
+        let decision = Store::check(&self.store, when, admission).await?;
+        let denied = !decision.allowed();
         for ask in admission.asks().iter().filter(|_| denied) {
             match self.fault {
                 Fault::ChargesOnDeny => self.take_what_is_left(self.now_us(when), ask),
@@ -83,14 +91,14 @@ impl Store for Broken {
                 _ => {}
             }
         }
-        Ok(Outcome { decision: self.shown(outcome.decision), ..outcome })
+        Ok(self.shown(admission, decision))
     }
 
-    async fn peek<'a>(&self, when: When, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        Ok(self.shown(Store::peek(&self.store, self.when(when), admission).await?))
+    async fn peek<'a>(&self, when: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
+        Ok(self.shown(admission, Store::peek(&self.store, self.when(when), admission).await?))
     }
 
-    async fn refund(&self, when: When, receipt: &Receipt<'_>) -> Result<Applied, ReturnError> {
+    async fn refund(&self, when: Call, receipt: &Receipt) -> Result<Applied, ReturnError> {
         if self.fault == Fault::ForgetsRefunds {
             let units = receipt.charges().iter().map(ReceiptCharge::cost).sum();
             return Ok(Applied { applied: true, units });
@@ -98,23 +106,23 @@ impl Store for Broken {
         Store::refund(&self.store, self.when(when), receipt).await
     }
 
-    async fn settle(&self, when: When, receipt: &Receipt<'_>, actual: u64) -> Result<Applied, ReturnError> {
+    async fn settle(&self, when: Call, receipt: &Receipt, actual: u64) -> Result<Applied, ReturnError> {
         Store::settle(&self.store, self.when(when), receipt, actual).await
     }
 
-    async fn credit(&self, when: When, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, CheckError> {
+    async fn credit(&self, when: Call, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, CheckError> {
         Store::credit(&self.store, self.when(when), rule, key, units).await
     }
 
-    async fn reset(&self, when: When, rule: &Rule, key: Key<'_>) -> Result<Applied, StoreError> {
+    async fn reset(&self, when: Call, rule: &Rule, key: Key<'_>) -> Result<Applied, StoreError> {
         Store::reset(&self.store, self.when(when), rule, key).await
     }
 
-    async fn inspect(&self, when: When, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
+    async fn inspect(&self, when: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
         Store::inspect(&self.store, self.when(when), rule, key).await
     }
 
-    async fn change(&self, when: When, rule: &Rule) -> Result<(), StoreError> {
+    async fn change(&self, when: Call, rule: &Rule) -> Result<(), StoreError> {
         Store::change(&self.store, self.when(when), rule).await
     }
 }

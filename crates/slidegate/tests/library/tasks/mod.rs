@@ -7,14 +7,14 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use slidegate::receipt::ReceiptCharge;
-use slidegate::store::Outcome;
+use slidegate::store::MemoryStore;
 use slidegate::time::{Clock, ManualClock};
-use slidegate::{AcquireError, Charge, Limiter, Receipt};
+use slidegate::{Charge, CheckError, Decision, Limiter};
 
-type Acquisition<'a> = Pin<Box<dyn Future<Output = Result<Outcome<'a>, AcquireError>> + Send + 'a>>;
+type Acquisition<'a> = Pin<Box<dyn Future<Output = Result<Decision<'a>, CheckError>> + Send + 'a>>;
 
 pub struct Tasks<'a> {
-    limiter: &'a Limiter<ManualClock>,
+    limiter: &'a Limiter<MemoryStore<ManualClock>>,
     all: Vec<Task<'a>>,
     /// In the order in which they finished, and when.
     finished: Vec<(usize, u64)>,
@@ -23,7 +23,7 @@ pub struct Tasks<'a> {
 struct Task<'a> {
     /// Until it is finished or cancelled.
     acquisition: Option<Acquisition<'a>>,
-    outcome: Option<Outcome<'a>>,
+    outcome: Option<Decision<'a>>,
     wakes: Arc<Wakes>,
 }
 
@@ -37,7 +37,7 @@ impl Wake for Wakes {
 }
 
 impl<'a> Tasks<'a> {
-    pub fn new(limiter: &'a Limiter<ManualClock>) -> Self {
+    pub fn new(limiter: &'a Limiter<MemoryStore<ManualClock>>) -> Self {
         Self { limiter, all: Vec::new(), finished: Vec::new() }
     }
 
@@ -45,7 +45,7 @@ impl<'a> Tasks<'a> {
     pub fn add(&mut self, charges: &[Charge<'a>], max_wait: Duration) -> usize {
         let (limiter, charges) = (self.limiter, charges.to_vec());
         let acquisition =
-            Box::pin(async move { limiter.acquire_async(limiter.clock(), &charges, max_wait).await });
+            Box::pin(async move { limiter.acquire_all_async(limiter.clock(), &charges, max_wait).await });
         let wakes = Arc::new(Wakes(AtomicUsize::new(1)));
         self.all.push(Task { acquisition: Some(acquisition), outcome: None, wakes });
         self.all.len() - 1
@@ -111,18 +111,20 @@ impl<'a> Tasks<'a> {
         self.finished.iter().map(|(number, _)| *number).collect()
     }
 
-    pub fn outcome(&self, number: usize) -> &Outcome<'a> {
+    pub fn outcome(&self, number: usize) -> &Decision<'a> {
         self.all[number].outcome.as_ref().unwrap()
     }
 
-    pub fn outcomes(&self) -> impl Iterator<Item = &Outcome<'a>> {
+    pub fn outcomes(&self) -> impl Iterator<Item = &Decision<'a>> {
         self.finished.iter().map(|(number, _)| self.outcome(*number))
     }
 
     /// Units of those who were admitted after an instant.
     pub fn charged_since(&self, after_us: u64) -> u64 {
         let since = self.finished.iter().filter(|(_, at_us)| *at_us > after_us);
-        let receipts = since.filter_map(|(number, _)| self.outcome(*number).receipt.as_ref());
-        receipts.flat_map(Receipt::charges).map(ReceiptCharge::cost).sum()
+        let receipts = since.filter_map(|(number, _)| self.outcome(*number).receipt());
+        receipts
+            .flat_map(|receipt| receipt.charges().iter().map(ReceiptCharge::cost).collect::<Vec<_>>())
+            .sum()
     }
 }

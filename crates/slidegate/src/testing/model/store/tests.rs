@@ -19,7 +19,7 @@ fn shadow(name: &str, rate: &str) -> Rule {
 
 fn admission<'a>(charges: &[(&'a Rule, &'a str, u64)]) -> Admission<'a> {
     let charges: Vec<_> =
-        charges.iter().map(|&(rule, key, cost)| Charge { rule, key: Key::new(key).unwrap(), cost }).collect();
+        charges.iter().map(|&(rule, key, cost)| Charge::new(rule, Key::new(key).unwrap(), cost)).collect();
     Admission::new(&charges).unwrap()
 }
 
@@ -33,7 +33,7 @@ fn applied(units: u64) -> Applied {
 fn worked_example_10_both_or_neither() {
     let (quota, search) = (rule("yt-quota", &["9500/24h"]), rule("yt-search", &["500/10m", "9400/24h"]));
     let key = Key::new("key1").unwrap();
-    let never = Admission::new(&[Charge { rule: &quota, key, cost: 9_501 }]).unwrap_err();
+    let never = Admission::new(&[Charge::new(&quota, key, 9_501)]).unwrap_err();
     assert_eq!(never, ChargeError::Never { rule: "yt-quota".into(), cost: 9_501, limit: 9_500 });
 
     let mut store = ModelStore::new();

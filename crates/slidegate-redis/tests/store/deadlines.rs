@@ -1,0 +1,96 @@
+//! Calls that bring a deadline of their own end by it, and say whether they may have charged.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::common::*;
+use slidegate::Algorithm;
+use slidegate::store::{Call, Store, StoreError};
+
+/// Much less than the deadline of the stores under test.
+const SOON: Duration = Duration::from_millis(100);
+/// By then a call has ended that ends by its own deadline, however busy the machine is.
+const LATE: Duration = Duration::from_secs(30);
+
+/// A call that has so long.
+fn within(wait: Duration) -> Call {
+    Call::now().by(Some((Instant::now() + wait).into_std()))
+}
+
+/// How long it takes.
+async fn timed<T>(future: impl Future<Output = T>) -> (Duration, T) {
+    let begin = Instant::now();
+    let answer = future.await;
+    (begin.elapsed(), answer)
+}
+
+#[test]
+fn a_server_that_was_stopped_before_is_unavailable_by_the_deadline_of_the_call() {
+    let mut server = RedisServer::start();
+    let rule = rule("api", &["5/400d"], Algorithm::SlidingLog);
+    run(async {
+        let store = store(&server.url()).await;
+        check(&store, Call::now(), &rule, 1).await;
+        server.kill();
+        let (took, answer) = timed(ask(&store, within(SOON), &rule, 1)).await;
+        let Err(StoreError::Unavailable { why }) = answer else { panic!("{answer:?}") };
+        assert!(why.contains("nothing was sent within 100ms: "), "{why}");
+        assert!(SOON <= took && took < LATE, "{took:?}");
+
+        let (took, answers) = timed(async {
+            let requests = vec![admission(&[(&rule, "alice", 1)]); 600];
+            store.check_batch(within(SOON), &requests).await
+        })
+        .await;
+        assert!(took < LATE, "one deadline for all round trips: {took:?}");
+        assert_eq!(answers.len(), 600);
+        for answer in answers {
+            assert!(matches!(answer, Err(StoreError::Unavailable { .. })), "{answer:?}");
+        }
+    });
+}
+
+#[test]
+fn a_server_that_stops_after_it_was_asked_is_ambiguous_by_the_deadline_of_the_call() {
+    let server = RedisServer::start();
+    let rule = rule("api", &["50/400d"], Algorithm::SlidingLog);
+    run(async {
+        let store = store(&server.url()).await;
+        check(&store, Call::now(), &rule, 1).await;
+        // It takes what is sent, and executes it once it is let go on.
+        server.command(&["CLIENT", "PAUSE", "600000", "WRITE"]);
+        let (took, answer) = timed(ask(&store, within(SOON), &rule, 1)).await;
+        let Err(error @ StoreError::Ambiguous { .. }) = &answer else { panic!("{answer:?}") };
+        assert!(error.to_string().contains("it was sent, and 100ms have passed"), "{error}");
+        assert!(SOON <= took && took < LATE, "{took:?}");
+        server.command(&["CLIENT", "UNPAUSE"]);
+        let tally = Tally { admitted: 1, ambiguous: 1, ..Tally::default() };
+        tally.assert_charged(used(&store, Call::now(), &rule).await);
+    });
+}
+
+#[test]
+fn a_call_past_its_deadline_is_not_sent() {
+    let server = RedisServer::start();
+    let mut watch = Watch::new(&server);
+    let rule = rule("api", &["50/400d"], Algorithm::SlidingLog);
+    run(async {
+        let store = store(&server.url()).await;
+        let receipt = check(&store, Call::now(), &rule, 2).await.receipt().unwrap();
+        let before = watch.everything();
+        let late = within(Duration::ZERO);
+        let error = ask(&store, late, &rule, 1).await.unwrap_err();
+        assert!(matches!(&error, StoreError::Unavailable { .. }), "{error:?}");
+        assert!(error.to_string().contains("had passed before the call"), "{error}");
+        assert!(store.peek(late, &admission(&[(&rule, "alice", 1)])).await.is_err());
+        assert!(store.refund(late, &receipt).await.is_err());
+        assert!(store.settle(late, &receipt, 1).await.is_err());
+        assert!(store.credit(late, &rule, key("alice"), 1).await.is_err());
+        assert!(store.reset(late, &rule, key("alice")).await.is_err());
+        assert!(store.inspect(late, &rule, key("alice")).await.is_err());
+        assert!(store.change(late, &rule).await.is_err());
+        assert_eq!(watch.everything(), before);
+        assert_eq!(store.refund(Call::now(), &receipt).await.unwrap().units, 2);
+    });
+}

@@ -1,0 +1,59 @@
+//! What the store forgets by itself, so that the suites of `slidegate::testing` can follow it.
+
+use slidegate::store::Call;
+use slidegate::testing::Forgetting;
+use slidegate::time::Clock;
+use slidegate::{Key, Rule};
+
+use crate::failure::Failure;
+use crate::hold::Held;
+use crate::rows::{self, Meta};
+use crate::store::SqliteStore;
+use crate::transaction::{Begin, End};
+
+impl<C: Clock> SqliteStore<C> {
+    fn step<T>(
+        &self,
+        begin: Begin,
+        step: impl FnMut(&Held<'_>) -> Result<End<T>, Failure>,
+    ) -> Result<T, Failure> {
+        self.engine.step(&mut self.engine.patience(Call::now())?, begin, step)
+    }
+}
+
+/// It notes time as the store in memory does, and forgets what has ended by then.
+impl<C: Clock + 'static> Forgetting for SqliteStore<C> {
+    const LOOKS_EVERY: usize = 4;
+
+    async fn remembers(&self, rule: &Rule, key: Key<'_>) -> bool {
+        self.seen(rule, key).await.is_some()
+    }
+
+    async fn noted_us(&self) -> Option<u64> {
+        self.step(Begin::AtFirstWrite, |held| Ok(End::Nothing(Meta::load(held.connection())?.noted_us))).ok()
+    }
+
+    /// Not on a clock that was set back: what is charged on it must not be forgotten before it has caught up.
+    async fn sweep(&self, now_us: u64) -> Option<usize> {
+        let swept = self.step(Begin::AtOnce, |held| {
+            let connection = held.connection();
+            let mut meta = Meta::load(connection)?;
+            if now_us < meta.noted_us {
+                return Ok(End::Nothing(None));
+            }
+            meta.noted_us = now_us;
+            meta.save(connection)?;
+            Ok(End::Keep(Some(
+                connection.execute("DELETE FROM state WHERE expires_us <= ?1", [rows::signed(now_us)])?,
+            )))
+        });
+        swept.ok().flatten()
+    }
+
+    async fn seen(&self, rule: &Rule, key: Key<'_>) -> Option<String> {
+        let bytes = self.step(Begin::AtFirstWrite, |held| {
+            Ok(End::Nothing(rows::bytes_of(held.connection(), rule.name(), key.as_str())?))
+        });
+        bytes.ok().flatten().map(|bytes| format!("{bytes:?}"))
+    }
+}

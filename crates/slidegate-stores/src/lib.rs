@@ -1,0 +1,37 @@
+//! A slidegate store from its URL: for programs that learn from their settings where states live.
+//!
+//! ```
+//! use slidegate::{Limiter, Rule};
+//!
+//! async fn login(url: &str, user: &str) -> Result<bool, Box<dyn std::error::Error>> {
+//!     let limiter = Limiter::new(slidegate_stores::open(url).await?);
+//!     Ok(limiter.check_async(&Rule::new("login", "5/1m")?, user).await?.allowed())
+//! }
+//! # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+//! # assert!(runtime.block_on(login("memory", "alice"))?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | URL | where states live | feature |
+//! |---|---|---|
+//! | `memory` | in this process | |
+//! | `sqlite:PATH` | in a file that the processes of a machine share | `sqlite` |
+//! | `redis://HOST:PORT`, `rediss://`, `unix:///PATH` | in a Redis that a fleet shares | `redis` |
+//!
+//! Both features are on by default.
+
+mod error;
+mod url;
+
+pub use error::{OpenError, UrlError};
+pub use url::StoreUrl;
+
+use slidegate::store::BoxStore;
+
+/// Opens the store that a URL names.
+///
+/// A Redis is connected on the tokio runtime that this is called on, which must run for as long as the store is used.
+/// A SQLite file is opened by the calling thread.
+pub async fn open(url: &str) -> Result<BoxStore, OpenError> {
+    url.parse::<StoreUrl>()?.open().await
+}

@@ -1,0 +1,180 @@
+//! Where states live, as users write it.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use slidegate::store::{BUDGET_BYTES_DEFAULT, BoxStore, MemoryStore};
+use slidegate::time::{Clock, SystemClock};
+#[cfg(feature = "redis")]
+use slidegate_redis::{RedisOptions, RedisStore};
+#[cfg(feature = "sqlite")]
+use slidegate_sqlite::{SqliteOptions, SqliteStore};
+
+use crate::error::{OpenError, UrlError};
+
+/// Most characters of a URL that an error repeats.
+const SHOWN_MAX: usize = 64;
+
+/// A store that can be opened: its URL was read, and everything that the text alone can prove wrong is an error.
+///
+/// ```
+/// use slidegate_stores::StoreUrl;
+///
+/// let url: StoreUrl = "redis://limiter:secret@localhost:6379/2".parse()?;
+/// assert_eq!(url.kind(), "redis");
+/// assert!(!format!("{url:?}").contains("secret"));
+/// assert!("redis://".parse::<StoreUrl>().is_err());
+/// # Ok::<(), slidegate_stores::UrlError>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct StoreUrl(Target);
+
+#[derive(Debug, Clone)]
+enum Target {
+    Memory {
+        budget_bytes: Option<u64>,
+    },
+    #[cfg(feature = "sqlite")]
+    Sqlite(Box<SqliteOptions>),
+    #[cfg(feature = "redis")]
+    Redis(Box<RedisOptions>),
+}
+
+impl Default for Target {
+    fn default() -> Self {
+        Self::Memory { budget_bytes: None }
+    }
+}
+
+impl FromStr for StoreUrl {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<Self, UrlError> {
+        let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
+        match scheme {
+            _ if text == "memory" => Ok(Self::default()),
+            "sqlite" => sqlite(text).map(Self),
+            "redis" | "rediss" | "unix" | "redis+cluster" | "redis+sentinel" => redis(text).map(Self),
+            // What follows a scheme may be a password, and so may what stands before the sign of a host.
+            _ if text.contains('@') && !text.contains("://") => {
+                Err(UrlError::Unknown { text: "...@...".to_owned() })
+            }
+            "" => Err(UrlError::Unknown { text: shown(text) }),
+            scheme => Err(UrlError::Unknown { text: shown(&format!("{scheme}:...")) }),
+        }
+    }
+}
+
+#[cfg(feature = "sqlite")]
+fn sqlite(text: &str) -> Result<Target, UrlError> {
+    Ok(Target::Sqlite(Box::new(SqliteOptions::from_url(text)?)))
+}
+
+#[cfg(not(feature = "sqlite"))]
+fn sqlite(_text: &str) -> Result<Target, UrlError> {
+    Err(UrlError::NotBuilt { scheme: "sqlite", feature: "sqlite" })
+}
+
+#[cfg(feature = "redis")]
+fn redis(text: &str) -> Result<Target, UrlError> {
+    Ok(Target::Redis(Box::new(RedisOptions::new(text)?)))
+}
+
+#[cfg(not(feature = "redis"))]
+fn redis(_text: &str) -> Result<Target, UrlError> {
+    Err(UrlError::NotBuilt { scheme: "redis", feature: "redis" })
+}
+
+fn shown(text: &str) -> String {
+    text.chars().take(SHOWN_MAX).collect()
+}
+
+impl StoreUrl {
+    /// The SQLite file that these options name.
+    #[cfg(feature = "sqlite")]
+    #[must_use]
+    pub fn sqlite(options: SqliteOptions) -> Self {
+        Self(Target::Sqlite(Box::new(options)))
+    }
+
+    /// What it is, without where and with which password: `memory`, `sqlite` or `redis`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match &self.0 {
+            Target::Memory { .. } => "memory",
+            #[cfg(feature = "sqlite")]
+            Target::Sqlite(_) => "sqlite",
+            #[cfg(feature = "redis")]
+            Target::Redis(_) => "redis",
+        }
+    }
+
+    /// The same, taking at most so many bytes of this process's memory; of no effect on other stores.
+    #[must_use]
+    pub fn memory_budget(self, bytes: u64) -> Self {
+        match self.0 {
+            Target::Memory { .. } => Self(Target::Memory { budget_bytes: Some(bytes) }),
+            #[cfg(any(feature = "sqlite", feature = "redis"))]
+            other => Self(other),
+        }
+    }
+
+    /// The same, where a call may take so long unless the URL says otherwise; of no effect in memory.
+    pub fn deadline(self, deadline: Duration) -> Result<Self, UrlError> {
+        let _ = deadline;
+        Ok(Self(match self.0 {
+            Target::Memory { budget_bytes } => Target::Memory { budget_bytes },
+            #[cfg(feature = "sqlite")]
+            Target::Sqlite(options) => Target::Sqlite(Box::new(options.deadline_unless_given(deadline))),
+            #[cfg(feature = "redis")]
+            Target::Redis(options) => Target::Redis(Box::new(options.deadline(deadline)?)),
+        }))
+    }
+
+    /// Opens it; see [`open`](crate::open).
+    pub async fn open(&self) -> Result<BoxStore, OpenError> {
+        self.open_on_clock(SystemClock::new()).await
+    }
+
+    /// The same, where a store in memory goes by that clock; files and servers have one that others share.
+    pub async fn open_on_clock(&self, clock: impl Clock + 'static) -> Result<BoxStore, OpenError> {
+        Ok(match &self.0 {
+            Target::Memory { budget_bytes } => {
+                let store = MemoryStore::with_budget(budget_bytes.unwrap_or(BUDGET_BYTES_DEFAULT))?;
+                BoxStore::new(store.on_clock(clock))
+            }
+            #[cfg(feature = "sqlite")]
+            Target::Sqlite(options) => BoxStore::new(SqliteStore::open_with(options)?),
+            #[cfg(feature = "redis")]
+            Target::Redis(options) => BoxStore::new(RedisStore::connect_with(options).await?),
+        })
+    }
+}
+
+#[cfg(feature = "redis")]
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        text.parse::<StoreUrl>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_unknown_store_is_named_without_its_secrets() {
+        let remedy = "write `memory`, `sqlite:PATH` or `redis://HOST:PORT`";
+        assert_eq!(error("disk"), format!("store: `disk` is not available; {remedy}"));
+        assert!(error("mysql://root:hunter2@db").starts_with("store: `mysql:...` is not available"));
+        assert!(error("redis+cluster://bob:hunter2@db").contains("not supported yet"));
+        for url in ["redis://bob:hunter2@db:port", ":hunter2@db:6379", "hunter2@db:99", "bob:hunter2@db"] {
+            assert!(!error(url).contains("hunter2"), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_redis_is_read_and_keeps_its_password_to_itself() {
+        let url: StoreUrl = "redis://bob:hunter2@localhost:6380/1".parse().unwrap();
+        assert_eq!(url.kind(), "redis");
+        assert!(!format!("{url:?}").contains("hunter2"));
+    }
+}

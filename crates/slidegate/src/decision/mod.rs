@@ -1,0 +1,377 @@
+//! Decisions: allowed or denied, with the numbers that explain it.
+
+mod several;
+mod single;
+mod verdict;
+
+use std::time::Duration;
+
+use crate::charge::{Admission, Charge};
+use crate::error::StoreError;
+use crate::receipt::{Place, Receipt, ReceiptCharge, ReceiptStamp, Standing};
+
+use several::Several;
+use single::{Answer, Single};
+
+pub use several::{PlainAnswer, StateAnswer};
+pub use verdict::Verdict;
+
+/// The answer to an admission.
+///
+/// All of it comes from the one step that decided. It borrows the rules and keys of the request;
+/// [`Decision::into_owned`] makes one to keep. For one charge of a rule with one limit it is 96 bytes and allocates
+/// nothing; the receipt is made when it is asked for.
+///
+/// ```
+/// use slidegate::{Limiter, Rule};
+///
+/// let limiter = Limiter::in_memory();
+/// let login = Rule::new("login", "5/1m")?;
+/// let decision = limiter.check(&login, "alice")?;
+/// assert!(decision.allowed());
+/// assert_eq!((decision.used(), decision.remaining()), (Some(1), Some(4)));
+///
+/// // The attempt does not count after all.
+/// if let Some(receipt) = decision.receipt() {
+///     limiter.refund(&receipt)?;
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Decision<'a>(Form<'a>);
+
+#[derive(Debug, Clone)]
+enum Form<'a> {
+    Single(Single<'a>),
+    Several(Box<Several<'a>>),
+}
+
+// What callers rely on: handing on a decision costs no more than this.
+const _: () = assert!(size_of::<Decision<'_>>() <= 96);
+
+impl<'a> Decision<'a> {
+    /// What a store says to an admission: an answer for each of its [asks](Admission::asks), in their order, and the
+    /// stamp of the receipt if something was charged.
+    ///
+    /// ```
+    /// use slidegate::decision::StateAnswer;
+    /// use slidegate::{Admission, Decision, Rule, Verdict};
+    ///
+    /// let (api, search) = (Rule::new("api", "9/1m")?, Rule::new("search", "2/1m")?);
+    /// let admission = Admission::new(&[api.charge("alice", 1)?, search.charge("alice", 1)?])?;
+    /// let [api, search] = admission.asks() else { panic!("two states") };
+    /// let passes = Verdict::new(api, &api.rule().limits()[0]).with_usage(5, 30_000_000);
+    /// let waits = Verdict::new(search, &search.rule().limits()[0]).with_usage(2, 60_000_000).denied(45_000_000);
+    /// let decision = Decision::new(&admission, [passes, waits].map(StateAnswer::uncharged), None);
+    /// assert!(!decision.allowed());
+    /// assert_eq!((decision.rule(), decision.retry_after().unwrap().as_secs()), ("search", 45));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer answers than asks.
+    pub fn new(
+        admission: &Admission<'a>,
+        answers: impl IntoIterator<Item = StateAnswer<'a>>,
+        stamp: Option<ReceiptStamp>,
+    ) -> Self {
+        let mut answers = answers.into_iter();
+        match (admission.only(), answers.next()) {
+            (Some(charge), Some(answer)) if charge.rule.limits().len() == 1 => {
+                Self::of_answer(charge, &answer, stamp)
+            }
+            (_, first) => {
+                let answers = first.into_iter().chain(answers);
+                Self(Form::Several(Box::new(Several::new(admission.slots(), answers, stamp, None))))
+            }
+        }
+    }
+
+    fn of_answer(charge: &Charge<'a>, answer: &StateAnswer<'a>, stamp: Option<ReceiptStamp>) -> Self {
+        let Verdict { allowed, used, retry_after_us, reset_after_us, .. } = answer.verdict;
+        match (stamp, answer.standings.first()) {
+            (Some(stamp), Some(standing)) => Self::charged(charge, used, reset_after_us, stamp, *standing),
+            _ if allowed => Self::single(charge, Answer::Uncharged { used, reset_after_us }),
+            _ => Self::denied(charge, used, retry_after_us, reset_after_us),
+        }
+    }
+
+    #[inline]
+    fn single(charge: &Charge<'a>, answer: Answer) -> Self {
+        Self(Form::Single(Single { charge: *charge, answer }))
+    }
+
+    /// One charge of a rule with one limit, which was made.
+    #[inline]
+    pub(crate) fn charged(
+        charge: &Charge<'a>,
+        used: u64,
+        reset_after_us: u64,
+        stamp: ReceiptStamp,
+        standing: Standing,
+    ) -> Self {
+        Self::single(charge, Answer::charged(used, reset_after_us, stamp, standing))
+    }
+
+    /// One charge of a rule with one limit, which was refused.
+    #[inline]
+    pub(crate) fn denied(charge: &Charge<'a>, used: u64, retry_after_us: u64, reset_after_us: u64) -> Self {
+        Self::single(charge, Answer::Denied { used, retry_after_us, reset_after_us })
+    }
+
+    /// An admission by the outage policy: nothing is known of what is used.
+    #[cold]
+    pub(crate) fn degraded_admission(admission: &Admission<'a>, error: StoreError) -> Self {
+        Self(Form::Several(Box::new(Several::degraded(admission, error))))
+    }
+
+    /// The same as a refusal of the charges that `wait_us` names a wait for. Shadow rules refuse nothing.
+    pub(crate) fn refused(mut self, wait_us: impl Fn(&Charge<'_>) -> Option<u64>) -> Self {
+        match &mut self.0 {
+            Form::Single(single) if !single.charge.rule.shadow() => {
+                if let Some(retry_after_us) = wait_us(&single.charge) {
+                    let Verdict { used, reset_after_us, .. } = single.verdict();
+                    single.answer = Answer::Denied { used, retry_after_us, reset_after_us };
+                }
+            }
+            Form::Single(_) => {}
+            Form::Several(several) => several.refuse(wait_us),
+        }
+        self
+    }
+
+    /// The verdict that speaks for all charges: on a denial the one with the latest `retry_after`, on an admission
+    /// the one with the least `remaining`. Its waits are the latest of all.
+    #[must_use]
+    pub fn binding(&self) -> Verdict<'_> {
+        match &self.0 {
+            Form::Single(single) => single.verdict().shown_alone(),
+            Form::Several(several) => several.binding(),
+        }
+    }
+
+    /// Whether the request may go ahead.
+    #[must_use]
+    #[inline]
+    pub fn allowed(&self) -> bool {
+        match &self.0 {
+            Form::Single(single) => single.allowed(),
+            Form::Several(several) => several.binding().allowed,
+        }
+    }
+
+    /// Name of the rule that binds.
+    #[must_use]
+    pub fn rule(&self) -> &str {
+        self.binding().rule()
+    }
+
+    /// Units that the binding limit enforces; absent where nothing was counted.
+    #[must_use]
+    pub fn limit(&self) -> Option<u64> {
+        self.binding().limit()
+    }
+
+    /// Window of the binding limit.
+    #[must_use]
+    pub fn window(&self) -> Option<Duration> {
+        self.binding().window()
+    }
+
+    /// Units of the binding limit in use: this request included if admitted, not if denied or peeked.
+    #[must_use]
+    pub fn used(&self) -> Option<u64> {
+        self.binding().used()
+    }
+
+    /// Units left of the binding limit; see [`Verdict::remaining`].
+    #[must_use]
+    pub fn remaining(&self) -> Option<u64> {
+        self.binding().remaining()
+    }
+
+    /// Time until this same request passes if nobody else spends, to the microsecond; zero when
+    /// allowed, absent where nobody knows.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.binding().retry_after()
+    }
+
+    /// Time until nothing is used of any charged limit.
+    #[must_use]
+    pub fn reset_after(&self) -> Option<Duration> {
+        self.binding().reset_after()
+    }
+
+    /// Whether this answer was given without the store, by the outage policy. What is used is not known then.
+    #[must_use]
+    pub fn degraded(&self) -> bool {
+        self.store_error().is_some()
+    }
+
+    /// Why the store did not answer, where the outage policy did.
+    #[must_use]
+    pub fn store_error(&self) -> Option<&StoreError> {
+        match &self.0 {
+            Form::Single(_) => None,
+            Form::Several(several) => several.error.as_ref(),
+        }
+    }
+
+    /// Every charge's own verdict, in the order of the charges.
+    pub fn verdicts(&self) -> impl Iterator<Item = Verdict<'_>> + Clone {
+        let (single, several) = match &self.0 {
+            Form::Single(single) => (Some(single.verdict()), None),
+            Form::Several(several) => (None, Some(several.verdicts())),
+        };
+        single.into_iter().chain(several.into_iter().flatten())
+    }
+
+    /// The verdict of every state once: charges on the same state, which are summed, are one. Unlimited charges are
+    /// each one.
+    pub fn states(&self) -> impl Iterator<Item = Verdict<'_>> + Clone {
+        let (single, several) = match &self.0 {
+            Form::Single(single) => (Some(single.verdict()), None),
+            Form::Several(several) => (None, Some(several.states())),
+        };
+        single.into_iter().chain(several.into_iter().flatten())
+    }
+
+    /// What refunds or settles this admission; `None` if nothing was charged. Its id was fixed when the admission was
+    /// decided: asked for twice it is the same receipt, which is good for one refund.
+    #[must_use]
+    pub fn receipt(&self) -> Option<Receipt> {
+        match &self.0 {
+            Form::Single(Single { charge, answer }) => {
+                let (stamp, Standing { order, position }) = answer.receipt()?;
+                let place = Place { limit: charge.rule.limits()[0], order, position };
+                let charged =
+                    ReceiptCharge::new(charge.rule.name(), charge.key.as_str(), charge.cost, [place]);
+                Some(Receipt::new(stamp, [charged]))
+            }
+            Form::Several(several) => several.receipt(),
+        }
+    }
+
+    /// Whether something was charged: there is a receipt.
+    #[must_use]
+    pub fn is_charged(&self) -> bool {
+        match &self.0 {
+            Form::Single(single) => single.answer.receipt().is_some(),
+            Form::Several(several) => several.is_charged(),
+        }
+    }
+
+    /// The same decision with its own copies of rules and keys, to be sent to another task.
+    ///
+    /// ```
+    /// use slidegate::{Decision, Limiter, Rule};
+    ///
+    /// fn ask(limiter: &Limiter) -> Result<Decision<'static>, Box<dyn std::error::Error>> {
+    ///     let login = Rule::new("login", "5/1m")?;
+    ///     Ok(limiter.check(&login, "alice")?.into_owned())
+    /// }
+    /// assert_eq!(ask(&Limiter::in_memory())?.remaining(), Some(4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn into_owned(self) -> Decision<'static> {
+        let several = match self.0 {
+            Form::Several(several) => *several,
+            Form::Single(single) => {
+                let receipt = single.answer.receipt();
+                let standings = receipt.map(|(_, standing)| standing);
+                let answer = StateAnswer::charged(single.verdict(), standings);
+                let stamp = receipt.map(|(stamp, _)| stamp);
+                Several::new(&[crate::charge::Slot::Ask(0)], [answer], stamp, None)
+            }
+        };
+        Decision(Form::Several(Box::new(several.into_owned())))
+    }
+}
+
+impl PartialEq for Decision<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.verdicts().eq(other.verdicts())
+            && self.store_error() == other.store_error()
+            && self.receipt() == other.receipt()
+    }
+}
+
+impl Eq for Decision<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::Key;
+    use crate::rule::Rule;
+    use std::sync::LazyLock;
+
+    /// Rules that outlive the verdicts of the tests.
+    static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+        let rates = ["10/1s", "10/1m", "10/1h", "10/60s"];
+        let build = |name: &str, shadow: bool, rate: &str| {
+            Rule::builder(name).limit(rate.parse().unwrap()).shadow(shadow).build().unwrap()
+        };
+        let named = ["a", "b", "c", "s"].into_iter();
+        named.flat_map(|name| rates.map(|rate| build(name, name == "s", rate))).collect()
+    });
+
+    fn verdict(name: &'static str, rate: &str, used: u64, retry_after_us: u64) -> Verdict<'static> {
+        let rule = RULES
+            .iter()
+            .find(|rule| rule.name() == name && rule.limits()[0].rate() == rate.parse().unwrap())
+            .unwrap();
+        let charge = Charge::new(rule, Key::new(name).unwrap(), 1);
+        let verdict = Verdict::new(&charge, &rule.limits()[0]).with_usage(used, used);
+        if retry_after_us == 0 { verdict } else { verdict.denied(retry_after_us) }
+    }
+
+    fn joined<const N: usize>(verdicts: [Verdict<'static>; N]) -> Decision<'static> {
+        let admission = Admission::new(&verdicts.map(|verdict| verdict.charge)).unwrap();
+        Decision::new(&admission, verdicts.map(StateAnswer::uncharged), None)
+    }
+
+    #[test]
+    fn an_admission_is_bound_by_the_least_remaining() {
+        let decision = joined([verdict("a", "10/1s", 3, 0), verdict("b", "10/1m", 8, 0)]);
+        assert!(decision.allowed());
+        assert_eq!((decision.rule(), decision.remaining()), ("b", Some(2)));
+        assert_eq!(decision.reset_after(), Some(Duration::from_micros(8)));
+    }
+
+    #[test]
+    fn a_denial_is_bound_by_the_latest_retry() {
+        let decision = joined([
+            verdict("a", "10/1s", 10, 0),
+            verdict("b", "10/1m", 8, 500),
+            verdict("c", "10/1h", 2, 900),
+        ]);
+        assert!(!decision.allowed());
+        assert_eq!((decision.rule(), decision.used()), ("c", Some(2)));
+        assert_eq!(decision.retry_after(), Some(Duration::from_micros(900)));
+        assert_eq!(decision.reset_after(), Some(Duration::from_micros(10)));
+    }
+
+    #[test]
+    fn ties_go_to_the_longest_window_then_the_first() {
+        let decision =
+            joined([verdict("a", "10/1s", 5, 0), verdict("b", "10/1m", 5, 0), verdict("c", "10/60s", 5, 0)]);
+        assert_eq!(decision.rule(), "b");
+        let decision = joined([verdict("a", "10/1s", 5, 7), verdict("b", "10/1m", 5, 7)]);
+        assert_eq!(decision.rule(), "b");
+    }
+
+    #[test]
+    fn a_shadow_takes_no_part_unless_alone() {
+        let shadow = verdict("s", "10/1h", 10, 900);
+        let decision = joined([verdict("a", "10/1s", 3, 0), shadow]);
+        assert!(decision.allowed());
+        assert_eq!((decision.rule(), decision.retry_after()), ("a", Some(Duration::ZERO)));
+        let alone = joined([shadow]);
+        assert!(alone.allowed());
+        assert_eq!((alone.rule(), alone.used(), alone.retry_after()), ("s", Some(10), Some(Duration::ZERO)));
+        assert!(!alone.verdicts().next().unwrap().allowed());
+    }
+}

@@ -1,0 +1,225 @@
+//! The answer to an admission of any kind: several charges, several limits, an outage policy, or one to keep.
+
+use std::borrow::Cow;
+
+use super::verdict::{Basis, Verdict};
+use crate::charge::{Admission, Charge, Slot};
+use crate::error::StoreError;
+use crate::few::Few;
+use crate::key::Key;
+use crate::receipt::{Place, Receipt, ReceiptCharge, ReceiptStamp, Standing};
+use crate::rule::Rule;
+
+/// What a store says to one ask of an admission.
+#[derive(Debug, Clone)]
+pub struct StateAnswer<'a> {
+    pub(super) verdict: Verdict<'a>,
+    /// One per limit if the ask was charged, else none.
+    pub(super) standings: Few<Standing>,
+}
+
+impl<'a> StateAnswer<'a> {
+    /// A verdict that charged nothing: a denial, a peek, or a shadow rule that would deny.
+    #[must_use]
+    pub fn uncharged(verdict: Verdict<'a>) -> Self {
+        Self { verdict, standings: Few::default() }
+    }
+
+    /// The verdict after a charge, and where it stands in the state of every limit of the rule.
+    #[must_use]
+    pub fn charged(verdict: Verdict<'a>, standings: impl IntoIterator<Item = Standing>) -> Self {
+        Self { verdict, standings: standings.into_iter().collect() }
+    }
+
+    /// The verdict.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict<'a> {
+        self.verdict
+    }
+}
+
+/// The answers to all asks, and which charge shows which of them.
+#[derive(Debug, Clone)]
+pub(super) struct Several<'a> {
+    asks: Vec<Ask<'a>>,
+    shown: Vec<Shown<'a>>,
+    stamp: Option<ReceiptStamp>,
+    pub(super) error: Option<StoreError>,
+}
+
+/// One state and what was said to it; its rule and key are borrowed, or its own.
+#[derive(Debug, Clone)]
+struct Ask<'a> {
+    rule: Cow<'a, Rule>,
+    key: Cow<'a, str>,
+    cost: u64,
+    answer: PlainAnswer,
+}
+
+/// A [`StateAnswer`] without the charge that it answers: it borrows nothing, so a store can make it on a thread of its
+/// own.
+#[derive(Debug, Clone)]
+pub struct PlainAnswer {
+    /// Which of the rule's limits binds; `None` if nothing is known.
+    limit: Option<usize>,
+    allowed: bool,
+    used: u64,
+    retry_after_us: u64,
+    reset_after_us: u64,
+    standings: Few<Standing>,
+}
+
+impl PlainAnswer {
+    /// The same as the answer to a charge on the same rule.
+    #[must_use]
+    pub fn on<'a>(self, charge: &Charge<'a>) -> StateAnswer<'a> {
+        StateAnswer { verdict: self.verdict(*charge), standings: self.standings }
+    }
+
+    fn verdict<'a>(&self, charge: Charge<'a>) -> Verdict<'a> {
+        let limits = charge.rule.limits();
+        Verdict {
+            charge,
+            basis: self.limit.map_or(Basis::Degraded, |index| Basis::Counted(&limits[index])),
+            allowed: self.allowed,
+            used: self.used,
+            retry_after_us: self.retry_after_us,
+            reset_after_us: self.reset_after_us,
+        }
+    }
+}
+
+impl From<StateAnswer<'_>> for PlainAnswer {
+    fn from(StateAnswer { verdict, standings }: StateAnswer<'_>) -> Self {
+        let limit = match verdict.basis {
+            Basis::Counted(binding) => verdict.charge.rule.limits().iter().position(|limit| limit == binding),
+            Basis::Unlimited | Basis::Degraded => None,
+        };
+        let Verdict { allowed, used, retry_after_us, reset_after_us, .. } = verdict;
+        Self { limit, allowed, used, retry_after_us, reset_after_us, standings }
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Shown<'a> {
+    Ask(usize),
+    Unlimited { rule: Cow<'a, Rule>, key: Cow<'a, str>, cost: u64 },
+}
+
+impl<'a> Ask<'a> {
+    fn new(answer: StateAnswer<'a>) -> Self {
+        let Charge { rule, key, cost } = answer.verdict.charge;
+        Self { rule: Cow::Borrowed(rule), key: Cow::Borrowed(key.as_str()), cost, answer: answer.into() }
+    }
+
+    fn verdict(&self) -> Verdict<'_> {
+        self.answer.verdict(Charge::new(&self.rule, Key::known(&self.key), self.cost))
+    }
+
+    fn is_charged(&self) -> bool {
+        !self.answer.standings.is_empty()
+    }
+
+    fn receipt(&self) -> ReceiptCharge {
+        let places = self.rule.limits().iter().zip(&*self.answer.standings);
+        let places = places.map(|(&limit, &Standing { order, position })| Place { limit, order, position });
+        ReceiptCharge::new(self.rule.name(), &self.key, self.cost, places)
+    }
+
+    fn into_owned(self) -> Ask<'static> {
+        let (rule, key) = (Cow::Owned(self.rule.into_owned()), Cow::Owned(self.key.into_owned()));
+        Ask { rule, key, ..self }
+    }
+}
+
+impl<'a> Several<'a> {
+    pub(super) fn new(
+        slots: &[Slot<'a>],
+        answers: impl IntoIterator<Item = StateAnswer<'a>>,
+        stamp: Option<ReceiptStamp>,
+        error: Option<StoreError>,
+    ) -> Self {
+        let shown = slots.iter().map(|slot| match *slot {
+            Slot::Ask(index) => Shown::Ask(index),
+            Slot::Unlimited(Charge { rule, key, cost }) => {
+                Shown::Unlimited { rule: Cow::Borrowed(rule), key: Cow::Borrowed(key.as_str()), cost }
+            }
+        });
+        let asks: Vec<_> = answers.into_iter().map(Ask::new).collect();
+        let answered = |slot: &Slot<'_>| !matches!(slot, Slot::Ask(index) if *index >= asks.len());
+        assert!(slots.iter().all(answered), "a store gives an answer for each ask");
+        Self { asks, shown: shown.collect(), stamp, error }
+    }
+
+    /// An admission by the outage policy.
+    pub(super) fn degraded(admission: &Admission<'a>, error: StoreError) -> Self {
+        let unknown = |ask: &Charge<'a>| StateAnswer::uncharged(Verdict::on(*ask, Basis::Degraded));
+        Self::new(admission.slots(), admission.asks().iter().map(unknown), None, Some(error))
+    }
+
+    /// Every charge's own verdict, in the order of the charges.
+    pub(super) fn verdicts(&self) -> impl Iterator<Item = Verdict<'_>> + Clone {
+        self.shown.iter().map(|shown| match shown {
+            Shown::Ask(index) => self.asks[*index].verdict(),
+            Shown::Unlimited { rule, key, cost } => unlimited(rule, key, *cost),
+        })
+    }
+
+    /// The verdict of every state, and of every unlimited charge.
+    pub(super) fn states(&self) -> impl Iterator<Item = Verdict<'_>> + Clone {
+        let free = self.shown.iter().filter_map(|shown| match shown {
+            Shown::Ask(_) => None,
+            Shown::Unlimited { rule, key, cost } => Some(unlimited(rule, key, *cost)),
+        });
+        self.asks.iter().map(Ask::verdict).chain(free)
+    }
+
+    /// The verdict that speaks for all. Shadow rules and unlimited keys take no part, unless there is nothing else:
+    /// then they are shown with an admission.
+    pub(super) fn binding(&self) -> Verdict<'_> {
+        let enforced = |verdict: &Verdict<'_>| !verdict.shadow() && !verdict.unlimited();
+        Verdict::join(self.verdicts().filter(enforced))
+            .or_else(|| Verdict::join(self.verdicts().filter(Verdict::shadow)).map(Verdict::shown_alone))
+            .or_else(|| self.verdicts().next())
+            .expect("an admission has a charge")
+    }
+
+    pub(super) fn receipt(&self) -> Option<Receipt> {
+        let charged = self.asks.iter().filter(|ask| ask.is_charged());
+        self.stamp.map(|stamp| Receipt::new(stamp, charged.map(Ask::receipt)))
+    }
+
+    /// Refuses the asks that `wait_us` names a wait for.
+    pub(super) fn refuse(&mut self, wait_us: impl Fn(&Charge<'_>) -> Option<u64>) {
+        for ask in self.asks.iter_mut().filter(|ask| !ask.rule.shadow()) {
+            if let Some(retry_after_us) = wait_us(&ask.verdict().charge) {
+                (ask.answer.allowed, ask.answer.retry_after_us) = (false, retry_after_us);
+            }
+        }
+    }
+
+    pub(super) fn is_charged(&self) -> bool {
+        self.stamp.is_some()
+    }
+
+    pub(super) fn into_owned(self) -> Several<'static> {
+        let shown = self.shown.into_iter().map(|shown| match shown {
+            Shown::Ask(index) => Shown::Ask(index),
+            Shown::Unlimited { rule, key, cost } => Shown::Unlimited {
+                rule: Cow::Owned(rule.into_owned()),
+                key: Cow::Owned(key.into_owned()),
+                cost,
+            },
+        });
+        Several {
+            asks: self.asks.into_iter().map(Ask::into_owned).collect(),
+            shown: shown.collect(),
+            stamp: self.stamp,
+            error: self.error,
+        }
+    }
+}
+
+fn unlimited<'s>(rule: &'s Rule, key: &'s str, cost: u64) -> Verdict<'s> {
+    Verdict::on(Charge::new(rule, Key::known(key), cost), Basis::Unlimited)
+}

@@ -1,0 +1,160 @@
+//! The verbs as plain functions, where the store is local.
+
+use std::borrow::Borrow;
+
+use super::{Core, Limiter, asked};
+use crate::charge::{Admission, Charge};
+use crate::decision::Decision;
+use crate::key::Key;
+use crate::receipt::{Applied, Receipt};
+use crate::rule::Rule;
+use crate::store::{CheckError, LimitUsage, LocalStore, ReturnError, StoreError};
+
+impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
+    /// Decides on one unit of a rule for a key and, if it passes, charges it.
+    ///
+    /// An invalid key is a [`CheckError`] with the reason.
+    #[inline]
+    pub fn check<'a>(&self, rule: &'a Rule, key: &'a str) -> Result<Decision<'a>, CheckError> {
+        self.check_n(rule, key, 1)
+    }
+
+    /// The same for `cost` units. A cost above the rule's limit can never pass: that is an error, not a denial.
+    #[inline]
+    pub fn check_n<'a>(&self, rule: &'a Rule, key: &'a str, cost: u64) -> Result<Decision<'a>, CheckError> {
+        self.decide(&Admission::of_one(rule.charge(key, cost)?)?)
+    }
+
+    /// Decides and, if every charge passes, makes all of them; otherwise none.
+    ///
+    /// ```
+    /// use slidegate::{Limiter, Rule};
+    ///
+    /// let limiter = Limiter::in_memory();
+    /// let (quota, search) = (Rule::new("quota", "9500/24h")?, Rule::new("search", "500/10m")?);
+    /// let decision = limiter.check_all(&[quota.charge("key1", 100)?, search.charge("key1", 100)?])?;
+    /// assert_eq!((decision.rule(), decision.remaining()), ("search", Some(400)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check_all<'a>(&self, charges: &[Charge<'a>]) -> Result<Decision<'a>, CheckError> {
+        self.decide(&Admission::new(charges)?)
+    }
+
+    /// Decides on an admission that was made before.
+    #[inline]
+    pub fn decide<'a>(&self, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError> {
+        if let Some(decision) = Self::without_asking(admission) {
+            return Ok(decision);
+        }
+        self.answered(admission, self.store().check_sync(self.call(), admission))
+    }
+
+    /// Decides several admissions, each on its own, at one reading of the clock, and answers in their order.
+    ///
+    /// Faster than as many checks where there are many keys: in memory all are looked up before the first is decided,
+    /// so that the processor waits for their memory at once and not for one after the other.
+    ///
+    /// ```
+    /// use slidegate::{Admission, Limiter, Rule};
+    ///
+    /// let (limiter, api) = (Limiter::in_memory(), Rule::new("api", "1/1m")?);
+    /// let mut batch = Vec::new();
+    /// for name in ["alice", "bob", "alice"] {
+    ///     batch.push(Admission::new(&[api.charge(name, 1)?])?);
+    /// }
+    /// let mut allowed = Vec::new();
+    /// for decision in limiter.check_batch(&batch) {
+    ///     allowed.push(decision?.allowed());
+    /// }
+    /// assert_eq!(allowed, [true, true, false]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check_batch<'a>(&self, admissions: &[Admission<'a>]) -> Vec<Result<Decision<'a>, CheckError>> {
+        let asked = asked(admissions);
+        let decided =
+            if asked.is_empty() { Vec::new() } else { self.store().check_batch_sync(self.call(), &asked) };
+        self.answered_batch(admissions, decided, |_| self.policy)
+    }
+
+    /// Decides on one unit without charging it.
+    pub fn peek<'a>(&self, rule: &'a Rule, key: &'a str) -> Result<Decision<'a>, CheckError> {
+        self.peek_all(&[rule.charge(key, 1)?])
+    }
+
+    /// Decides on charges without making any.
+    pub fn peek_all<'a>(&self, charges: &[Charge<'a>]) -> Result<Decision<'a>, CheckError> {
+        self.peek_admission(&Admission::new(charges)?)
+    }
+
+    /// Decides on an admission without charging it.
+    pub fn peek_admission<'a>(&self, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError> {
+        if let Some(decision) = Self::without_asking(admission) {
+            return Ok(decision);
+        }
+        self.answered(admission, self.store().peek_sync(self.call(), admission))
+    }
+
+    /// Takes back a whole admission. A receipt works once; later, or when its charges have expired, nothing is
+    /// applied.
+    pub fn refund(&self, receipt: &Receipt) -> Result<Applied, ReturnError> {
+        let applied = self.store().refund_sync(self.call(), receipt);
+        self.wake_charged(receipt);
+        applied
+    }
+
+    /// Replaces the cost of an admission by what was really spent: less is refunded, more is charged now,
+    /// unconditionally, because the work is done. It spends the receipt.
+    ///
+    /// ```
+    /// use slidegate::{Limiter, Rule};
+    ///
+    /// let (limiter, tokens) = (Limiter::in_memory(), Rule::new("tokens", "1000/1m")?);
+    /// let estimated = limiter.check_n(&tokens, "alice", 500)?;
+    /// let receipt = estimated.receipt().expect("an admission has a receipt");
+    /// assert_eq!(limiter.settle(&receipt, 120)?.units, 380);
+    /// assert_eq!(limiter.peek(&tokens, "alice")?.used(), Some(120));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn settle(&self, receipt: &Receipt, actual: u64) -> Result<Applied, ReturnError> {
+        let applied = self.store().settle_sync(self.call(), receipt, actual);
+        self.wake_charged(receipt);
+        applied
+    }
+
+    /// Gives back `units` from the oldest live charges first, at most what is used.
+    pub fn credit(&self, rule: &Rule, key: &str, units: u64) -> Result<Applied, CheckError> {
+        let applied = self.store().credit_sync(self.call(), rule, Key::new(key)?, units);
+        self.wake(rule, key);
+        applied
+    }
+
+    /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.
+    pub fn reset(&self, rule: &Rule, key: &str) -> Result<Applied, CheckError> {
+        let applied = self.store().reset_sync(self.call(), rule, Key::new(key)?);
+        self.wake(rule, key);
+        Ok(applied?)
+    }
+
+    /// What is used of every limit of a rule, without changing anything.
+    pub fn inspect(&self, rule: &Rule, key: &str) -> Result<Vec<LimitUsage>, CheckError> {
+        Ok(self.store().inspect_sync(self.call(), rule, Key::new(key)?)?)
+    }
+
+    /// Takes over a live change of a rule. What is used is kept, or begins the states of a new window.
+    ///
+    /// ```
+    /// use slidegate::{Limiter, Rule};
+    ///
+    /// let limiter = Limiter::in_memory();
+    /// limiter.check(&Rule::new("api", "5/1m")?, "alice")?;
+    /// let wider = Rule::new("api", "500/1h")?;
+    /// limiter.change(&wider)?;
+    /// assert_eq!(limiter.peek(&wider, "alice")?.used(), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn change(&self, rule: &Rule) -> Result<(), StoreError> {
+        let changed = self.store().change_sync(self.call(), rule);
+        self.core().waiters.wake_rule(rule);
+        changed
+    }
+}

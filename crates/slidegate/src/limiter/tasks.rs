@@ -1,0 +1,141 @@
+//! The verbs as futures, on every store.
+
+use std::borrow::Borrow;
+
+use super::{Core, Limiter, asked};
+use crate::charge::{Admission, Charge};
+use crate::decision::Decision;
+use crate::key::Key;
+use crate::receipt::{Applied, Receipt};
+use crate::rule::{OnStoreError, Rule};
+use crate::store::{CheckError, LimitUsage, ReturnError, Store, StoreError};
+
+impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
+    /// Decides on one unit of a rule for a key and, if it passes, charges it.
+    ///
+    /// An invalid key is a [`CheckError`] with the reason.
+    pub async fn check_async<'a>(&self, rule: &'a Rule, key: &'a str) -> Result<Decision<'a>, CheckError> {
+        self.check_n_async(rule, key, 1).await
+    }
+
+    /// The same for `cost` units. A cost above the rule's limit can never pass: that is an error, not a denial.
+    pub async fn check_n_async<'a>(
+        &self,
+        rule: &'a Rule,
+        key: &'a str,
+        cost: u64,
+    ) -> Result<Decision<'a>, CheckError> {
+        self.decide_async(&Admission::of_one(rule.charge(key, cost)?)?).await
+    }
+
+    /// Decides and, if every charge passes, makes all of them; otherwise none.
+    pub async fn check_all_async<'a>(&self, charges: &[Charge<'a>]) -> Result<Decision<'a>, CheckError> {
+        self.decide_async(&Admission::new(charges)?).await
+    }
+
+    /// Decides on an admission that was made before.
+    pub async fn decide_async<'a>(&self, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError> {
+        if let Some(decision) = Self::without_asking(admission) {
+            return Ok(decision);
+        }
+        self.answered(admission, self.store().check(self.call(), admission).await)
+    }
+
+    /// Decides at once where the store never waits, as in memory: callers that would have to box a future save it.
+    /// `None`, and nothing was done, for all other stores.
+    #[inline]
+    pub fn try_decide<'a>(&self, admission: &Admission<'a>) -> Option<Result<Decision<'a>, CheckError>> {
+        if let Some(decision) = Self::without_asking(admission) {
+            return Some(Ok(decision));
+        }
+        let decided = self.store().try_check(self.call(), admission)?;
+        Some(self.answered(admission, decided))
+    }
+
+    /// Decides several admissions, each on its own and in their order, and answers in their order.
+    pub async fn check_batch_async<'a>(
+        &self,
+        admissions: &[Admission<'a>],
+    ) -> Vec<Result<Decision<'a>, CheckError>> {
+        self.check_batch_each_async(admissions, |_| self.policy).await
+    }
+
+    /// The same where every admission has an outage policy of its own, told by its index; `None` is what its rules say.
+    pub async fn check_batch_each_async<'a>(
+        &self,
+        admissions: &[Admission<'a>],
+        policy: impl Fn(usize) -> Option<OnStoreError>,
+    ) -> Vec<Result<Decision<'a>, CheckError>> {
+        let asked = asked(admissions);
+        let decided =
+            if asked.is_empty() { Vec::new() } else { self.store().check_batch(self.call(), &asked).await };
+        self.answered_batch(admissions, decided, policy)
+    }
+
+    /// Decides on one unit without charging it.
+    pub async fn peek_async<'a>(&self, rule: &'a Rule, key: &'a str) -> Result<Decision<'a>, CheckError> {
+        self.peek_all_async(&[rule.charge(key, 1)?]).await
+    }
+
+    /// Decides on charges without making any.
+    pub async fn peek_all_async<'a>(&self, charges: &[Charge<'a>]) -> Result<Decision<'a>, CheckError> {
+        self.peek_admission_async(&Admission::new(charges)?).await
+    }
+
+    /// Decides on an admission without charging it.
+    pub async fn peek_admission_async<'a>(
+        &self,
+        admission: &Admission<'a>,
+    ) -> Result<Decision<'a>, CheckError> {
+        if let Some(decision) = Self::without_asking(admission) {
+            return Ok(decision);
+        }
+        self.answered(admission, self.store().peek(self.call(), admission).await)
+    }
+
+    /// Takes back a whole admission. A receipt works once; later, or when its charges have expired, nothing is
+    /// applied.
+    pub async fn refund_async(&self, receipt: &Receipt) -> Result<Applied, ReturnError> {
+        let _wake = OnDrop(|| self.wake_charged(receipt));
+        self.store().refund(self.call(), receipt).await
+    }
+
+    /// Replaces the cost of an admission by what was really spent: less is refunded, more is charged now,
+    /// unconditionally, because the work is done. It spends the receipt.
+    pub async fn settle_async(&self, receipt: &Receipt, actual: u64) -> Result<Applied, ReturnError> {
+        let _wake = OnDrop(|| self.wake_charged(receipt));
+        self.store().settle(self.call(), receipt, actual).await
+    }
+
+    /// Gives back `units` from the oldest live charges first, at most what is used.
+    pub async fn credit_async(&self, rule: &Rule, key: &str, units: u64) -> Result<Applied, CheckError> {
+        let _wake = OnDrop(|| self.wake(rule, key));
+        self.store().credit(self.call(), rule, Key::new(key)?, units).await
+    }
+
+    /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.
+    pub async fn reset_async(&self, rule: &Rule, key: &str) -> Result<Applied, CheckError> {
+        let _wake = OnDrop(|| self.wake(rule, key));
+        Ok(self.store().reset(self.call(), rule, Key::new(key)?).await?)
+    }
+
+    /// What is used of every limit of a rule, without changing anything.
+    pub async fn inspect_async(&self, rule: &Rule, key: &str) -> Result<Vec<LimitUsage>, CheckError> {
+        Ok(self.store().inspect(self.call(), rule, Key::new(key)?).await?)
+    }
+
+    /// Takes over a live change of a rule. What is used is kept, or begins the states of a new window.
+    pub async fn change_async(&self, rule: &Rule) -> Result<(), StoreError> {
+        let _wake = OnDrop(|| self.core().waiters.wake_rule(rule));
+        self.store().change(self.call(), rule).await
+    }
+}
+
+/// Acts when it is dropped: also when a future is dropped after the store has done what was asked.
+struct OnDrop<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        self.0();
+    }
+}

@@ -1,0 +1,272 @@
+//! A store that is chosen while the program runs.
+
+use std::fmt;
+use std::pin::Pin;
+
+use super::call::Call;
+use super::contract::{SECRET_BYTES, Store};
+use super::error::{CheckError, ReturnError};
+use super::stats::Stats;
+use super::usage::LimitUsage;
+use crate::charge::Admission;
+use crate::decision::Decision;
+use crate::error::StoreError;
+use crate::key::Key;
+use crate::receipt::{Applied, Receipt};
+use crate::rule::Rule;
+use crate::time::Clock;
+
+type BoxFuture<'s, T> = Pin<Box<dyn Future<Output = T> + Send + 's>>;
+
+/// Any [`Store`], its kind forgotten: what a program holds that learns from its settings where states live.
+///
+/// A check of a store that never waits is a plain call; all other futures are boxed.
+///
+/// ```
+/// use slidegate::store::{BoxStore, MemoryStore};
+/// use slidegate::{Limiter, Rule};
+///
+/// # fn shared() -> BoxStore { BoxStore::new(MemoryStore::new()) }
+/// async fn first_decision(in_memory: bool) -> Result<bool, Box<dyn std::error::Error>> {
+///     let store = if in_memory { BoxStore::new(MemoryStore::new()) } else { shared() };
+///     let limiter = Limiter::new(store);
+///     Ok(limiter.check_async(&Rule::new("login", "5/1m")?, "alice").await?.allowed())
+/// }
+/// ```
+pub struct BoxStore(Box<dyn DynStore>);
+
+impl BoxStore {
+    /// Forgets which store it is.
+    #[must_use]
+    pub fn new(store: impl Store + 'static) -> Self {
+        Self(Box::new(store))
+    }
+}
+
+impl fmt::Debug for BoxStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BoxStore").finish_non_exhaustive()
+    }
+}
+
+/// The calls of [`Store`] with boxed futures, which is what a table of functions can hold.
+trait DynStore: Send + Sync {
+    fn check<'s, 'a: 's>(
+        &'s self,
+        call: Call,
+        admission: &'s Admission<'a>,
+    ) -> BoxFuture<'s, Result<Decision<'a>, StoreError>>;
+
+    fn try_check<'a>(
+        &self,
+        call: Call,
+        admission: &Admission<'a>,
+    ) -> Option<Result<Decision<'a>, StoreError>>;
+
+    fn check_batch<'s, 'a: 's>(
+        &'s self,
+        call: Call,
+        admissions: &'s [Admission<'a>],
+    ) -> BoxFuture<'s, Vec<Result<Decision<'a>, StoreError>>>;
+
+    fn peek<'s, 'a: 's>(
+        &'s self,
+        call: Call,
+        admission: &'s Admission<'a>,
+    ) -> BoxFuture<'s, Result<Decision<'a>, StoreError>>;
+
+    fn refund<'s>(&'s self, call: Call, receipt: &'s Receipt) -> BoxFuture<'s, Result<Applied, ReturnError>>;
+
+    fn settle<'s>(
+        &'s self,
+        call: Call,
+        receipt: &'s Receipt,
+        actual: u64,
+    ) -> BoxFuture<'s, Result<Applied, ReturnError>>;
+
+    fn credit<'s>(
+        &'s self,
+        call: Call,
+        rule: &'s Rule,
+        key: Key<'s>,
+        units: u64,
+    ) -> BoxFuture<'s, Result<Applied, CheckError>>;
+
+    fn reset<'s>(
+        &'s self,
+        call: Call,
+        rule: &'s Rule,
+        key: Key<'s>,
+    ) -> BoxFuture<'s, Result<Applied, StoreError>>;
+
+    fn inspect<'s>(
+        &'s self,
+        call: Call,
+        rule: &'s Rule,
+        key: Key<'s>,
+    ) -> BoxFuture<'s, Result<Vec<LimitUsage>, StoreError>>;
+
+    fn change<'s>(&'s self, call: Call, rule: &'s Rule) -> BoxFuture<'s, Result<(), StoreError>>;
+
+    fn secret(&self) -> BoxFuture<'_, Result<Option<[u8; SECRET_BYTES]>, StoreError>>;
+
+    fn stats(&self) -> Option<Stats>;
+
+    fn waits_by(&self) -> &dyn Clock;
+}
+
+impl<S: Store> DynStore for S {
+    fn check<'s, 'a: 's>(
+        &'s self,
+        call: Call,
+        admission: &'s Admission<'a>,
+    ) -> BoxFuture<'s, Result<Decision<'a>, StoreError>> {
+        Box::pin(Store::check(self, call, admission))
+    }
+
+    fn try_check<'a>(
+        &self,
+        call: Call,
+        admission: &Admission<'a>,
+    ) -> Option<Result<Decision<'a>, StoreError>> {
+        Store::try_check(self, call, admission)
+    }
+
+    fn check_batch<'s, 'a: 's>(
+        &'s self,
+        call: Call,
+        admissions: &'s [Admission<'a>],
+    ) -> BoxFuture<'s, Vec<Result<Decision<'a>, StoreError>>> {
+        Box::pin(Store::check_batch(self, call, admissions))
+    }
+
+    fn peek<'s, 'a: 's>(
+        &'s self,
+        call: Call,
+        admission: &'s Admission<'a>,
+    ) -> BoxFuture<'s, Result<Decision<'a>, StoreError>> {
+        Box::pin(Store::peek(self, call, admission))
+    }
+
+    fn refund<'s>(&'s self, call: Call, receipt: &'s Receipt) -> BoxFuture<'s, Result<Applied, ReturnError>> {
+        Box::pin(Store::refund(self, call, receipt))
+    }
+
+    fn settle<'s>(
+        &'s self,
+        call: Call,
+        receipt: &'s Receipt,
+        actual: u64,
+    ) -> BoxFuture<'s, Result<Applied, ReturnError>> {
+        Box::pin(Store::settle(self, call, receipt, actual))
+    }
+
+    fn credit<'s>(
+        &'s self,
+        call: Call,
+        rule: &'s Rule,
+        key: Key<'s>,
+        units: u64,
+    ) -> BoxFuture<'s, Result<Applied, CheckError>> {
+        Box::pin(Store::credit(self, call, rule, key, units))
+    }
+
+    fn reset<'s>(
+        &'s self,
+        call: Call,
+        rule: &'s Rule,
+        key: Key<'s>,
+    ) -> BoxFuture<'s, Result<Applied, StoreError>> {
+        Box::pin(Store::reset(self, call, rule, key))
+    }
+
+    fn inspect<'s>(
+        &'s self,
+        call: Call,
+        rule: &'s Rule,
+        key: Key<'s>,
+    ) -> BoxFuture<'s, Result<Vec<LimitUsage>, StoreError>> {
+        Box::pin(Store::inspect(self, call, rule, key))
+    }
+
+    fn change<'s>(&'s self, call: Call, rule: &'s Rule) -> BoxFuture<'s, Result<(), StoreError>> {
+        Box::pin(Store::change(self, call, rule))
+    }
+
+    fn secret(&self) -> BoxFuture<'_, Result<Option<[u8; SECRET_BYTES]>, StoreError>> {
+        Box::pin(Store::secret(self))
+    }
+
+    fn stats(&self) -> Option<Stats> {
+        Store::stats(self)
+    }
+
+    fn waits_by(&self) -> &dyn Clock {
+        Store::waits_by(self)
+    }
+}
+
+impl Store for BoxStore {
+    async fn check<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
+        match self.0.try_check(call, admission) {
+            Some(answer) => answer,
+            None => self.0.check(call, admission).await,
+        }
+    }
+
+    fn try_check<'a>(
+        &self,
+        call: Call,
+        admission: &Admission<'a>,
+    ) -> Option<Result<Decision<'a>, StoreError>> {
+        self.0.try_check(call, admission)
+    }
+
+    async fn check_batch<'a>(
+        &self,
+        call: Call,
+        admissions: &[Admission<'a>],
+    ) -> Vec<Result<Decision<'a>, StoreError>> {
+        self.0.check_batch(call, admissions).await
+    }
+
+    async fn peek<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
+        self.0.peek(call, admission).await
+    }
+
+    async fn refund(&self, call: Call, receipt: &Receipt) -> Result<Applied, ReturnError> {
+        self.0.refund(call, receipt).await
+    }
+
+    async fn settle(&self, call: Call, receipt: &Receipt, actual: u64) -> Result<Applied, ReturnError> {
+        self.0.settle(call, receipt, actual).await
+    }
+
+    async fn credit(&self, call: Call, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, CheckError> {
+        self.0.credit(call, rule, key, units).await
+    }
+
+    async fn reset(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Applied, StoreError> {
+        self.0.reset(call, rule, key).await
+    }
+
+    async fn inspect(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
+        self.0.inspect(call, rule, key).await
+    }
+
+    async fn change(&self, call: Call, rule: &Rule) -> Result<(), StoreError> {
+        self.0.change(call, rule).await
+    }
+
+    async fn secret(&self) -> Result<Option<[u8; SECRET_BYTES]>, StoreError> {
+        self.0.secret().await
+    }
+
+    fn stats(&self) -> Option<Stats> {
+        self.0.stats()
+    }
+
+    fn waits_by(&self) -> &dyn Clock {
+        self.0.waits_by()
+    }
+}

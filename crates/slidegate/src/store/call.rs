@@ -1,0 +1,57 @@
+//! At which time a call is made, and how long it may take.
+
+use std::time::Instant;
+
+/// How a store is called: at which instant, and until when an answer is of use.
+///
+/// ```
+/// use slidegate::store::Call;
+///
+/// let now = Call::now();
+/// let replayed = Call::at_us(1_745_000_145_000_000);
+/// assert_ne!(now, replayed);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Call {
+    at_us: Option<u64>,
+    deadline: Option<Instant>,
+}
+
+impl Call {
+    /// Now, by the store's own clock: processes that share a store share its clock, however wrong theirs are.
+    #[must_use]
+    #[inline]
+    pub fn now() -> Self {
+        Self { at_us: None, deadline: None }
+    }
+
+    /// At that instant, in microseconds since 1970 and at most [`crate::time::TIME_MAX_US`]; for tests and
+    /// replays. It may be earlier than that of a call before it: time then stands still for states that have
+    /// seen a later one.
+    #[must_use]
+    pub fn at_us(at_us: u64) -> Self {
+        Self { at_us: Some(at_us), deadline: None }
+    }
+
+    /// The same call with a deadline. A store that waits, for a lock or for a network, does not begin to execute the call
+    /// after it, and answers that it was [unavailable](crate::store::StoreError::Unavailable); one that never waits
+    /// executes the call at once.
+    #[must_use]
+    #[inline]
+    pub fn by(self, deadline: Option<Instant>) -> Self {
+        Self { deadline, ..self }
+    }
+
+    /// The instant it is made at; `None` if the store's clock says.
+    #[must_use]
+    #[inline]
+    pub fn instant_us(self) -> Option<u64> {
+        self.at_us
+    }
+
+    /// Until when an answer is of use; `None` if the store's own deadline holds.
+    #[must_use]
+    pub fn deadline(self) -> Option<Instant> {
+        self.deadline
+    }
+}

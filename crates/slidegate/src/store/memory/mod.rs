@@ -1,0 +1,33 @@
+//! The in-process store.
+//!
+//! ```text
+//! store        shards, each behind a lock of its own; which one by the low bits of the key's fingerprint
+//! local        its calls as the traits have them
+//! single       one charge on a rule of one limit: one function from the hash to the answer
+//! locked       the shards of an admission over several charges, locked together
+//! batch        several admissions in one call
+//! shard        rules by a 128-bit hash of their name; numbers every charge
+//! rule_states  the layouts of one rule name
+//! table/       slots
+//! returns      what receipts are good for; ledger: which were spent; voids: which no longer fit
+//! budget       the hard bound on memory
+//! lock         the kind of lock, so that tests can explore schedules
+//! ```
+
+mod batch;
+mod budget;
+mod ledger;
+mod local;
+mod lock;
+mod locked;
+mod returns;
+mod rule_states;
+mod shard;
+mod single;
+mod store;
+mod table;
+mod voids;
+
+pub use budget::{BUDGET_BYTES_DEFAULT, BUDGET_BYTES_MIN};
+pub use lock::{Lock, Locks, StdLocks};
+pub use store::MemoryStore;

@@ -1,0 +1,96 @@
+//! What receipts are good for: taking an admission back, and settling it.
+
+use super::lock::{Lock, Locks};
+use super::store::MemoryStore;
+use crate::receipt::{Applied, Receipt, ReceiptCharge, ReceiptError};
+use crate::time::Clock;
+
+impl<C: Clock, L: Locks> MemoryStore<C, L> {
+    /// Takes back a whole admission. A receipt works once; later, or when its charges have expired,
+    /// nothing is applied.
+    ///
+    /// ```
+    /// use slidegate::store::MemoryStore;
+    /// use slidegate::{Admission, Rule};
+    ///
+    /// let api = Rule::new("api", "10/1m")?;
+    /// let request = Admission::new(&[api.charge("alice", 3)?])?;
+    /// let store = MemoryStore::new();
+    ///
+    /// let receipt = store.check(1_000, &request)?.receipt().expect("an admission has a receipt");
+    /// assert_eq!(store.refund(2_000, &receipt)?.units, 3);
+    /// assert!(!store.refund(2_000, &receipt)?.applied);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn refund(&self, now_us: u64, receipt: &Receipt) -> Result<Applied, ReceiptError> {
+        self.spend(now_us, receipt, |store| {
+            let given = receipt.charges().iter().map(|charge| store.give_back(now_us, charge, charge.cost()));
+            let units = given.sum();
+            Ok(Applied { applied: units > 0, units })
+        })
+    }
+
+    /// Replaces the cost of an admission by what was really spent: less is refunded, more is charged
+    /// now, unconditionally, because the work is done. After the receipt has expired nothing is applied:
+    /// what was spent beyond it then is a new request.
+    ///
+    /// ```
+    /// use slidegate::store::MemoryStore;
+    /// use slidegate::{Admission, Rule};
+    ///
+    /// let tokens = Rule::new("tokens", "1000/1m")?;
+    /// let guess = Admission::new(&[tokens.charge("alice", 500)?])?;
+    /// let store = MemoryStore::new();
+    ///
+    /// let receipt = store.check(1_000, &guess)?.receipt().expect("an admission has a receipt");
+    /// assert_eq!(store.settle(2_000, &receipt, 120)?.units, 380);
+    /// assert_eq!(store.peek(2_000, &guess).used(), Some(120));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn settle(&self, now_us: u64, receipt: &Receipt, actual: u64) -> Result<Applied, ReceiptError> {
+        self.spend(now_us, receipt, |store| {
+            let cost = receipt.settled_cost(actual)?;
+            let moved = receipt.charges().iter().map(|charge| match actual.checked_sub(cost) {
+                Some(0) => 0,
+                Some(excess) => store.charge_excess(now_us, charge, excess),
+                None => store.give_back(now_us, charge, cost - actual),
+            });
+            let units = moved.sum();
+            Ok(Applied { applied: units > 0 || actual == cost, units })
+        })
+    }
+
+    /// Runs `act` if the receipt is ours, unspent and alive, and records it as spent if that succeeds.
+    fn spend(
+        &self,
+        now_us: u64,
+        receipt: &Receipt,
+        act: impl FnOnce(&Self) -> Result<Applied, ReceiptError>,
+    ) -> Result<Applied, ReceiptError> {
+        if receipt.store() != self.id {
+            return Err(ReceiptError::Foreign);
+        }
+        // Held until it is recorded, so that a receipt presented twice at once works once. Shards are
+        // locked after the ledger and never before it.
+        let mut ledger = self.ledger.lock();
+        if !ledger.accepts(now_us.max(self.noted_us()), receipt) {
+            return Ok(Applied::default());
+        }
+        ledger.make_room()?;
+        let applied = act(self)?;
+        ledger.spend(receipt);
+        Ok(applied)
+    }
+
+    /// Lowers what a charge left behind by up to `units`.
+    fn give_back(&self, now_us: u64, charge: &ReceiptCharge, units: u64) -> u64 {
+        let (fingerprint, mut shard) = self.shard(charge.key());
+        shard.refund(self.room(), fingerprint, now_us, charge, units)
+    }
+
+    fn charge_excess(&self, now_us: u64, charge: &ReceiptCharge, units: u64) -> u64 {
+        let (fingerprint, mut shard) = self.shard(charge.key());
+        shard.charge_excess(self.room(), fingerprint, now_us, charge, units);
+        units
+    }
+}

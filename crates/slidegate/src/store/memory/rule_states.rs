@@ -1,0 +1,152 @@
+//! The states of all keys of one rule, in one shard.
+
+use super::budget::Budget;
+use super::table::layout::Layout;
+use super::table::limit_table::LimitTable;
+use crate::rule::{Limit, NameHash, Rule};
+use crate::store::KeyState;
+
+/// Layouts of one rule name. Nearly always there is one; rules of one name that differ in geometry, as
+/// inline rules with another number of buckets do, have one each, and a key stands in the one that it was
+/// last charged under.
+#[derive(Debug)]
+pub(super) struct RuleStates {
+    hash: NameHash,
+    current: Layout,
+    others: Vec<Layout>,
+}
+
+impl RuleStates {
+    pub(super) fn new(hash: NameHash, limits: impl IntoIterator<Item = Limit>, order: u64) -> Self {
+        Self { hash, current: Layout::new(limits, order), others: Vec::new() }
+    }
+
+    /// Of the rule's name.
+    #[inline]
+    pub(super) fn hash(&self) -> NameHash {
+        self.hash
+    }
+
+    /// Bytes that it takes beside the tables.
+    pub(super) fn own_bytes() -> usize {
+        size_of::<Self>()
+    }
+
+    /// The only table, if there is one limit in one layout.
+    #[inline]
+    pub(super) fn only_table(&mut self) -> Option<&mut LimitTable> {
+        if self.others.is_empty() { self.current.only_table() } else { None }
+    }
+
+    /// Reads where a state of a key would stand.
+    #[inline]
+    pub(super) fn touch(&self, fingerprint: u64) -> u64 {
+        self.current.touch(fingerprint)
+    }
+
+    pub(super) fn layouts(&self) -> impl Iterator<Item = &Layout> {
+        std::iter::once(&self.current).chain(&self.others)
+    }
+
+    pub(super) fn layouts_mut(&mut self) -> impl Iterator<Item = &mut Layout> {
+        std::iter::once(&mut self.current).chain(&mut self.others)
+    }
+
+    /// Does `look` on the states as `rule` sees them, and changes nothing.
+    pub(super) fn look<T>(&self, fingerprint: u64, rule: &Rule, look: impl FnOnce(&Layout) -> T) -> T {
+        let mut holders = self.layouts().filter(|layout| layout.contains(fingerprint));
+        match holders.next() {
+            Some(layout) if layout.fits(rule.limits()) => look(layout),
+            Some(layout) => {
+                let state = layout.state(fingerprint).expect("it holds the key");
+                let mut met = Layout::new(rule.limits().iter().copied(), 0);
+                met.put(&Budget::new(u64::MAX), fingerprint, state.met_by(rule.limits()));
+                look(&met)
+            }
+            None => look(&Layout::new(rule.limits().iter().copied(), 0)),
+        }
+    }
+
+    /// The layout that fits `limits`, with the key in it if any layout has it.
+    pub(super) fn met_by(
+        &mut self,
+        budget: &Budget,
+        fingerprint: u64,
+        order: u64,
+        limits: &[Limit],
+    ) -> &mut Layout {
+        if !self.current.fits(limits) {
+            let fitting = self.others.iter().position(|layout| layout.fits(limits));
+            let next = if let Some(index) = fitting {
+                self.others.swap_remove(index)
+            } else {
+                budget.take_anyway(size_of::<Layout>());
+                Layout::new(limits.iter().copied(), order)
+            };
+            self.others.push(std::mem::replace(&mut self.current, next));
+        }
+        if let Some(layout) = self.others.iter_mut().find(|layout| layout.contains(fingerprint)) {
+            let state = layout.state(fingerprint).expect("it holds the key");
+            layout.remove(budget, fingerprint, order);
+            self.current.put(budget, fingerprint, state.met_by(limits));
+        }
+        &mut self.current
+    }
+
+    /// The layout that has the key, whatever it fits; the present one if none has.
+    pub(super) fn holder(&mut self, fingerprint: u64) -> &mut Layout {
+        let holds = |layout: &Layout| layout.contains(fingerprint);
+        match self.others.iter().position(holds) {
+            Some(index) => &mut self.others[index],
+            None => &mut self.current,
+        }
+    }
+
+    /// A copy of the states of a key.
+    pub(super) fn state(&self, fingerprint: u64) -> Option<KeyState> {
+        self.layouts().find_map(|layout| layout.state(fingerprint))
+    }
+
+    /// Takes over a live change: every state goes on as `rule` needs it.
+    pub(super) fn change(&mut self, budget: &Budget, now_us: u64, order: u64, rule: &Rule) {
+        if self.others.is_empty() && self.current.fits(rule.limits()) {
+            self.current.change_limits(rule.limits(), now_us);
+            return;
+        }
+        let mut changed = Layout::new(rule.limits().iter().copied(), order);
+        for layout in self.layouts() {
+            for fingerprint in layout.fingerprints() {
+                let state = layout.state(fingerprint).expect("the key was listed");
+                changed.put(budget, fingerprint, state.changed(rule, now_us));
+            }
+        }
+        budget.give(self.memory_bytes() - Self::own_bytes());
+        if self.others.is_empty() {
+            changed.inherit_voids(&mut self.current);
+        }
+        self.current = changed;
+        self.others.clear();
+    }
+
+    /// Drops layouts that remember nothing, all but the present one.
+    pub(super) fn drop_unused(&mut self, budget: &Budget) {
+        self.others.retain(|layout| {
+            let unused = layout.is_unused();
+            if unused {
+                budget.give(layout.memory_bytes() + size_of::<Layout>());
+            }
+            !unused
+        });
+    }
+
+    /// Bytes that it takes, tables and heap included.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let tables: usize = self.layouts().map(Layout::memory_bytes).sum();
+        Self::own_bytes() + self.others.len() * size_of::<Layout>() + tables
+    }
+
+    /// Whether nothing is remembered.
+    pub(super) fn is_unused(&self) -> bool {
+        self.layouts().all(Layout::is_unused)
+    }
+}

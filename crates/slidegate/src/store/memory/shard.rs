@@ -1,0 +1,336 @@
+//! What one lock guards: the states of the keys that hash to it.
+
+use std::sync::atomic::Ordering;
+
+use super::rule_states::RuleStates;
+use super::table::any_table::AnyTable;
+use super::table::layout::{Layout, Prepared};
+use super::table::room::Room;
+use crate::algorithm::Usage;
+use crate::charge::Charge;
+use crate::decision::{StateAnswer, Verdict};
+use crate::error::StoreError;
+use crate::receipt::{Applied, ReceiptCharge};
+use crate::rule::{AtBudget, Limit, NameHash, Rule, name_hash};
+use crate::store::KeyState;
+
+/// Most keys that make room for one: a new state may need more than one old one had.
+const EVICTED_MAX: usize = 4;
+
+/// A sweep takes its turn once in so many admissions of a shard.
+const ADMISSIONS_PER_SWEEP: u64 = 32;
+
+/// States by rule and key.
+#[derive(Debug)]
+pub(super) struct Shard {
+    /// By the hash of their names.
+    rules: Vec<RuleStates>,
+    /// Which of the shards it is.
+    number: u64,
+    /// Orders handed out so far.
+    order: u64,
+    /// Which rule the sweep is at.
+    swept_rule: usize,
+    /// The order at which the next sweep is due.
+    sweep_at: u64,
+    pub(super) tally: Tally,
+}
+
+/// What has happened to keys besides being charged.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tally {
+    pub(super) evicted: u64,
+    pub(super) full: u64,
+}
+
+impl Shard {
+    pub(super) fn new(number: usize) -> Self {
+        Self {
+            rules: Vec::new(),
+            number: number as u64,
+            order: 0,
+            swept_rule: 0,
+            sweep_at: 0,
+            tally: Tally::default(),
+        }
+    }
+
+    /// A number later than all that this shard has handed out.
+    #[inline]
+    fn next(&mut self) -> u64 {
+        self.order += 1;
+        self.order
+    }
+
+    /// Whether nothing was ever charged, given back or reset here.
+    pub(super) fn is_unused(&self) -> bool {
+        self.order == 0
+    }
+
+    /// Which of the shards it is.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    #[inline]
+    fn find(&self, rule: NameHash) -> Result<usize, usize> {
+        self.rules.binary_search_by_key(&rule, RuleStates::hash)
+    }
+
+    fn rule(&self, rule: &Rule) -> Option<&RuleStates> {
+        self.find(rule.name_hash()).ok().map(|index| &self.rules[index])
+    }
+
+    #[inline]
+    fn rule_mut(&mut self, rule: NameHash) -> Option<&mut RuleStates> {
+        let index = self.find(rule).ok()?;
+        Some(&mut self.rules[index])
+    }
+
+    /// The states of a rule, begun if there are none.
+    fn begun(
+        &mut self,
+        rule: NameHash,
+        limits: impl IntoIterator<Item = Limit>,
+        take: impl FnOnce(usize) -> Result<(), StoreError>,
+    ) -> Result<&mut RuleStates, StoreError> {
+        let index = match self.find(rule) {
+            Ok(index) => index,
+            Err(index) => {
+                take(RuleStates::own_bytes())?;
+                let states = RuleStates::new(rule, limits, self.order);
+                self.rules.insert(index, states);
+                index
+            }
+        };
+        Ok(&mut self.rules[index])
+    }
+
+    /// The table of a rule that has this limit only and nothing unusual, and the last order handed out.
+    #[expect(clippy::inline_always, reason = "the way of a single charge is one function, see `check_as`")]
+    #[inline(always)]
+    pub(super) fn only_table(&mut self, rule: &Rule, limit: &Limit) -> Option<(&mut AnyTable, &mut u64)> {
+        let hash = rule.name_hash();
+        // Most limiters have one rule or a few.
+        let index = match self.rules.iter().take(4).position(|states| states.hash() == hash) {
+            Some(index) => index,
+            None => self.find(hash).ok()?,
+        };
+        let table = self.rules[index].only_table()?.exactly(limit)?;
+        Some((table, &mut self.order))
+    }
+
+    /// Whether a sweep is due; it is not again until more was charged.
+    #[inline]
+    pub(super) fn sweep_is_due(&mut self) -> bool {
+        let due = self.order >= self.sweep_at;
+        if due {
+            self.sweep_at = self.order + ADMISSIONS_PER_SWEEP;
+        }
+        due
+    }
+
+    /// Reads where a state of a key would stand, for the memory's sake; what it reads means nothing.
+    #[inline]
+    pub(super) fn touch(&self, fingerprint: u64, rule: &Rule) -> u64 {
+        self.rule(rule).map_or(0, |states| states.touch(fingerprint))
+    }
+
+    /// Does `look` on the states of a key as `rule` sees them.
+    fn look<T>(&self, fingerprint: u64, rule: &Rule, look: impl FnOnce(&Layout) -> T) -> T {
+        match self.rule(rule) {
+            Some(states) => states.look(fingerprint, rule, look),
+            None => look(&Layout::new(rule.limits().iter().copied(), 0)),
+        }
+    }
+
+    /// What the rule of `ask` says to it, without charging.
+    pub(super) fn verdict<'a>(&self, fingerprint: u64, now_us: u64, ask: &Charge<'a>) -> Verdict<'a> {
+        self.look(fingerprint, ask.rule, |layout| layout.verdict(fingerprint, now_us, ask))
+    }
+
+    pub(super) fn usages(&self, fingerprint: u64, now_us: u64, rule: &Rule) -> Vec<(Limit, Usage)> {
+        self.look(fingerprint, rule, |layout| layout.usages(fingerprint, rule.limits(), now_us))
+    }
+
+    pub(super) fn state(&self, fingerprint: u64, rule: &Rule) -> Option<KeyState> {
+        self.rule(rule)?.state(fingerprint)
+    }
+
+    /// Makes a place for the key of `ask`, which was decided, and sets aside what its charge may need.
+    pub(super) fn prepare(
+        &mut self,
+        room: Room<'_>,
+        fingerprint: u64,
+        ask: &Charge<'_>,
+    ) -> Result<Prepared, StoreError> {
+        let Charge { rule, cost, .. } = *ask;
+        let order = self.next();
+        let mut evicted = 0;
+        let limits = rule.limits().iter().copied();
+        let prepared =
+            self.begun(rule.name_hash(), limits, |bytes| room.budget.take(bytes)).and_then(|states| {
+                let layout = states.met_by(room.budget, fingerprint, order, rule.limits());
+                loop {
+                    let full = match layout.prepare(room, fingerprint, rule.limits(), cost) {
+                        Ok(prepared) => return Ok(prepared),
+                        Err(full) => full,
+                    };
+                    let may_evict = rule.at_budget() == AtBudget::EvictOldest && evicted < EVICTED_MAX;
+                    if !may_evict || !layout.evict(room, fingerprint, order) {
+                        return Err(full);
+                    }
+                    evicted += 1;
+                }
+            });
+        self.tally.evicted += evicted as u64;
+        self.tally.full += u64::from(prepared.is_err());
+        prepared
+    }
+
+    pub(super) fn unprepare(
+        &mut self,
+        room: Room<'_>,
+        fingerprint: u64,
+        ask: &Charge<'_>,
+        prepared: &Prepared,
+    ) {
+        if let Some(states) = self.rule_mut(ask.rule.name_hash()) {
+            states.holder(fingerprint).unprepare(room.budget, fingerprint, prepared);
+        }
+    }
+
+    /// Makes the charge of `ask`, which was prepared; says its order.
+    pub(super) fn charge<'a>(
+        &mut self,
+        room: Room<'_>,
+        fingerprint: u64,
+        now_us: u64,
+        ask: &Charge<'a>,
+        prepared: &Prepared,
+    ) -> (u64, StateAnswer<'a>) {
+        let order = self.next();
+        let states = self.rule_mut(ask.rule.name_hash()).expect("it was prepared");
+        let layout = states.holder(fingerprint);
+        (order, layout.charge(room.budget, (fingerprint, order), now_us, ask, prepared))
+    }
+
+    /// Takes back up to `units` of what a charge left behind.
+    pub(super) fn refund(
+        &mut self,
+        room: Room<'_>,
+        fingerprint: u64,
+        now_us: u64,
+        charge: &ReceiptCharge,
+        units: u64,
+    ) -> u64 {
+        let Some(states) = self.rule_mut(name_hash(charge.rule())) else { return 0 };
+        states.holder(fingerprint).refund(room, fingerprint, now_us, charge, units)
+    }
+
+    /// Charges what was spent above the cost of `charge`, within the budget or not: the work is done.
+    pub(super) fn charge_excess(
+        &mut self,
+        room: Room<'_>,
+        fingerprint: u64,
+        now_us: u64,
+        charge: &ReceiptCharge,
+        units: u64,
+    ) {
+        let limits: Vec<Limit> = charge.limits().collect();
+        let order = self.next();
+        let states = self.begun(name_hash(charge.rule()), limits.iter().copied(), |bytes| {
+            room.budget.take_anyway(bytes);
+            Ok(())
+        });
+        let states = states.expect("memory was taken");
+        if states.holder(fingerprint).charge_excess(room.budget, fingerprint, now_us, units) {
+            return;
+        }
+        // It was reset or forgotten since: it begins anew, as it was charged.
+        let mut state = KeyState::new(&limits);
+        state.charge_excess(now_us, units);
+        states.met_by(room.budget, fingerprint, order, &limits).put(room.budget, fingerprint, state);
+    }
+
+    pub(super) fn credit(
+        &mut self,
+        room: Room<'_>,
+        fingerprint: u64,
+        now_us: u64,
+        charge: &Charge<'_>,
+    ) -> Applied {
+        let order = self.next();
+        let Some(states) = self.rule_mut(charge.rule.name_hash()) else { return Applied::default() };
+        let layout = states.met_by(room.budget, fingerprint, order, charge.rule.limits());
+        let units = layout.credit(room.budget, fingerprint, now_us, charge);
+        Applied { applied: units > 0, units }
+    }
+
+    pub(super) fn reset(&mut self, room: Room<'_>, fingerprint: u64, now_us: u64, rule: &Rule) -> Applied {
+        let order = self.next();
+        let Some(states) = self.rule_mut(rule.name_hash()) else { return Applied::default() };
+        let units = states.state(fingerprint).map_or(0, |state| state.used_max(now_us));
+        states.holder(fingerprint).remove(room.budget, fingerprint, order);
+        Applied { applied: units > 0, units }
+    }
+
+    pub(super) fn change(&mut self, room: Room<'_>, now_us: u64, rule: &Rule) {
+        let order = self.next();
+        if let Some(states) = self.rule_mut(rule.name_hash()) {
+            states.change(room.budget, now_us, order, rule);
+        }
+    }
+
+    /// Drops the keys that have ended, of the next `count` slots of one rule; says how many.
+    pub(super) fn sweep_some(&mut self, room: Room<'_>, count: usize) -> usize {
+        let Some(states) = self.rules.get_mut(self.swept_rule) else {
+            self.swept_rule = 0;
+            return 0;
+        };
+        let mut dropped = 0;
+        // The first that comes round ends the turns of the rule. Waiting until all do so in one turn may take
+        // forever: every layout has a beat of its own.
+        let mut round = false;
+        for layout in states.layouts_mut() {
+            let (ended, came_round) = layout.sweep(room, count);
+            dropped += ended;
+            round |= came_round;
+        }
+        if round {
+            states.drop_unused(room.budget);
+            if states.is_unused() {
+                room.budget.give(states.memory_bytes());
+                self.rules.remove(self.swept_rule);
+                self.rules.shrink_to_fit();
+            } else {
+                self.swept_rule += 1;
+            }
+        }
+        room.swept.fetch_add(dropped as u64, Ordering::Relaxed);
+        dropped
+    }
+
+    /// Drops all keys that have ended; says how many.
+    pub(super) fn sweep(&mut self, room: Room<'_>) -> usize {
+        let mut dropped = 0;
+        self.rules.retain_mut(|states| {
+            dropped += states.layouts_mut().map(|layout| layout.sweep_all(room)).sum::<usize>();
+            states.drop_unused(room.budget);
+            let unused = states.is_unused();
+            if unused {
+                room.budget.give(states.memory_bytes());
+            }
+            !unused
+        });
+        self.rules.shrink_to_fit();
+        self.swept_rule = 0;
+        room.swept.fetch_add(dropped as u64, Ordering::Relaxed);
+        dropped
+    }
+
+    /// Keys of all rules.
+    pub(super) fn len(&self) -> usize {
+        self.rules.iter().flat_map(RuleStates::layouts).map(Layout::len).sum()
+    }
+}

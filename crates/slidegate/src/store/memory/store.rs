@@ -1,0 +1,393 @@
+//! The in-process store: shards, each behind a lock of its own.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use foldhash::SharedSeed;
+use foldhash::quality::SeedableRandomState;
+
+use super::budget::{BUDGET_BYTES_DEFAULT, BUDGET_BYTES_MIN, Budget};
+use super::ledger::Ledger;
+use super::lock::{Lock, Locks, StdLocks};
+use super::locked::Locked;
+use super::shard::{Shard, Tally};
+use super::single::note;
+use super::table::room::Room;
+use crate::charge::{Admission, Charge, ChargeError};
+use crate::decision::{Decision, StateAnswer, Verdict};
+use crate::few::Few;
+use crate::key::Key;
+use crate::receipt::{Applied, ReceiptStamp};
+use crate::rule::Rule;
+use crate::store::KeyState;
+use crate::store::{BudgetError, LimitUsage, Stats, StoreError};
+use crate::time::{Clock, SystemClock, TIME_MAX_US};
+
+/// So many that two busy threads rarely meet, so few that an empty store is small.
+const SHARDS: usize = 256;
+/// So many can be told apart in the id of a receipt.
+const SHARDS_MAX: usize = 4_096;
+/// Slots that a sweep looks at.
+const SLOTS_PER_SWEEP: usize = 64;
+/// A shard on cache lines of its own: neighbours that are locked by other cores do not slow it down.
+#[repr(align(128))]
+struct Padded<T>(T);
+
+/// A store in this process's memory, shared by its threads.
+///
+/// Its own calls are plain functions and are told the time. Through [`Store`](crate::store::Store) the same calls
+/// are futures, ready at once, that can go by the store's clock.
+///
+/// An admission locks the shards of all its keys, in the order of their numbers, so that admissions
+/// over several keys are one step and cannot deadlock. A call at an earlier time than one before it
+/// sees states that stand still.
+///
+/// Keys are known by a fingerprint of 64 bits under a random seed: two keys of equal fingerprints, of
+/// which 20 million keys have 10^-5 pairs, share their counts. Keys of which nothing counts any more are
+/// forgotten, a few per call. A new key that does not fit the memory budget is [`StoreError::Full`], or
+/// takes the place of an old one where its rule says so.
+///
+/// ```
+/// use slidegate::store::MemoryStore;
+/// use slidegate::{Admission, Rule};
+/// use std::time::Duration;
+///
+/// let api = Rule::new("api", "1/10s")?;
+/// let request = Admission::new(&[api.charge("alice", 1)?])?;
+///
+/// let store = MemoryStore::new();
+/// assert!(store.check(5_000_000, &request)?.allowed());
+/// let refused = store.check(6_000_000, &request)?;
+/// assert_eq!(refused.retry_after(), Some(Duration::from_secs(9)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct MemoryStore<C = SystemClock, L: Locks = StdLocks> {
+    clock: C,
+    shards: Box<[Padded<L::Of<Shard>>]>,
+    pub(super) ledger: L::Of<Ledger>,
+    pub(super) id: u32,
+    seeded: SeedableRandomState,
+    budget: Budget,
+    /// Time has reached this for sure; it never moves back. What ended by then may be forgotten, and
+    /// receipts that expired by then stay expired.
+    pub(super) noted_us: AtomicU64,
+    /// How many turns the sweep has had.
+    sweeps: AtomicUsize,
+    /// How many keys were forgotten because they had ended.
+    swept: AtomicU64,
+}
+
+impl MemoryStore {
+    /// An empty store on the system's clock that takes at most [`BUDGET_BYTES_DEFAULT`].
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_clock(SystemClock::new())
+    }
+
+    /// An empty store on the system's clock that takes at most so many bytes, and at least [`BUDGET_BYTES_MIN`].
+    ///
+    /// ```
+    /// use slidegate::store::MemoryStore;
+    ///
+    /// assert!(MemoryStore::with_budget(512 << 20).is_ok());
+    /// assert!(MemoryStore::with_budget(512).unwrap_err().to_string().starts_with("budget: 512 bytes"));
+    /// ```
+    pub fn with_budget(bytes: u64) -> Result<Self, BudgetError> {
+        if bytes < BUDGET_BYTES_MIN {
+            return Err(BudgetError::TooSmall { bytes });
+        }
+        Ok(Self::with_locks(SHARDS, bytes))
+    }
+}
+
+impl<C: Clock> MemoryStore<C> {
+    /// An empty store on that clock that takes at most [`BUDGET_BYTES_DEFAULT`].
+    #[must_use]
+    pub fn with_clock(clock: C) -> Self {
+        Self::with_parts(SHARDS, BUDGET_BYTES_DEFAULT, clock)
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<C, L: Locks> fmt::Debug for MemoryStore<C, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").field("shards", &self.shards.len()).finish_non_exhaustive()
+    }
+}
+
+impl<L: Locks> MemoryStore<SystemClock, L> {
+    /// An empty store of `shards` shards, rounded up to a power of two, with locks of another kind.
+    ///
+    /// # Panics
+    ///
+    /// If there are more than 4,096 shards: ids of receipts have no room for more.
+    #[must_use]
+    pub fn with_locks(shards: usize, budget_bytes: u64) -> Self {
+        Self::with_parts(shards, budget_bytes, SystemClock::new())
+    }
+}
+
+impl<C: Clock, L: Locks> MemoryStore<C, L> {
+    fn with_parts(shards: usize, budget_bytes: u64, clock: C) -> Self {
+        assert!(
+            shards <= SHARDS_MAX,
+            "shards: {shards} are too many; ids of receipts have room for {SHARDS_MAX}"
+        );
+        let random = RandomState::new();
+        let shard = |number| Padded(Lock::new(Shard::new(number)));
+        Self {
+            clock,
+            shards: (0..shards.next_power_of_two()).map(shard).collect(),
+            ledger: Lock::new(Ledger::default()),
+            #[expect(clippy::cast_possible_truncation, reason = "32 random bits")]
+            id: random.hash_one("id") as u32,
+            seeded: SeedableRandomState::with_seed(random.hash_one("seed"), SharedSeed::global_random()),
+            budget: Budget::new(budget_bytes),
+            noted_us: AtomicU64::new(0),
+            sweeps: AtomicUsize::new(0),
+            swept: AtomicU64::new(0),
+        }
+    }
+
+    /// The same empty store with a seed that is known, for tests and simulations that have to repeat.
+    ///
+    /// Which keys find room at the budget, and which one is evicted, depends on where they stand, and so on
+    /// the seed. A store that takes keys from outside keeps the random one: who knows the seed can aim.
+    ///
+    /// ```
+    /// use slidegate::store::{BUDGET_BYTES_MIN, MemoryStore};
+    /// use slidegate::{Admission, Rule};
+    ///
+    /// let api = Rule::new("api", "1/10s")?;
+    /// let room = || -> Result<u64, Box<dyn std::error::Error>> {
+    ///     let store = MemoryStore::with_budget(BUDGET_BYTES_MIN)?.with_seed(7);
+    ///     for user in 0..20_000 {
+    ///         let key = format!("user:{user}");
+    ///         let request = Admission::new(&[api.charge(&key, 1)?])?;
+    ///         let _full = store.check(5_000_000, &request).is_err();
+    ///     }
+    ///     Ok(store.stats().keys)
+    /// };
+    /// assert_eq!(room()?, room()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If it was used: under another seed nothing of that could be found.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Self {
+        static SHARED: SharedSeed = SharedSeed::from_u64(0);
+        let unused = self.shards.iter().all(|shard| shard.0.lock().is_unused());
+        assert!(unused, "seed: the store was used already; give it a seed before that");
+        Self { seeded: SeedableRandomState::with_seed(seed, &SHARED), ..self }
+    }
+
+    /// The same store on another clock.
+    ///
+    /// ```
+    /// use slidegate::store::MemoryStore;
+    /// use slidegate::time::{Clock, ManualClock};
+    ///
+    /// let store = MemoryStore::with_budget(512 << 20)?.on_clock(ManualClock::at_us(1_000));
+    /// assert_eq!(store.clock().now_us(), 1_000);
+    /// # Ok::<(), slidegate::store::BudgetError>(())
+    /// ```
+    #[must_use]
+    pub fn on_clock<D: Clock>(self, clock: D) -> MemoryStore<D, L> {
+        let Self { clock: _, shards, ledger, id, seeded, budget, noted_us, sweeps, swept } = self;
+        MemoryStore { clock, shards, ledger, id, seeded, budget, noted_us, sweeps, swept }
+    }
+
+    /// The clock it goes by where it is not told the time.
+    #[must_use]
+    #[inline]
+    pub fn clock(&self) -> &C {
+        &self.clock
+    }
+
+    /// Decides and, if everything passes, charges everything. A denial changes nothing, nor does a failure.
+    #[inline]
+    pub fn check<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
+        match admission.only() {
+            Some(charge) => self.check_alone(now_us, charge),
+            None => self.check_all(now_us, admission),
+        }
+    }
+
+    /// An admission of any kind.
+    #[inline(never)]
+    pub(super) fn check_all<'a>(
+        &self,
+        now_us: u64,
+        admission: &Admission<'a>,
+    ) -> Result<Decision<'a>, StoreError> {
+        assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
+        let mut locked = Locked::new(self, admission.asks());
+        let verdicts = locked.verdicts(now_us);
+        let answers = verdicts.iter().copied().map(StateAnswer::uncharged);
+        let decision = Decision::new(admission, answers, None);
+        if !decision.allowed() {
+            return Ok(decision);
+        }
+        // Shadow rules that would all deny: the request passes, and nothing is charged.
+        if !verdicts.iter().any(Verdict::allowed) {
+            return Ok(decision);
+        }
+        note(&self.noted_us, now_us);
+        let room = self.room();
+        // A shadow rule that would deny is not charged.
+        let prepared = match locked.prepare(room, |index| verdicts[index].allowed()) {
+            Ok(prepared) => prepared,
+            Err(full) => {
+                // Perhaps nobody is admitted any more who would sweep.
+                locked.sweep_some(room, SLOTS_PER_SWEEP);
+                drop(locked);
+                self.sweep_some();
+                return Err(full);
+            }
+        };
+        let mut answers: Few<StateAnswer<'a>> = Few::default();
+        let mut id = None;
+        for (index, prepared) in prepared.iter().enumerate() {
+            answers.push(match prepared {
+                None => StateAnswer::uncharged(verdicts[index]),
+                Some(prepared) => {
+                    let (order, answer) = locked.charge(room, index, now_us, prepared);
+                    id.get_or_insert_with(|| locked.id_of(index, order));
+                    answer
+                }
+            });
+        }
+        let sweep_is_due = locked.sweep_is_due();
+        drop(locked);
+        if sweep_is_due {
+            self.sweep_some();
+        }
+        let stamp = id.map(|id| ReceiptStamp { id, store: self.id });
+        Ok(Decision::new(admission, answers, stamp))
+    }
+
+    /// Decides without charging.
+    #[must_use]
+    pub fn peek<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Decision<'a> {
+        assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
+        let verdicts = Locked::new(self, admission.asks()).verdicts(now_us);
+        Decision::new(admission, verdicts.iter().copied().map(StateAnswer::uncharged), None)
+    }
+
+    /// Gives back `units` from the oldest live charges first, at most what is used.
+    pub fn credit(&self, now_us: u64, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, ChargeError> {
+        if units == 0 {
+            return Err(ChargeError::ZeroCredit { rule: rule.name().to_owned() });
+        }
+        let charge = Charge { rule, key, cost: units };
+        let (fingerprint, mut shard) = self.shard(key.as_str());
+        Ok(shard.credit(self.room(), fingerprint, now_us, &charge))
+    }
+
+    /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.
+    pub fn reset(&self, now_us: u64, rule: &Rule, key: Key<'_>) -> Applied {
+        let (fingerprint, mut shard) = self.shard(key.as_str());
+        shard.reset(self.room(), fingerprint, now_us, rule)
+    }
+
+    /// What is used of every limit of a rule, without changing anything.
+    #[must_use]
+    pub fn inspect(&self, now_us: u64, rule: &Rule, key: Key<'_>) -> Vec<LimitUsage> {
+        let (fingerprint, shard) = self.shard(key.as_str());
+        let usages = shard.usages(fingerprint, now_us, rule).into_iter().map(|(limit, usage)| {
+            LimitUsage::new(limit, usage.used, Duration::from_micros(usage.reset_after_us))
+        });
+        usages.collect()
+    }
+
+    /// Takes over a live change of a rule: every state goes on as the new rule needs it.
+    pub fn change(&self, now_us: u64, rule: &Rule) {
+        for shard in &self.shards {
+            shard.0.lock().change(self.room(), now_us, rule);
+        }
+    }
+
+    /// Forgets every key of which nothing counts any more, one shard at a time, and gives memory back; says
+    /// how many. For the impatient: admissions do the same a few keys at a time.
+    pub fn sweep(&self, now_us: u64) -> usize {
+        self.noted_us.fetch_max(now_us, Ordering::Relaxed);
+        self.shards.iter().map(|shard| shard.0.lock().sweep(self.room())).sum()
+    }
+
+    /// What it holds, and what became of keys.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let mut stats = Stats::new(self.budget.bytes(), self.budget.taken());
+        stats.swept = self.swept.load(Ordering::Relaxed);
+        for shard in &self.shards {
+            let shard = shard.0.lock();
+            let Tally { evicted, full } = shard.tally;
+            stats.keys += shard.len() as u64;
+            stats.evicted += evicted;
+            stats.full += full;
+        }
+        stats
+    }
+
+    /// A copy of the state of a key as it is stored; `None` if it was never charged, or forgotten.
+    #[must_use]
+    pub fn state(&self, rule: &Rule, key: Key<'_>) -> Option<KeyState> {
+        let (fingerprint, shard) = self.shard(key.as_str());
+        shard.state(fingerprint, rule)
+    }
+
+    /// The latest time that it has noted: what ended by then may have been forgotten.
+    #[must_use]
+    pub fn noted_us(&self) -> u64 {
+        self.noted_us.load(Ordering::Relaxed)
+    }
+
+    /// A sweep takes its turn on whichever shard is next, so that all come round however the traffic is spread.
+    #[cold]
+    pub(super) fn sweep_some(&self) {
+        let number = self.sweeps.fetch_add(1, Ordering::Relaxed) % self.shards.len();
+        // Whoever has the lock is about to admit and will be here soon.
+        if let Some(mut shard) = self.shards[number].0.try_lock() {
+            shard.sweep_some(self.room(), SLOTS_PER_SWEEP);
+        }
+    }
+
+    #[inline]
+    pub(super) fn room(&self) -> Room<'_> {
+        Room { budget: &self.budget, noted_us: self.noted_us(), spared: &[], swept: &self.swept }
+    }
+
+    /// What a key is known by; never 0.
+    #[inline]
+    pub(super) fn fingerprint(&self, key: &str) -> u64 {
+        self.seeded.hash_one(key).max(1)
+    }
+
+    /// The number of the shard that a key lives in. Tables go by the high bits of a fingerprint, shards by
+    /// the low ones.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "only low bits are wanted")]
+    pub(super) fn shard_of(&self, fingerprint: u64) -> usize {
+        fingerprint as usize & (self.shards.len() - 1)
+    }
+
+    #[inline]
+    pub(super) fn lock_shard(&self, index: usize) -> <L::Of<Shard> as Lock<Shard>>::Guard<'_> {
+        self.shards[index].0.lock()
+    }
+
+    /// The fingerprint of a key, and its shard.
+    pub(super) fn shard(&self, key: &str) -> (u64, <L::Of<Shard> as Lock<Shard>>::Guard<'_>) {
+        let fingerprint = self.fingerprint(key);
+        (fingerprint, self.lock_shard(self.shard_of(fingerprint)))
+    }
+}

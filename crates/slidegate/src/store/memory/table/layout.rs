@@ -1,0 +1,313 @@
+//! The states of one rule in one geometry: a table per limit, in step with each other.
+
+use super::limit_table::LimitTable;
+use super::room::Room;
+use crate::algorithm::Usage;
+use crate::charge::Charge;
+use crate::decision::{StateAnswer, Verdict};
+use crate::few::Few;
+use crate::receipt::{ReceiptCharge, Standing};
+use crate::rule::Limit;
+use crate::store::KeyState;
+use crate::store::StoreError;
+use crate::store::memory::budget::Budget;
+use crate::store::memory::single::Hit;
+
+/// Neighbours of which the oldest is evicted.
+const EVICTED_OF: usize = 16;
+
+/// A table per limit. A key has a place in all of them or in none.
+#[derive(Debug)]
+pub(in crate::store::memory) struct Layout {
+    tables: Few<LimitTable>,
+}
+
+/// What was set aside for a charge.
+#[derive(Debug, Default)]
+pub(in crate::store::memory) struct Prepared {
+    fresh: bool,
+    set_aside: Few<usize>,
+}
+
+impl Layout {
+    /// Empty tables; receipts up to `order` do not fit them.
+    pub(in crate::store::memory) fn new(limits: impl IntoIterator<Item = Limit>, order: u64) -> Self {
+        Self { tables: limits.into_iter().map(|limit| LimitTable::new(limit, order)).collect() }
+    }
+
+    /// Whether states of `rule` are kept as they are here.
+    #[inline]
+    pub(in crate::store::memory) fn fits(&self, limits: &[Limit]) -> bool {
+        self.tables.len() == limits.len()
+            && self.tables.iter().zip(limits).all(|(table, limit)| {
+                // Names of algorithms are compared as text; nearly always the limits are the same.
+                table.limit() == limit || limit.keeps_state_of(table.limit())
+            })
+    }
+
+    pub(in crate::store::memory) fn len(&self) -> usize {
+        self.lead().len()
+    }
+
+    pub(in crate::store::memory) fn contains(&self, fingerprint: u64) -> bool {
+        self.lead().contains(fingerprint)
+    }
+
+    /// Reads where a state of a key would stand.
+    #[inline]
+    pub(in crate::store::memory) fn touch(&self, fingerprint: u64) -> u64 {
+        self.lead().touch(fingerprint)
+    }
+
+    /// Whether it remembers nothing, not even which receipts are void.
+    pub(in crate::store::memory) fn is_unused(&self) -> bool {
+        self.tables.iter().all(|table| table.len() == 0 && table.voids.is_empty())
+    }
+
+    /// The table whose keys are everybody's.
+    fn lead(&self) -> &LimitTable {
+        &self.tables[0]
+    }
+
+    /// The table, if there is one limit.
+    #[inline]
+    pub(in crate::store::memory) fn only_table(&mut self) -> Option<&mut LimitTable> {
+        match &mut self.tables {
+            Few::One([table]) => Some(table),
+            Few::Many(_) => None,
+        }
+    }
+
+    /// What the rule says to the charge, without making it.
+    pub(in crate::store::memory) fn verdict<'a>(
+        &self,
+        fingerprint: u64,
+        now_us: u64,
+        ask: &Charge<'a>,
+    ) -> Verdict<'a> {
+        let verdicts = self.tables.iter().zip(ask.rule.limits()).map(|(table, limit)| {
+            if ask.cost > limit.units() {
+                // Only a shadow rule gets here: what it can never admit, it would deny.
+                let usage = table.usage(fingerprint, limit, now_us);
+                return Verdict { allowed: false, ..Verdict::of_usage(ask, limit, usage) };
+            }
+            let hit = Hit { fingerprint, limit, now_us, cost: ask.cost };
+            Verdict::of_ruling(ask, limit, table.decide(hit))
+        });
+        Verdict::join(verdicts).expect("a rule has at least one limit")
+    }
+
+    /// Makes a place for the key where it has none, and sets aside what the charge may need.
+    pub(in crate::store::memory) fn prepare(
+        &mut self,
+        room: Room<'_>,
+        fingerprint: u64,
+        limits: &[Limit],
+        cost: u64,
+    ) -> Result<Prepared, StoreError> {
+        // Where several tables go in step, a key that has ended in one may live on in another. Keys of the same
+        // admission are about to be charged, so they are not at their end.
+        let drop_ended = self.tables.len() == 1 && room.spared.is_empty();
+        let mut prepared = Prepared::default();
+        for (index, limit) in limits.iter().enumerate() {
+            let hit = Hit { fingerprint, limit, now_us: 0, cost };
+            match self.tables[index].prepare(room, hit, drop_ended) {
+                Ok((fresh, set_aside)) => {
+                    prepared.fresh |= fresh;
+                    prepared.set_aside.push(set_aside);
+                }
+                Err(full) => {
+                    self.unprepare(room.budget, fingerprint, &prepared);
+                    return Err(full);
+                }
+            }
+        }
+        Ok(prepared)
+    }
+
+    /// Undoes a preparation, as far as it came.
+    pub(in crate::store::memory) fn unprepare(
+        &mut self,
+        budget: &Budget,
+        fingerprint: u64,
+        prepared: &Prepared,
+    ) {
+        for (table, &set_aside) in self.tables.iter_mut().zip(&*prepared.set_aside) {
+            table.unprepare(budget, fingerprint, prepared.fresh, set_aside);
+        }
+    }
+
+    /// Makes a charge that was decided and prepared.
+    pub(in crate::store::memory) fn charge<'a>(
+        &mut self,
+        budget: &Budget,
+        (fingerprint, order): (u64, u64),
+        now_us: u64,
+        ask: &Charge<'a>,
+        prepared: &Prepared,
+    ) -> StateAnswer<'a> {
+        let Charge { rule, cost, .. } = *ask;
+        let mut standings: Few<Standing> = Few::default();
+        let tables = self.tables.iter_mut().zip(rule.limits()).zip(&*prepared.set_aside);
+        let verdicts = tables.map(|((table, limit), &set_aside)| {
+            table.set_limit(*limit);
+            let (position, usage) = table.charge(budget, Hit { fingerprint, limit, now_us, cost }, set_aside);
+            standings.push(Standing { order, position });
+            Verdict::of_usage(ask, limit, usage)
+        });
+        let verdict = Verdict::join(verdicts).expect("a rule has at least one limit");
+        StateAnswer::charged(verdict, standings)
+    }
+
+    /// Makes room for a key by forgetting the oldest of a few others; says whether there was one.
+    pub(in crate::store::memory) fn evict(&mut self, room: Room<'_>, fingerprint: u64, order: u64) -> bool {
+        // A key that has its place needs bytes on the heap: others who have none there would go for nothing.
+        let placed = self.contains(fingerprint);
+        let stays = |other: u64| {
+            let gives = !placed || self.tables.iter().any(|table| table.heap_bytes_of(other) > 0);
+            other == fingerprint || room.spared.contains(&other) || !gives
+        };
+        let Some(oldest) = self.lead().oldest_near(fingerprint, EVICTED_OF, stays) else {
+            return false;
+        };
+        self.remove(room.budget, oldest, order);
+        true
+    }
+
+    /// Charges units that were spent above an admission's cost, within the budget or not; says whether the
+    /// key is here.
+    pub(in crate::store::memory) fn charge_excess(
+        &mut self,
+        budget: &Budget,
+        fingerprint: u64,
+        now_us: u64,
+        units: u64,
+    ) -> bool {
+        let charged = |table: &mut LimitTable| table.charge_excess(budget, fingerprint, now_us, units);
+        self.tables.iter_mut().all(charged)
+    }
+
+    /// Takes back up to `units` of the charge; says how many at most, as short windows may have forgotten
+    /// what long ones remember.
+    pub(in crate::store::memory) fn refund(
+        &mut self,
+        room: Room<'_>,
+        fingerprint: u64,
+        now_us: u64,
+        charge: &ReceiptCharge,
+        units: u64,
+    ) -> u64 {
+        let given = self.tables.iter_mut().map(|table| {
+            let place = charge.places().iter().find(|place| table.limit().keeps_state_of(&place.limit));
+            place.map_or(0, |place| table.refund(room, fingerprint, now_us, place, units))
+        });
+        given.max().unwrap_or(0)
+    }
+
+    /// Takes back up to `units` from the oldest charges of every limit; says how many at most.
+    pub(in crate::store::memory) fn credit(
+        &mut self,
+        budget: &Budget,
+        fingerprint: u64,
+        now_us: u64,
+        charge: &Charge<'_>,
+    ) -> u64 {
+        let given = self.tables.iter_mut().zip(charge.rule.limits()).map(|(table, limit)| {
+            table.set_limit(*limit);
+            table.credit(budget, Hit { fingerprint, limit, now_us, cost: charge.cost })
+        });
+        given.max().unwrap_or(0)
+    }
+
+    /// What is used of every limit of a rule that fits.
+    pub(in crate::store::memory) fn usages(
+        &self,
+        fingerprint: u64,
+        limits: &[Limit],
+        now_us: u64,
+    ) -> Vec<(Limit, Usage)> {
+        let limits = self.tables.iter().zip(limits);
+        limits.map(|(table, limit)| (*limit, table.usage(fingerprint, limit, now_us))).collect()
+    }
+
+    /// A copy of the states of a key.
+    pub(in crate::store::memory) fn state(&self, fingerprint: u64) -> Option<KeyState> {
+        self.tables.iter().map(|table| table.state(fingerprint)).collect::<Option<Vec<_>>>().map(KeyState::of)
+    }
+
+    /// Puts in the states of a key that has none, whether or not they fit the budget.
+    pub(in crate::store::memory) fn put(&mut self, budget: &Budget, fingerprint: u64, state: KeyState) {
+        for (table, state) in self.tables.iter_mut().zip(state.into_states()) {
+            table.put(budget, fingerprint, state);
+        }
+    }
+
+    /// Takes a key out; its receipts so far are void.
+    pub(in crate::store::memory) fn remove(&mut self, budget: &Budget, fingerprint: u64, order: u64) {
+        for table in self.tables.iter_mut() {
+            table.remove(budget, fingerprint, order);
+        }
+    }
+
+    /// Drops, of the next `count` slots, the keys that have ended; says how many, and whether it came round.
+    pub(in crate::store::memory) fn sweep(&mut self, room: Room<'_>, count: usize) -> (usize, bool) {
+        let (dropped, round) = if let [table] = &mut *self.tables {
+            table.sweep(room, count)
+        } else {
+            let (ended, round) = self.tables[0].ended_next(room.noted_us, count);
+            let mut dropped = 0;
+            for fingerprint in ended {
+                if self.tables.iter().all(|table| table.ended(fingerprint, room.noted_us)) {
+                    self.tables.iter_mut().for_each(|table| table.forget(room.budget, fingerprint));
+                    dropped += 1;
+                }
+            }
+            (dropped, round)
+        };
+        if round {
+            self.tables.iter_mut().for_each(|table| table.tidy(room));
+        }
+        (dropped, round)
+    }
+
+    /// Drops all keys that have ended; says how many.
+    pub(in crate::store::memory) fn sweep_all(&mut self, room: Room<'_>) -> usize {
+        self.tables[0].restart_sweep();
+        let mut dropped = 0;
+        // A call comes to the end of one part.
+        loop {
+            let (more, round) = self.sweep(room, usize::MAX);
+            dropped += more;
+            if round {
+                return dropped;
+            }
+        }
+    }
+
+    /// All keys.
+    pub(in crate::store::memory) fn fingerprints(&self) -> Vec<u64> {
+        self.lead().fingerprints()
+    }
+
+    /// Goes on under other limits of the same geometry.
+    pub(in crate::store::memory) fn change_limits(&mut self, limits: &[Limit], now_us: u64) {
+        for (table, limit) in self.tables.iter_mut().zip(limits) {
+            table.change_limit(*limit, now_us);
+        }
+    }
+
+    /// Takes over which receipts are void, for every limit whose geometry is the same.
+    pub(in crate::store::memory) fn inherit_voids(&mut self, from: &mut Self) {
+        for table in self.tables.iter_mut() {
+            let older = from.tables.iter_mut().find(|older| table.limit().keeps_state_of(older.limit()));
+            if let Some(older) = older {
+                table.voids = std::mem::take(&mut older.voids);
+            }
+        }
+    }
+
+    /// Bytes that it takes, on the heap included.
+    pub(in crate::store::memory) fn memory_bytes(&self) -> usize {
+        self.tables.iter().map(|table| table.array_bytes() + table.heap_bytes()).sum()
+    }
+}

@@ -1,0 +1,318 @@
+//! The states of one limit of a rule, for all keys of a shard.
+
+use super::any_table::{AnyTable, with_table, with_table_and_kept};
+use super::parted::Table;
+use super::room::{Room, insert, rounded};
+use crate::algorithm::{Kept, Ruling, State, Usage, Window, charge_excess};
+use crate::receipt::{Place, Position};
+use crate::rule::Limit;
+use crate::store::StoreError;
+use crate::store::memory::budget::Budget;
+use crate::store::memory::single::Hit;
+use crate::store::memory::voids::Voids;
+
+/// States by fingerprint, with the limit under which they are kept: their geometry is the table's.
+#[derive(Debug)]
+pub(in crate::store::memory) struct LimitTable {
+    limit: Limit,
+    table: AnyTable,
+    pub(in crate::store::memory) voids: Voids,
+}
+
+impl LimitTable {
+    /// An empty table; receipts up to `order` do not fit it.
+    pub(in crate::store::memory) fn new(limit: Limit, order: u64) -> Self {
+        let table = AnyTable::new(limit.algorithm());
+        Self { limit, table, voids: Voids::all_until(order) }
+    }
+
+    pub(in crate::store::memory) fn limit(&self) -> &Limit {
+        &self.limit
+    }
+
+    pub(in crate::store::memory) fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
+    pub(in crate::store::memory) fn len(&self) -> usize {
+        with_table!(&self.table, table => table.len())
+    }
+
+    pub(in crate::store::memory) fn contains(&self, fingerprint: u64) -> bool {
+        with_table!(&self.table, table => table.get(fingerprint).is_some())
+    }
+
+    /// Reads where a state of a key would stand.
+    #[inline]
+    pub(in crate::store::memory) fn touch(&self, fingerprint: u64) -> u64 {
+        with_table!(&self.table, table => table.part(fingerprint).touch(fingerprint))
+    }
+
+    /// Whether nothing of a key counts any more at `noted_us`.
+    pub(in crate::store::memory) fn ended(&self, fingerprint: u64, noted_us: u64) -> bool {
+        with_table!(&self.table, table => {
+            table.get(fingerprint).is_none_or(|state| state.ends_us(&self.limit) <= noted_us)
+        })
+    }
+
+    /// The states, if they are kept under exactly this limit.
+    #[inline]
+    pub(in crate::store::memory) fn exactly(&mut self, limit: &Limit) -> Option<&mut AnyTable> {
+        if self.limit == *limit { Some(&mut self.table) } else { None }
+    }
+
+    /// What the state says to `cost`; a key that is not there has used nothing.
+    pub(in crate::store::memory) fn decide(&self, hit: Hit<'_>) -> Ruling {
+        let Hit { fingerprint, limit, now_us, cost } = hit;
+        with_table!(&self.table, table => match table.get(fingerprint) {
+            Some(state) => state.decide(limit, now_us, cost),
+            None => fresh_of(table).decide(limit, now_us, cost),
+        })
+    }
+
+    pub(in crate::store::memory) fn usage(&self, fingerprint: u64, limit: &Limit, now_us: u64) -> Usage {
+        with_table!(&self.table, table => {
+            table.get(fingerprint).map_or_else(Usage::default, |state| state.usage(limit, now_us))
+        })
+    }
+
+    /// Makes a place for a key that has none, and sets aside what the charge may need on the heap. Says
+    /// whether the place is new, and how many bytes were set aside.
+    pub(in crate::store::memory) fn prepare(
+        &mut self,
+        room: Room<'_>,
+        hit: Hit<'_>,
+        drop_ended: bool,
+    ) -> Result<(bool, usize), StoreError> {
+        let kept_under = &self.limit;
+        with_table!(&mut self.table, table => {
+            let state = table.get(hit.fingerprint);
+            let fresh = state.is_none();
+            let growth = state.unwrap_or(&fresh_of(table)).growth_bytes_max(hit.limit, hit.cost);
+            let set_aside = rounded(growth);
+            room.budget.take(set_aside)?;
+            if fresh {
+                if let Err(full) = insert(table, kept_under, room, hit.fingerprint, drop_ended) {
+                    room.budget.give(set_aside);
+                    return Err(full);
+                }
+            }
+            Ok((fresh, set_aside))
+        })
+    }
+
+    /// Charges a state that was prepared.
+    pub(in crate::store::memory) fn charge(
+        &mut self,
+        budget: &Budget,
+        hit: Hit<'_>,
+        set_aside: usize,
+    ) -> (Position, Usage) {
+        with_table!(&mut self.table, table => {
+            let state = table.get_mut(hit.fingerprint).expect("it was prepared");
+            let before = rounded(state.heap_bytes()) + set_aside;
+            let position = state.charge(hit.limit, hit.now_us, hit.cost);
+            budget.settle(before, rounded(state.heap_bytes()));
+            (position, state.usage(hit.limit, hit.now_us))
+        })
+    }
+
+    /// Charges what was spent above an admission's cost, within the budget or not; says whether the key is
+    /// here.
+    pub(in crate::store::memory) fn charge_excess(
+        &mut self,
+        budget: &Budget,
+        fingerprint: u64,
+        now_us: u64,
+        units: u64,
+    ) -> bool {
+        with_table!(&mut self.table, table => table.get_mut(fingerprint).is_some_and(|state| {
+            let before = rounded(state.heap_bytes());
+            charge_excess(state, &self.limit, now_us, units);
+            budget.settle(before, rounded(state.heap_bytes()));
+            true
+        }))
+    }
+
+    /// Takes back up to `units` of the charge at `place`, unless its receipt is void.
+    pub(in crate::store::memory) fn refund(
+        &mut self,
+        room: Room<'_>,
+        fingerprint: u64,
+        now_us: u64,
+        place: &Place,
+        units: u64,
+    ) -> u64 {
+        // What has expired may have been forgotten since, and stays expired if the clock is set back.
+        if State::expires_us(place) <= room.noted_us || self.voids.voids(fingerprint, place.order) {
+            return 0;
+        }
+        let limit = &self.limit;
+        with_table!(&mut self.table, table => table.get_mut(fingerprint).map_or(0, |state| {
+            let before = rounded(state.heap_bytes());
+            let given = state.refund(limit, now_us, place, units);
+            room.budget.settle(before, rounded(state.heap_bytes()));
+            given
+        }))
+    }
+
+    /// Takes back up to the hit's cost from the oldest charges.
+    pub(in crate::store::memory) fn credit(&mut self, budget: &Budget, hit: Hit<'_>) -> u64 {
+        let Hit { fingerprint, limit, now_us, cost: units } = hit;
+        with_table!(&mut self.table, table => table.get_mut(fingerprint).map_or(0, |state| {
+            let before = rounded(state.heap_bytes());
+            let given = state.credit(limit, now_us, units);
+            budget.settle(before, rounded(state.heap_bytes()));
+            given
+        }))
+    }
+
+    /// A copy of a key's state.
+    pub(in crate::store::memory) fn state(&self, fingerprint: u64) -> Option<State> {
+        let kept = match &self.table {
+            AnyTable::NarrowLog(table) => Kept::SlidingLog(table.get(fingerprint)?.clone().refitted()),
+            AnyTable::SlidingLog(table) => Kept::SlidingLog(table.get(fingerprint)?.clone()),
+            AnyTable::CompactLog(table) => Kept::CompactLog(table.get(fingerprint)?.clone()),
+            AnyTable::SlidingBuckets(table) => Kept::SlidingBuckets(table.get(fingerprint)?.clone()),
+            AnyTable::SlidingCounter(table) => Kept::SlidingCounter(table.get(fingerprint)?.clone()),
+            AnyTable::FixedWindow(table) => Kept::FixedWindow(table.get(fingerprint)?.clone()),
+            AnyTable::Gcra(table) => Kept::Gcra(table.get(fingerprint)?.clone()),
+        };
+        Some(State::of(self.limit, kept))
+    }
+
+    /// Puts in a state that has no place yet, whether or not it fits the budget.
+    pub(in crate::store::memory) fn put(&mut self, budget: &Budget, fingerprint: u64, state: State) {
+        let put = with_table_and_kept!(&mut self.table, state.into_kept(), table, state => {
+            budget.take_anyway(rounded(state.heap_bytes()));
+            table.put(budget, fingerprint, state);
+        });
+        put.expect("the state is of the table's algorithm");
+    }
+
+    /// Takes a key out; its receipts so far are void.
+    pub(in crate::store::memory) fn remove(&mut self, budget: &Budget, fingerprint: u64, order: u64) {
+        let removed = with_table!(&mut self.table, table => table.remove(fingerprint).map(|state| {
+            budget.give(rounded(state.heap_bytes()));
+            state.ends_us(&self.limit)
+        }));
+        if let Some(ends_us) = removed {
+            self.voids.record(fingerprint, order, ends_us);
+        }
+    }
+
+    /// Takes out a key that was never charged.
+    pub(in crate::store::memory) fn unprepare(
+        &mut self,
+        budget: &Budget,
+        fingerprint: u64,
+        fresh: bool,
+        set_aside: usize,
+    ) {
+        budget.give(set_aside);
+        if fresh {
+            with_table!(&mut self.table, table => drop(table.remove(fingerprint)));
+        }
+    }
+
+    /// Takes out a key whose receipts have all expired.
+    pub(in crate::store::memory) fn forget(&mut self, budget: &Budget, fingerprint: u64) {
+        with_table!(&mut self.table, table => {
+            budget.give(table.remove(fingerprint).map_or(0, |state| rounded(state.heap_bytes())));
+        });
+    }
+
+    /// Drops, of the next `count` slots, the keys that have ended; says how many, and whether it came round.
+    pub(in crate::store::memory) fn sweep(&mut self, room: Room<'_>, count: usize) -> (usize, bool) {
+        let mut dropped = 0;
+        let limit = &self.limit;
+        let round = with_table!(&mut self.table, table => {
+            let gone = |_: u64, state: &_| Window::ends_us(state, limit) <= room.noted_us;
+            table.sweep(count, gone, |_, state| {
+                dropped += 1;
+                room.budget.give(rounded(state.heap_bytes()));
+            })
+        });
+        (dropped, round)
+    }
+
+    /// The next sweep begins at the first slot.
+    pub(in crate::store::memory) fn restart_sweep(&mut self) {
+        with_table!(&mut self.table, table => table.restart_sweep());
+    }
+
+    /// The keys of the next `count` slots that have ended as far as this limit is concerned, and whether
+    /// the sweep came round.
+    pub(in crate::store::memory) fn ended_next(&mut self, noted_us: u64, count: usize) -> (Vec<u64>, bool) {
+        let limit = &self.limit;
+        let ended = std::cell::RefCell::new(Vec::new());
+        let round = with_table!(&mut self.table, table => {
+            let note = |fingerprint: u64, state: &_| {
+                if Window::ends_us(state, limit) <= noted_us {
+                    ended.borrow_mut().push(fingerprint);
+                }
+                false
+            };
+            table.sweep(count, note, |_, _| {})
+        });
+        (ended.into_inner(), round)
+    }
+
+    /// Makes the array smaller if most of it is empty, gives its keys the slots that suit them, and drops records
+    /// that are no longer needed.
+    pub(in crate::store::memory) fn tidy(&mut self, room: Room<'_>) {
+        self.voids.forget(room.noted_us);
+        with_table!(&mut self.table, table => table.shrink(room.budget));
+        self.table.refit(room.budget);
+    }
+
+    /// The key among a few near `fingerprint` that was charged longest ago, of those that need not stay.
+    pub(in crate::store::memory) fn oldest_near(
+        &self,
+        fingerprint: u64,
+        count: usize,
+        stays: impl Fn(u64) -> bool,
+    ) -> Option<u64> {
+        with_table!(&self.table, table => {
+            let part = table.part(fingerprint);
+            part.oldest_from(fingerprint, count, stays, |state| state.charged_by_us(&self.limit))
+        })
+    }
+
+    /// All keys.
+    pub(in crate::store::memory) fn fingerprints(&self) -> Vec<u64> {
+        with_table!(&self.table, table => table.iter().map(|(fingerprint, _)| fingerprint).collect())
+    }
+
+    /// Goes on under another limit of the same geometry.
+    pub(in crate::store::memory) fn change_limit(&mut self, limit: Limit, now_us: u64) {
+        self.limit = limit;
+        if let AnyTable::Gcra(table) = &mut self.table {
+            for state in table.states_mut() {
+                *state = state.rescaled(&limit, now_us);
+            }
+        }
+    }
+
+    /// Bytes of the arrays, without what states have on the heap.
+    pub(in crate::store::memory) fn array_bytes(&self) -> usize {
+        with_table!(&self.table, table => table.bytes())
+    }
+
+    /// Bytes of one state on the heap.
+    pub(in crate::store::memory) fn heap_bytes_of(&self, fingerprint: u64) -> usize {
+        with_table!(&self.table, table => table.get(fingerprint).map_or(0, Window::heap_bytes))
+    }
+
+    /// Bytes of the states on the heap.
+    pub(in crate::store::memory) fn heap_bytes(&self) -> usize {
+        with_table!(&self.table, table => {
+            table.iter().map(|(_, state)| rounded(state.heap_bytes())).sum()
+        })
+    }
+}
+
+/// The state of a key that was never seen.
+fn fresh_of<S: Window>(_table: &Table<S>) -> S {
+    S::default()
+}

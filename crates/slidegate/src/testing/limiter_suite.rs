@@ -1,0 +1,66 @@
+//! One suite for a [`Limiter`](crate::Limiter) over every store: its verbs in their `_async` forms, and the outage
+//! policy.
+//!
+//! A promise takes a factory of stores that have seen nobody, and tells what is wrong, if anything is. The limiter goes
+//! by the store's own clock, so the windows are so long that none ends meanwhile; only acquisitions wait. [`run`] runs
+//! the whole suite:
+//!
+//! ```
+//! use slidegate::store::MemoryStore;
+//! use slidegate::testing::{block_on, limiter_suite};
+//!
+//! let fresh = async || MemoryStore::new();
+//! block_on(limiter_suite::receipts_are_made_once(&fresh))?;
+//! # Ok::<(), String>(())
+//! ```
+
+mod outages;
+mod subject;
+mod unlimited;
+mod verbs;
+mod waiting;
+
+use crate::store::Store;
+use crate::time::Timer;
+
+pub use outages::{
+    a_failure_says_whether_it_charged, callers_errors_are_no_outage,
+    failures_and_degraded_answers_are_counted, the_policy_answers_for_a_failed_store,
+    the_strictest_rule_decides, verbs_without_a_policy_return_the_error,
+};
+pub use unlimited::{unlimited_charges_are_charged_nowhere, unlimited_charges_ask_no_store};
+pub use verbs::{
+    bad_arguments_are_errors, batches_answer_in_order, changes_take_over_what_is_used,
+    checks_charge_and_deny, owned_decisions_are_equal, receipts_are_made_once, returns_give_back,
+    several_charges_pass_together,
+};
+pub use waiting::{
+    acquisitions_wait_and_are_admitted, acquisitions_without_hope_are_refused, refunds_wake_the_first,
+};
+
+/// Every promise. The error names each one that is broken, with its story.
+///
+/// `timer` sleeps in the time that the stores wait by: a runtime's, or that of the manual clock they are on.
+pub async fn run<S: Store>(fresh: &impl AsyncFn() -> S, timer: &impl Timer) -> Result<(), String> {
+    let mut broken = Vec::new();
+    macro_rules! judge {
+        ($($promise:ident($($argument:ident),+))+) => {
+            // In boxes: together they would make one very large future.
+            $(if let Err(story) = Box::pin($promise($($argument),+)).await {
+                broken.push(format!("{}: {story}", stringify!($promise)));
+            })+
+        };
+    }
+    judge! {
+        checks_charge_and_deny(fresh) several_charges_pass_together(fresh) batches_answer_in_order(fresh)
+        receipts_are_made_once(fresh) returns_give_back(fresh) owned_decisions_are_equal(fresh)
+        changes_take_over_what_is_used(fresh) bad_arguments_are_errors(fresh, timer)
+        unlimited_charges_are_charged_nowhere(fresh) unlimited_charges_ask_no_store(fresh)
+        acquisitions_wait_and_are_admitted(fresh, timer) acquisitions_without_hope_are_refused(fresh, timer)
+        refunds_wake_the_first(fresh, timer)
+        the_policy_answers_for_a_failed_store(fresh, timer) the_strictest_rule_decides(fresh)
+        a_failure_says_whether_it_charged(fresh) callers_errors_are_no_outage(fresh, timer)
+        verbs_without_a_policy_return_the_error(fresh) failures_and_degraded_answers_are_counted(fresh, timer)
+    }
+    if broken.is_empty() { Ok(()) } else { Err(broken.join("\n")) }
+}
