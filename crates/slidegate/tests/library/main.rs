@@ -20,6 +20,7 @@ mod limiter;
 mod live_change;
 mod never_over;
 mod over_any_store;
+mod public_api;
 mod receipts;
 mod sweeping;
 mod widths;
