@@ -11,6 +11,7 @@ mod mentions;
 mod modules;
 mod paths;
 mod symbols;
+mod testing;
 mod whitespace;
 mod words;
 
@@ -34,8 +35,15 @@ impl Finding {
     }
 }
 
-const RULES: &[fn(&File) -> Vec<Finding>] =
-    &[crates::check, modules::check, paths::check, symbols::check, whitespace::check, words::check];
+const RULES: &[fn(&File) -> Vec<Finding>] = &[
+    crates::check,
+    modules::check,
+    paths::check,
+    symbols::check,
+    testing::check,
+    whitespace::check,
+    words::check,
+];
 
 /// A file should be one concept. Longer ones are named, and never fail: some tables are long.
 const LINES_NOTED: usize = 300;
