@@ -9,9 +9,10 @@ use crate::failure::Failure;
 use crate::store::SqliteStore;
 
 impl<C: Clock + 'static> LocalStore for SqliteStore<C> {
-    fn check_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        let mut patience = self.engine.patience(call)?;
-        Ok(self.engine.check(&mut patience, call, admission.asks())?.decision(admission))
+    fn check_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError> {
+        let mut patience = self.engine.patience(call).map_err(StoreError::from)?;
+        let answers = self.engine.check(&mut patience, call, admission.asks()).map_err(StoreError::from)?;
+        Ok(answers.decision(admission))
     }
 
     /// All within one deadline.

@@ -51,17 +51,18 @@ impl<'a> Charge<'a> {
     pub fn cost(&self) -> u64 {
         self.cost
     }
-
-    /// Whether its cost is one that its rule may admit.
-    #[inline]
-    fn can_pass(&self) -> bool {
-        (1..=self.rule.cost_max()).contains(&self.cost)
-    }
 }
 
 impl Rule {
+    /// Whether there are times at which so many units pass.
+    #[inline]
+    pub(crate) fn can_admit(&self, cost: u64) -> bool {
+        (1..=self.cost_max()).contains(&cost)
+    }
+
     /// So many units of this rule for a key, to be checked together with others by
     /// [`Limiter::check_all`](crate::Limiter::check_all).
+    #[inline]
     pub fn charge<'a>(&'a self, key: &'a str, cost: u64) -> Result<Charge<'a>, KeyError> {
         Ok(Charge::new(self, Key::new(key)?, cost))
     }
@@ -117,13 +118,21 @@ impl<'a> Admission<'a> {
 
     #[inline]
     pub(crate) fn of_one(charge: Charge<'a>) -> Result<Self, ChargeError> {
-        if charge.can_pass() {
-            return Ok(Self(Form::One(charge)));
+        if charge.rule.can_admit(charge.cost) {
+            Ok(Self::of_checked(charge))
+        } else {
+            Self::of_doubtful(charge)
         }
+    }
+
+    /// One charge that cannot pass, unless its rule is a shadow.
+    #[cold]
+    fn of_doubtful(charge: Charge<'a>) -> Result<Self, ChargeError> {
         Self::of_several(&[charge], |_| false)
     }
 
     /// One charge that was checked before.
+    #[inline]
     pub(crate) fn of_checked(charge: Charge<'a>) -> Self {
         Self(Form::One(charge))
     }

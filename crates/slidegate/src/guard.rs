@@ -31,6 +31,20 @@ impl Guard {
         }
     }
 
+    /// The same in place of a failure, for callers that must not copy a decision.
+    #[cold]
+    pub(crate) fn replace_failure<'a>(
+        &self,
+        policy: Option<OnStoreError>,
+        admission: &Admission<'a>,
+        decided: &mut Result<Decision<'a>, CheckError>,
+    ) {
+        if let Err(CheckError::Store(error)) = decided {
+            let error = error.clone();
+            *decided = self.without_store(policy, admission, error);
+        }
+    }
+
     #[cold]
     fn without_store<'a>(
         &self,

@@ -111,7 +111,7 @@ fn trace_of(seed: u64, algorithm: Algorithm) {
                 }
                 let decided = [
                     memory.check_sync(call, &request),
-                    block_on(durable.check(call, &request)),
+                    block_on(durable.check(call, &request)).map_err(slidegate::CheckError::from),
                     plain.check_sync(call, &request),
                 ];
                 let decided = decided.map(Result::unwrap);

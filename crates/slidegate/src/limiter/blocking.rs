@@ -22,7 +22,13 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
     /// The same for `cost` units. A cost above the rule's limit can never pass: that is an error, not a denial.
     #[inline]
     pub fn check_n<'a>(&self, rule: &'a Rule, key: &'a str, cost: u64) -> Result<Decision<'a>, CheckError> {
-        self.decide(&Admission::of_one(rule.charge(key, cost)?)?)
+        let key = Key::new(key)?;
+        // The charge is made in its place in the admission: copying what was just written stalls a processor for longer
+        // than making it takes.
+        if rule.can_admit(cost) {
+            return self.decide(&Admission::of_checked(Charge::new(rule, key, cost)));
+        }
+        self.decide(&Admission::of_one(Charge::new(rule, key, cost))?)
     }
 
     /// Decides and, if every charge passes, makes all of them; otherwise none.
@@ -46,7 +52,11 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
         if let Some(decision) = Self::without_asking(admission) {
             return Ok(decision);
         }
-        self.answered(admission, self.store().check_sync(self.call(), admission))
+        let mut decided = self.store().check_sync(self.call(), admission);
+        if decided.is_err() {
+            self.core().guard.replace_failure(self.policy, admission, &mut decided);
+        }
+        decided
     }
 
     /// Decides several admissions, each on its own, at one reading of the clock, and answers in their order.

@@ -215,7 +215,7 @@ impl<S: Store> Store for FailingStore<S> {
 }
 
 impl<S: LocalStore> LocalStore for FailingStore<S> {
-    fn check_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
+    fn check_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError> {
         self.pass_sync(|| self.store.check_sync(call, admission))
     }
 

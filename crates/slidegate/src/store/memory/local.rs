@@ -19,8 +19,8 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
 
 impl<C: Clock, L: Locks> LocalStore for MemoryStore<C, L> {
     #[inline]
-    fn check_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        MemoryStore::check(self, self.instant_us(call), admission)
+    fn check_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError> {
+        self.check_as_error(self.instant_us(call), admission)
     }
 
     /// At one reading of the clock.
@@ -65,7 +65,7 @@ impl<C: Clock, L: Locks> LocalStore for MemoryStore<C, L> {
 /// The futures are ready when they are first polled.
 impl<C: Clock, L: Locks> Store for MemoryStore<C, L> {
     async fn check<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        self.check_sync(call, admission)
+        MemoryStore::check(self, self.instant_us(call), admission)
     }
 
     #[inline]
@@ -74,7 +74,7 @@ impl<C: Clock, L: Locks> Store for MemoryStore<C, L> {
         call: Call,
         admission: &Admission<'a>,
     ) -> Option<Result<Decision<'a>, StoreError>> {
-        Some(self.check_sync(call, admission))
+        Some(MemoryStore::check(self, self.instant_us(call), admission))
     }
 
     async fn check_batch<'a>(

@@ -120,27 +120,21 @@ stored! {
 }
 
 impl<C: Clock, L: Locks> MemoryStore<C, L> {
-    /// Decides on one charge, which is by far the most common admission.
+    /// Decides on one charge, which is by far the most common admission, by the fingerprint of its key.
     #[inline]
-    pub(super) fn check_alone<'a>(&self, now_us: u64, ask: &Charge<'a>) -> Result<Decision<'a>, StoreError> {
-        self.check_found(now_us, ask, self.fingerprint(ask.key.as_str()))
-    }
-
-    /// The same, where the fingerprint of the key is known.
-    #[inline]
-    pub(super) fn check_found<'a>(
+    pub(super) fn check_found<'a, E: From<StoreError>>(
         &self,
         now_us: u64,
         ask: &Charge<'a>,
         fingerprint: u64,
-    ) -> Result<Decision<'a>, StoreError> {
+    ) -> Result<Decision<'a>, E> {
         match ask.rule.algorithm() {
-            Algorithm::SlidingLog => self.check_as::<SlidingLog>(now_us, ask, fingerprint),
-            Algorithm::CompactLog(_) => self.check_as::<CompactLog>(now_us, ask, fingerprint),
-            Algorithm::SlidingBuckets(..) => self.check_as::<SlidingBuckets>(now_us, ask, fingerprint),
-            Algorithm::SlidingCounter => self.check_as::<SlidingCounter>(now_us, ask, fingerprint),
-            Algorithm::FixedWindow => self.check_as::<FixedWindow>(now_us, ask, fingerprint),
-            Algorithm::Gcra => self.check_as::<Gcra>(now_us, ask, fingerprint),
+            Algorithm::SlidingLog => self.check_as::<SlidingLog, E>(now_us, ask, fingerprint),
+            Algorithm::CompactLog(_) => self.check_as::<CompactLog, E>(now_us, ask, fingerprint),
+            Algorithm::SlidingBuckets(..) => self.check_as::<SlidingBuckets, E>(now_us, ask, fingerprint),
+            Algorithm::SlidingCounter => self.check_as::<SlidingCounter, E>(now_us, ask, fingerprint),
+            Algorithm::FixedWindow => self.check_as::<FixedWindow, E>(now_us, ask, fingerprint),
+            Algorithm::Gcra => self.check_as::<Gcra, E>(now_us, ask, fingerprint),
         }
     }
 
@@ -148,12 +142,12 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// caller wants it: handing parts of it on would take longer than deciding, and a processor that is
     /// through with one decision early begins to wait early for the memory of the next.
     #[inline(never)]
-    fn check_as<'a, S: Stored>(
+    fn check_as<'a, S: Stored, E: From<StoreError>>(
         &self,
         now_us: u64,
         ask: &Charge<'a>,
         fingerprint: u64,
-    ) -> Result<Decision<'a>, StoreError> {
+    ) -> Result<Decision<'a>, E> {
         assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
         let [limit] = ask.rule.limits() else { return self.check_slowly(now_us, ask) };
         if ask.cost > limit.units() {
@@ -187,8 +181,12 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
 
     /// A charge that is not simple, or does not fit.
     #[inline(never)]
-    fn check_slowly<'a>(&self, now_us: u64, ask: &Charge<'a>) -> Result<Decision<'a>, StoreError> {
-        self.check_all(now_us, &Admission::of_checked(*ask))
+    fn check_slowly<'a, E: From<StoreError>>(
+        &self,
+        now_us: u64,
+        ask: &Charge<'a>,
+    ) -> Result<Decision<'a>, E> {
+        Ok(self.check_all(now_us, &Admission::of_checked(*ask))?)
     }
 }
 

@@ -216,9 +216,19 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// Decides and, if everything passes, charges everything. A denial changes nothing, nor does a failure.
     #[inline]
     pub fn check<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
+        self.check_as_error(now_us, admission)
+    }
+
+    /// The same with its failure as the caller needs it: the answer is written once, where the caller wants it.
+    #[inline]
+    pub(super) fn check_as_error<'a, E: From<StoreError>>(
+        &self,
+        now_us: u64,
+        admission: &Admission<'a>,
+    ) -> Result<Decision<'a>, E> {
         match admission.only() {
-            Some(charge) => self.check_alone(now_us, charge),
-            None => self.check_all(now_us, admission),
+            Some(charge) => self.check_found(now_us, charge, self.fingerprint(charge.key.as_str())),
+            None => Ok(self.check_all(now_us, admission)?),
         }
     }
 
