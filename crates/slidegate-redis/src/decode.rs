@@ -14,9 +14,9 @@ use crate::encode::unit_us;
 pub(crate) struct Reply(std::vec::IntoIter<Value>);
 
 /// What was answered to an admission.
-pub(crate) struct Answer<'a> {
+pub(crate) struct Answer {
     /// One per ask.
-    pub(crate) states: Vec<StateAnswer<'a>>,
+    pub(crate) states: Vec<StateAnswer>,
     /// Whether any of them was charged.
     pub(crate) charged: bool,
 }
@@ -72,7 +72,7 @@ impl Reply {
 }
 
 /// What `check` and `peek` answer.
-pub(crate) fn answer<'a>(reply: Value, admission: &Admission<'a>) -> Result<Answer<'a>, StoreError> {
+pub(crate) fn answer(reply: Value, admission: &Admission<'_>) -> Result<Answer, StoreError> {
     let mut answer = Answer { states: Vec::with_capacity(admission.asks().len()), charged: false };
     if let Value::BulkString(bytes) = reply {
         answer.short(&bytes, admission).ok_or_else(unexpected)?;
@@ -98,9 +98,9 @@ pub(crate) fn answer<'a>(reply: Value, admission: &Admission<'a>) -> Result<Answ
     Ok(answer)
 }
 
-impl<'a> Answer<'a> {
+impl Answer {
     /// The common case in short, one ask of one limit: three numbers of seven bytes, and the place.
-    fn short(&mut self, bytes: &[u8], admission: &Admission<'a>) -> Option<()> {
+    fn short(&mut self, bytes: &[u8], admission: &Admission<'_>) -> Option<()> {
         let [ask] = admission.asks() else { return None };
         let [limit] = ask.rule().limits() else { return None };
         let number = |at: usize| u64::try_from(big_endian(bytes.get(7 * at..7 * at + 7)?)?).ok();
@@ -114,7 +114,7 @@ impl<'a> Answer<'a> {
     }
 
     /// What was answered to the next ask; without standings it was not charged.
-    fn push(&mut self, verdict: Verdict<'a>, standings: impl IntoIterator<Item = Standing>) {
+    fn push(&mut self, verdict: Verdict<'_>, standings: impl IntoIterator<Item = Standing>) {
         let mut standings = standings.into_iter().peekable();
         self.charged |= standings.peek().is_some();
         self.states.push(StateAnswer::charged(verdict, standings));

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use slidegate::algorithm::State;
 use slidegate::receipt::{ReceiptId, ReceiptStamp};
-use slidegate::store::{Call, CheckError, LimitUsage, ReturnError, SECRET_BYTES, Store, StoreError};
-use slidegate::{Admission, Applied, ChargeError, Decision, Key, Receipt, ReceiptError, Rule};
+use slidegate::store::{Call, LimitUsage, SECRET_BYTES, Store, StoreError, Update, UpdateError};
+use slidegate::{Admission, Applied, Decision, Key, Receipt, ReceiptError, Rule};
 
 use crate::decode::{self, Reply};
 use crate::encode::Args;
@@ -144,7 +144,7 @@ impl RedisStore {
         call: Call,
         receipt: &Receipt,
         purpose: Purpose,
-    ) -> Result<(bool, u64), ReturnError> {
+    ) -> Result<(bool, u64), UpdateError> {
         if receipt.store() != self.number {
             return Err(ReceiptError::Foreign.into());
         }
@@ -214,33 +214,31 @@ impl Store for RedisStore {
         self.decision(admission, self.link.call(call.deadline(), asked).await)
     }
 
-    async fn refund(&self, call: Call, receipt: &Receipt) -> Result<Applied, ReturnError> {
-        let (spent, units) = self.present(call, receipt, Purpose::Refund).await?;
-        Ok(Applied { applied: spent && units > 0, units })
-    }
-
-    async fn settle(&self, call: Call, receipt: &Receipt, actual: u64) -> Result<Applied, ReturnError> {
-        let cost = match receipt.settled_cost(actual) {
-            Ok(cost) => cost,
-            // A receipt that was spent or has expired says so, whatever it is to be settled for.
-            Err(error) => {
-                let (usable, _) = self.present(call, receipt, Purpose::Ask).await?;
-                return if usable { Err(error.into()) } else { Ok(Applied::default()) };
+    async fn update(&self, call: Call, update: Update<'_>) -> Result<Applied, UpdateError> {
+        match update {
+            Update::Refund(receipt) => {
+                let (spent, units) = self.present(call, receipt, Purpose::Refund).await?;
+                Ok(Applied { applied: spent && units > 0, units })
             }
-        };
-        let (spent, units) = self.present(call, receipt, Purpose::Settle(actual)).await?;
-        Ok(Applied { applied: spent && (units > 0 || actual == cost), units })
-    }
-
-    async fn credit(&self, call: Call, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, CheckError> {
-        if units == 0 {
-            return Err(ChargeError::ZeroCredit { rule: rule.name().to_owned() }.into());
+            Update::Settle(receipt, actual) => match receipt.settled_cost(actual) {
+                Ok(cost) => {
+                    let (spent, units) = self.present(call, receipt, Purpose::Settle(actual)).await?;
+                    Ok(Applied { applied: spent && (units > 0 || actual == cost), units })
+                }
+                // A receipt that was spent or has expired says so, whatever it is to be settled for.
+                Err(error) => match self.present(call, receipt, Purpose::Ask).await? {
+                    (true, _) => Err(error.into()),
+                    (false, _) => Ok(Applied::default()),
+                },
+            },
+            Update::Credit(charge) => {
+                let (rule, key, units) = (charge.rule(), charge.key(), charge.cost());
+                Ok(self.given_back(call, self.about(&scripts::CREDIT, call, rule, key, units)).await?)
+            }
+            Update::Reset(rule, key) => {
+                Ok(self.given_back(call, self.about(&scripts::RESET, call, rule, key, 0)).await?)
+            }
         }
-        Ok(self.given_back(call, self.about(&scripts::CREDIT, call, rule, key, units)).await?)
-    }
-
-    async fn reset(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Applied, StoreError> {
-        self.given_back(call, self.about(&scripts::RESET, call, rule, key, 0)).await
     }
 
     async fn inspect(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {

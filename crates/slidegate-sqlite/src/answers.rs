@@ -1,35 +1,32 @@
 //! Questions and answers that borrow nothing, so that they can cross from one thread to another.
 
-use slidegate::decision::{PlainAnswer, StateAnswer};
+use slidegate::decision::StateAnswer;
 use slidegate::receipt::ReceiptStamp;
 use slidegate::{Admission, Charge, Decision, Key, Rule, Verdict};
 
-/// The asks of an admission, with their own rules and keys.
+/// A charge with its own rule and key.
 #[derive(Debug)]
-pub(crate) struct OwnedAsks(Vec<(Rule, OwnedKey, u64)>);
-
-/// A key that was checked.
-#[derive(Debug)]
-pub(crate) struct OwnedKey(Box<str>);
-
-impl OwnedAsks {
-    pub(crate) fn of(admission: &Admission<'_>) -> Self {
-        let owned = |ask: &Charge<'_>| (ask.rule().clone(), OwnedKey::of(ask.key()), ask.cost());
-        Self(admission.asks().iter().map(owned).collect())
-    }
-
-    pub(crate) fn charges(&self) -> Vec<Charge<'_>> {
-        self.0.iter().map(|(rule, key, cost)| Charge::new(rule, key.get(), *cost)).collect()
-    }
+pub(crate) struct OwnedCharge {
+    rule: Rule,
+    key: Box<str>,
+    cost: u64,
 }
 
-impl OwnedKey {
-    pub(crate) fn of(key: Key<'_>) -> Self {
-        Self(key.as_str().into())
+impl OwnedCharge {
+    pub(crate) fn of(charge: &Charge<'_>) -> Self {
+        Self { rule: charge.rule().clone(), key: charge.key().as_str().into(), cost: charge.cost() }
     }
 
-    pub(crate) fn get(&self) -> Key<'_> {
-        Key::new(&self.0).expect("it was a key")
+    pub(crate) fn asks_of(admission: &Admission<'_>) -> Vec<Self> {
+        admission.asks().iter().map(Self::of).collect()
+    }
+
+    pub(crate) fn charge(&self) -> Charge<'_> {
+        Charge::new(&self.rule, Key::new(&self.key).expect("it was a key"), self.cost)
+    }
+
+    pub(crate) fn charges(charges: &[Self]) -> Vec<Charge<'_>> {
+        charges.iter().map(Self::charge).collect()
     }
 }
 
@@ -37,7 +34,7 @@ impl OwnedKey {
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     /// One per ask, in their order.
-    asks: Vec<PlainAnswer>,
+    asks: Vec<StateAnswer>,
     /// Of the receipt, if something was charged.
     stamp: Option<ReceiptStamp>,
 }
@@ -45,7 +42,7 @@ pub(crate) struct Answers {
 impl Answers {
     /// Of an admission that was denied, or was only a question.
     pub(crate) fn uncharged(verdicts: &[Verdict<'_>]) -> Self {
-        let answers = verdicts.iter().map(|verdict| StateAnswer::uncharged(*verdict).into());
+        let answers = verdicts.iter().map(|verdict| StateAnswer::uncharged(*verdict));
         Self { asks: answers.collect(), stamp: None }
     }
 
@@ -55,14 +52,13 @@ impl Answers {
     }
 
     /// Adds the answer to the next ask, which was charged or, by a shadow rule that would deny, not.
-    pub(crate) fn push(&mut self, answer: StateAnswer<'_>) {
-        self.asks.push(answer.into());
+    pub(crate) fn push(&mut self, answer: StateAnswer) {
+        self.asks.push(answer);
     }
 
     /// The same as the decision on the admission whose asks were answered.
     pub(crate) fn decision<'a>(self, admission: &Admission<'a>) -> Decision<'a> {
         let Self { asks, stamp } = self;
-        let answers = asks.into_iter().zip(admission.asks()).map(|(answer, ask)| answer.on(ask));
-        Decision::new(admission, answers, stamp)
+        Decision::new(admission, asks, stamp)
     }
 }

@@ -2,7 +2,7 @@
 
 use rusqlite::ErrorCode;
 use slidegate::algorithm::BytesError;
-use slidegate::store::StoreError;
+use slidegate::store::{StoreError, UpdateError};
 
 /// What failed. None of it has charged anything, but for [`Failure::Unknown`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,6 +103,12 @@ impl From<Failure> for StoreError {
             Failure::Refused(why) => Self::Refused { why },
             Failure::Unknown(why) => Self::Ambiguous { why },
         }
+    }
+}
+
+impl From<Failure> for UpdateError {
+    fn from(failure: Failure) -> Self {
+        StoreError::from(failure).into()
     }
 }
 

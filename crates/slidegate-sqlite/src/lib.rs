@@ -34,7 +34,6 @@
 //! [`StoreError`](slidegate::store::StoreError) says whether the charge may have been made.
 
 mod answers;
-mod blocking;
 mod engine;
 mod error;
 mod failure;

@@ -3,13 +3,12 @@
 use rusqlite::{Connection, params};
 use slidegate::algorithm::State;
 use slidegate::receipt::{Receipt, ReceiptCharge, ReceiptId};
-use slidegate::store::{Call, Record};
+use slidegate::store::Record;
 use slidegate::time::Clock;
 use slidegate::{Applied, ReceiptError};
 
-use crate::engine::Engine;
+use crate::engine::Turn;
 use crate::failure::Failure;
-use crate::patience::Patience;
 use crate::rows::{self, Meta, Row, signed};
 use crate::transaction::{Begin, End};
 
@@ -21,15 +20,10 @@ const DROPPED_MAX: u64 = 256;
 /// What became of a receipt that was presented, or why it is not accepted.
 type Presented = Result<Applied, ReceiptError>;
 
-impl<C: Clock> Engine<C> {
+impl<C: Clock> Turn<'_, '_, C> {
     /// Takes back a whole admission.
-    pub(crate) fn refund(
-        &self,
-        patience: &mut Patience<'_>,
-        call: Call,
-        receipt: &Receipt,
-    ) -> Result<Presented, Failure> {
-        self.spend(patience, call, receipt, |connection, meta, now_us| {
+    pub(crate) fn refund(&mut self, receipt: &Receipt) -> Result<Presented, Failure> {
+        self.spend(receipt, |connection, meta, now_us| {
             let mut units = 0;
             for charge in receipt.charges() {
                 units += refund(connection, meta, now_us, charge, charge.cost())?;
@@ -39,14 +33,8 @@ impl<C: Clock> Engine<C> {
     }
 
     /// Replaces the cost of an admission by what was spent.
-    pub(crate) fn settle(
-        &self,
-        patience: &mut Patience<'_>,
-        call: Call,
-        receipt: &Receipt,
-        actual: u64,
-    ) -> Result<Presented, Failure> {
-        self.spend(patience, call, receipt, |connection, meta, now_us| {
+    pub(crate) fn settle(&mut self, receipt: &Receipt, actual: u64) -> Result<Presented, Failure> {
+        self.spend(receipt, |connection, meta, now_us| {
             let cost = match receipt.settled_cost(actual) {
                 Ok(cost) => cost,
                 Err(error) => return Ok(Err(error)),
@@ -65,14 +53,11 @@ impl<C: Clock> Engine<C> {
 
     /// Runs `act` if the receipt is ours, unspent and alive, and records it as spent if that succeeds.
     fn spend(
-        &self,
-        patience: &mut Patience<'_>,
-        call: Call,
+        &mut self,
         receipt: &Receipt,
         act: impl Fn(&Connection, &mut Meta, u64) -> Result<Presented, Failure>,
     ) -> Result<Presented, Failure> {
-        self.step(patience, Begin::AtOnce, |held| {
-            let (connection, now_us) = (held.connection(), self.now_us(call));
+        self.step(Begin::AtOnce, |connection, now_us| {
             let mut meta = Meta::load(connection)?;
             if receipt.store() != meta.number {
                 return Ok(End::Nothing(Err(ReceiptError::Foreign)));

@@ -1,36 +1,41 @@
-//! The verbs as futures, executed by the thread of the store.
+//! The verbs: each is a job for the thread of the store, or for the caller's where that may be blocked.
 
 use std::sync::Arc;
 
-use slidegate::store::{Call, CheckError, LimitUsage, ReturnError, SECRET_BYTES, Store, StoreError};
+use slidegate::store::{Call, LimitUsage, LocalStore, SECRET_BYTES, Store, StoreError, Update, UpdateError};
 use slidegate::time::Clock;
-use slidegate::{Admission, Applied, Charge, Decision, Key, Receipt, Rule};
+use slidegate::{Admission, Applied, Charge, Decision, Key, Rule};
 
-use crate::answers::{OwnedAsks, OwnedKey};
-use crate::blocking::{credit_of, decisions};
-use crate::engine::Engine;
+use crate::answers::{Answers, OwnedCharge};
+use crate::engine::Turn;
 use crate::failure::Failure;
 use crate::patience::Patience;
 use crate::store::SqliteStore;
 
 impl<C: Clock + 'static> SqliteStore<C> {
-    /// Executes `work` on the thread of the store, within the deadline of a call that is made now.
+    /// Executes `work` within the deadline of a call that is made now.
     async fn execute<T: Send + 'static>(
         &self,
         call: Call,
-        work: impl FnOnce(&Engine<C>, &mut Patience<'_>) -> Result<T, Failure> + Send + 'static,
+        work: impl FnOnce(&mut Turn<'_, '_, C>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
+        if call.may_block() {
+            let (engine, patience) = (&*self.engine, &mut self.engine.patience(call)?);
+            return work(&mut Turn { engine, patience, call });
+        }
         let (deadline, engine) = (self.engine.deadline(call)?, Arc::clone(&self.engine));
-        self.worker.execute(deadline, move |patience| work(&engine, patience)).await
+        let execute = move |patience: &mut Patience<'_>| work(&mut Turn { engine: &engine, patience, call });
+        self.worker.execute(deadline, execute).await
     }
 }
 
+impl<C: Clock + 'static> LocalStore for SqliteStore<C> {}
+
 impl<C: Clock + 'static> Store for SqliteStore<C> {
     async fn check<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        let asks = OwnedAsks::of(admission);
-        let answers =
-            self.execute(call, move |engine, patience| engine.check(patience, call, &asks.charges()));
-        Ok(answers.await?.decision(admission))
+        let asks = OwnedCharge::asks_of(admission);
+        let answers = self.execute(call, move |turn| turn.check(&OwnedCharge::charges(&asks))).await?;
+        Ok(answers.decision(admission))
     }
 
     /// All within one deadline, and in one place of the queue.
@@ -39,56 +44,44 @@ impl<C: Clock + 'static> Store for SqliteStore<C> {
         call: Call,
         admissions: &[Admission<'a>],
     ) -> Vec<Result<Decision<'a>, StoreError>> {
-        let batch: Vec<_> = admissions.iter().map(OwnedAsks::of).collect();
-        let answers = self.execute(call, move |engine, patience| {
-            let batch: Vec<_> = batch.iter().map(OwnedAsks::charges).collect();
-            Ok(engine.check_batch(patience, call, batch.iter().map(|asks| &**asks)))
-        });
-        decisions(admissions, answers.await)
+        let batch: Vec<_> = admissions.iter().map(OwnedCharge::asks_of).collect();
+        let decision = |(answers, admission): (Result<Answers, Failure>, _)| Ok(answers?.decision(admission));
+        match self.execute(call, move |turn| Ok(turn.check_batch(&batch))).await {
+            Ok(answers) => answers.into_iter().zip(admissions).map(decision).collect(),
+            Err(failure) => admissions.iter().map(|_| Err(failure.clone().into())).collect(),
+        }
     }
 
     async fn peek<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        let asks = OwnedAsks::of(admission);
-        let answers =
-            self.execute(call, move |engine, patience| engine.peek(patience, call, &asks.charges()));
-        Ok(answers.await?.decision(admission))
+        let asks = OwnedCharge::asks_of(admission);
+        let answers = self.execute(call, move |turn| turn.peek(&OwnedCharge::charges(&asks))).await?;
+        Ok(answers.decision(admission))
     }
 
-    async fn refund(&self, call: Call, receipt: &Receipt) -> Result<Applied, ReturnError> {
-        let receipt = receipt.clone();
-        let applied = self.execute(call, move |engine, patience| engine.refund(patience, call, &receipt));
-        Ok(applied.await.map_err(StoreError::from)??)
-    }
-
-    async fn settle(&self, call: Call, receipt: &Receipt, actual: u64) -> Result<Applied, ReturnError> {
-        let receipt = receipt.clone();
-        let applied =
-            self.execute(call, move |engine, patience| engine.settle(patience, call, &receipt, actual));
-        Ok(applied.await.map_err(StoreError::from)??)
-    }
-
-    async fn credit(&self, call: Call, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, CheckError> {
-        credit_of(rule, key, units)?;
-        let (rule, key) = (rule.clone(), OwnedKey::of(key));
-        let applied = self.execute(call, move |engine, patience| {
-            engine.credit(patience, call, &Charge::new(&rule, key.get(), units))
-        });
-        Ok(applied.await.map_err(StoreError::from)?)
-    }
-
-    /// What is damaged is forgotten as well; what a newer version has written is not.
-    async fn reset(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Applied, StoreError> {
-        let (rule, key) = (rule.clone(), OwnedKey::of(key));
-        let applied =
-            self.execute(call, move |engine, patience| engine.reset(patience, call, &rule, key.get()));
-        Ok(applied.await?)
+    async fn update(&self, call: Call, update: Update<'_>) -> Result<Applied, UpdateError> {
+        match update {
+            Update::Refund(receipt) => {
+                let receipt = receipt.clone();
+                Ok(self.execute(call, move |turn| turn.refund(&receipt)).await??)
+            }
+            Update::Settle(receipt, actual) => {
+                let receipt = receipt.clone();
+                Ok(self.execute(call, move |turn| turn.settle(&receipt, actual)).await??)
+            }
+            Update::Credit(charge) => {
+                let charge = OwnedCharge::of(&charge);
+                Ok(self.execute(call, move |turn| turn.credit(&charge.charge())).await?)
+            }
+            Update::Reset(rule, key) => {
+                let state = OwnedCharge::of(&Charge::new(rule, key, 0));
+                Ok(self.execute(call, move |turn| turn.reset(&state.charge())).await?)
+            }
+        }
     }
 
     async fn inspect(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
-        let (rule, key) = (rule.clone(), OwnedKey::of(key));
-        let usages =
-            self.execute(call, move |engine, patience| engine.inspect(patience, call, &rule, key.get()));
-        Ok(usages.await?)
+        let state = OwnedCharge::of(&Charge::new(rule, key, 0));
+        Ok(self.execute(call, move |turn| turn.inspect(&state.charge())).await?)
     }
 
     /// A few hundred keys at a time, so that other calls have their turn in between: what is charged meanwhile under
@@ -97,15 +90,15 @@ impl<C: Clock + 'static> Store for SqliteStore<C> {
         let (rule, mut after) = (Arc::new(rule.clone()), String::new());
         loop {
             let rule = Arc::clone(&rule);
-            let last =
-                self.execute(call, move |engine, patience| engine.change_some(patience, call, &rule, &after));
-            let Some(last) = last.await? else { return Ok(()) };
-            after = last;
+            match self.execute(call, move |turn| turn.change_some(&rule, &after)).await? {
+                Some(last) => after = last,
+                None => return Ok(()),
+            }
         }
     }
 
     async fn secret(&self) -> Result<Option<[u8; SECRET_BYTES]>, StoreError> {
-        Ok(Some(self.execute(Call::now(), Engine::secret).await?))
+        Ok(Some(self.execute(Call::now(), |turn| turn.secret()).await?))
     }
 
     fn waits_by(&self) -> &dyn Clock {

@@ -1,12 +1,13 @@
 //! What the store forgets by itself, so that the suites of `slidegate::testing` can follow it.
 
+use rusqlite::Connection;
 use slidegate::store::Call;
 use slidegate::testing::Forgetting;
 use slidegate::time::Clock;
 use slidegate::{Key, Rule};
 
+use crate::engine::Turn;
 use crate::failure::Failure;
-use crate::hold::Held;
 use crate::rows::{self, Meta};
 use crate::store::SqliteStore;
 use crate::transaction::{Begin, End};
@@ -15,9 +16,11 @@ impl<C: Clock> SqliteStore<C> {
     fn step<T>(
         &self,
         begin: Begin,
-        step: impl FnMut(&Held<'_>) -> Result<End<T>, Failure>,
+        mut step: impl FnMut(&Connection) -> Result<End<T>, Failure>,
     ) -> Result<T, Failure> {
-        self.engine.step(&mut self.engine.patience(Call::now())?, begin, step)
+        let (engine, call) = (&*self.engine, Call::now());
+        let patience = &mut engine.patience(call)?;
+        Turn { engine, patience, call }.step(begin, |connection, _| step(connection))
     }
 }
 
@@ -30,13 +33,12 @@ impl<C: Clock + 'static> Forgetting for SqliteStore<C> {
     }
 
     async fn noted_us(&self) -> Option<u64> {
-        self.step(Begin::AtFirstWrite, |held| Ok(End::Nothing(Meta::load(held.connection())?.noted_us))).ok()
+        self.step(Begin::AtFirstWrite, |connection| Ok(End::Nothing(Meta::load(connection)?.noted_us))).ok()
     }
 
     /// Not on a clock that was set back: what is charged on it must not be forgotten before it has caught up.
     async fn sweep(&self, now_us: u64) -> Option<usize> {
-        let swept = self.step(Begin::AtOnce, |held| {
-            let connection = held.connection();
+        let swept = self.step(Begin::AtOnce, |connection| {
             let mut meta = Meta::load(connection)?;
             if now_us < meta.noted_us {
                 return Ok(End::Nothing(None));
@@ -51,8 +53,8 @@ impl<C: Clock + 'static> Forgetting for SqliteStore<C> {
     }
 
     async fn seen(&self, rule: &Rule, key: Key<'_>) -> Option<String> {
-        let bytes = self.step(Begin::AtFirstWrite, |held| {
-            Ok(End::Nothing(rows::bytes_of(held.connection(), rule.name(), key.as_str())?))
+        let bytes = self.step(Begin::AtFirstWrite, |connection| {
+            Ok(End::Nothing(rows::bytes_of(connection, rule.name(), key.as_str())?))
         });
         bytes.ok().flatten().map(|bytes| format!("{bytes:?}"))
     }

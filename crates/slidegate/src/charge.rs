@@ -242,12 +242,6 @@ pub enum ChargeError {
         /// The name.
         rule: String,
     },
-    /// A credit of nothing.
-    #[error("units: 0 credited to rule `{rule}`; give back at least 1 unit")]
-    ZeroCredit {
-        /// The rule.
-        rule: String,
-    },
     /// More units than the limit: waiting does not help.
     #[error(
         "cost: {cost} units can never pass rule `{rule}`, whose limit is {limit}; split the request or raise the limit"

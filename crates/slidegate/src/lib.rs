@@ -75,7 +75,7 @@ pub use rate::{Rate, RateError};
 pub use receipt::{Applied, Receipt, ReceiptError};
 pub use rule::{Algorithm, Rule, RuleBuilder, RuleError};
 pub use ruleset::{ChargeRequest, ResolveError, Resolved, RuleSet};
-pub use store::{CheckError, ReturnError, StoreError};
+pub use store::{CheckError, StoreError, UpdateError};
 
 /// The code of the README runs as a test.
 #[cfg(doctest)]

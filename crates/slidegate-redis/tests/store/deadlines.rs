@@ -6,7 +6,8 @@ use tokio::time::Instant;
 
 use crate::common::*;
 use slidegate::Algorithm;
-use slidegate::store::{Call, Store, StoreError};
+use slidegate::Charge;
+use slidegate::store::{Call, Store, StoreError, Update};
 
 /// Much less than the deadline of the stores under test.
 const SOON: Duration = Duration::from_millis(100);
@@ -84,13 +85,13 @@ fn a_call_past_its_deadline_is_not_sent() {
         assert!(matches!(&error, StoreError::Unavailable { .. }), "{error:?}");
         assert!(error.to_string().contains("had passed before the call"), "{error}");
         assert!(store.peek(late, &admission(&[(&rule, "alice", 1)])).await.is_err());
-        assert!(store.refund(late, &receipt).await.is_err());
-        assert!(store.settle(late, &receipt, 1).await.is_err());
-        assert!(store.credit(late, &rule, key("alice"), 1).await.is_err());
-        assert!(store.reset(late, &rule, key("alice")).await.is_err());
+        assert!(store.update(late, Update::Refund(&receipt)).await.is_err());
+        assert!(store.update(late, Update::Settle(&receipt, 1)).await.is_err());
+        assert!(store.update(late, Update::Credit(Charge::new(&rule, key("alice"), 1))).await.is_err());
+        assert!(store.update(late, Update::Reset(&rule, key("alice"))).await.is_err());
         assert!(store.inspect(late, &rule, key("alice")).await.is_err());
         assert!(store.change(late, &rule).await.is_err());
         assert_eq!(watch.everything(), before);
-        assert_eq!(store.refund(Call::now(), &receipt).await.unwrap().units, 2);
+        assert_eq!(store.update(Call::now(), Update::Refund(&receipt)).await.unwrap().units, 2);
     });
 }

@@ -3,8 +3,8 @@
 
 use crate::common::*;
 use redis::Value;
-use slidegate::store::{Call, Store, StoreError};
-use slidegate::{Algorithm, Rule};
+use slidegate::store::{Call, Store, StoreError, Update};
+use slidegate::{Algorithm, Charge, Rule};
 
 /// Every verb that would touch alice's state finds it unusable; nothing changes anywhere.
 async fn refuses_everything(store: &impl Store, watch: &mut Watch, rules: [&Rule; 2], tale: &str) {
@@ -24,7 +24,10 @@ async fn refuses_everything(store: &impl Store, watch: &mut Watch, rules: [&Rule
         assert_refused(decision.err(), tale);
     }
     assert_refused(store.inspect(Call::now(), own, key("alice")).await.err(), tale);
-    assert!(store.credit(Call::now(), own, key("alice"), 1).await.is_err(), "{tale}");
+    assert!(
+        store.update(Call::now(), Update::Credit(Charge::new(own, key("alice"), 1))).await.is_err(),
+        "{tale}"
+    );
     assert_eq!((watch.changes(), watch.everything()), before, "{tale}: something was written");
 }
 

@@ -3,8 +3,8 @@
 
 use crate::common::*;
 use crate::foreign::assert_refused;
-use slidegate::store::{Call, ReturnError, Store, StoreError};
-use slidegate::{Receipt, Rule};
+use slidegate::store::{Call, Store, StoreError, Update, UpdateError};
+use slidegate::{Charge, Receipt, Rule};
 
 /// A key of one value that is long, if there are logs.
 const CHARGES: u64 = 80;
@@ -16,9 +16,9 @@ struct Case<'a> {
     tale: String,
 }
 
-fn of_return<T>(answer: Result<T, ReturnError>) -> Option<StoreError> {
+fn of_return<T>(answer: Result<T, UpdateError>) -> Option<StoreError> {
     match answer {
-        Err(ReturnError::Store(error)) => Some(error),
+        Err(UpdateError::Store(error)) => Some(error),
         _ => None,
     }
 }
@@ -39,12 +39,18 @@ impl Case<'_> {
         for decision in store.check_batch(Call::now(), &requests).await {
             assert_refused(decision.err(), tale);
         }
-        assert_refused(of_return(store.refund(Call::now(), &self.receipt).await), &format!("{tale}, refund"));
-        let settled = store.settle(Call::now(), &self.receipt, 1).await;
+        assert_refused(
+            of_return(store.update(Call::now(), Update::Refund(&self.receipt)).await),
+            &format!("{tale}, refund"),
+        );
+        let settled = store.update(Call::now(), Update::Settle(&self.receipt, 1)).await;
         assert_refused(of_return(settled), &format!("{tale}, settle for less"));
-        let settled = store.settle(Call::now(), &self.receipt, 9).await;
+        let settled = store.update(Call::now(), Update::Settle(&self.receipt, 9)).await;
         assert_refused(of_return(settled), &format!("{tale}, settle for more"));
-        assert!(store.credit(Call::now(), quota, key("alice"), 3).await.is_err(), "{tale}, credit");
+        assert!(
+            store.update(Call::now(), Update::Credit(Charge::new(quota, key("alice"), 3))).await.is_err(),
+            "{tale}, credit"
+        );
         let changed = rule("quota", &["900/300d"], quota.algorithm());
         assert_refused(store.change(Call::now(), &changed).await.err(), &format!("{tale}, change"));
         let denied = check(store, Call::now(), dear, 4).await;

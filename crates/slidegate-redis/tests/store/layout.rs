@@ -3,7 +3,7 @@
 use redis::Value;
 use slidegate::Algorithm;
 use slidegate::rule::{Buckets, Edge, Entries};
-use slidegate::store::{Call, Store};
+use slidegate::store::{Call, Store, Update};
 use slidegate_redis::LogLayout;
 
 use crate::common::*;
@@ -235,7 +235,7 @@ fn keys_are_named_as_documented() {
             let request = admission(&[(&rule, name, 1)]);
             let receipt = store.check(Call::now(), &request).await.unwrap().receipt();
             assert_eq!(watch.keys(), [escaped]);
-            store.refund(Call::now(), &receipt.unwrap()).await.unwrap();
+            store.update(Call::now(), Update::Refund(&receipt.unwrap())).await.unwrap();
             let spent = watch.keys().into_iter().find(|key| key.contains("%spent:")).unwrap();
             let id = spent.strip_prefix(&format!("{escaped}%spent:")).expect(&spent);
             assert!(!id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{spent}");

@@ -1,8 +1,9 @@
 //! Keys of departed clients vanish by themselves, and none vanishes while it counts.
 
 use crate::common::*;
+use slidegate::Charge;
 use slidegate::Rule;
-use slidegate::store::{Call, LimitUsage, Store};
+use slidegate::store::{Call, LimitUsage, Store, Update};
 
 const TEN_SECONDS_US: u64 = 10 * SECOND_US;
 const HOUR_MS: u64 = 3_600_000;
@@ -96,17 +97,47 @@ async fn every_verb(store: &impl Store, watch: &mut Watch, rule: &Rule) {
     let denied = bounded!(store, watch, rule, "a denial", store.check(Call::now(), &too_much));
     assert!(!denied.allowed());
     bounded!(store, watch, rule, "a peek", store.peek(Call::now(), &too_much));
-    bounded!(store, watch, rule, "a refund", store.refund(Call::now(), &charged[0]));
-    bounded!(store, watch, rule, "a refund that came twice", store.refund(Call::now(), &charged[0]));
-    bounded!(store, watch, rule, "a refund of the newest", store.refund(Call::now(), &charged[3]));
-    bounded!(store, watch, rule, "a settlement below", store.settle(Call::now(), &charged[1], 1));
-    bounded!(store, watch, rule, "a settlement above", store.settle(Call::now(), &charged[2], 70));
-    bounded!(store, watch, rule, "a credit", store.credit(Call::now(), rule, key("alice"), 30));
+    bounded!(store, watch, rule, "a refund", store.update(Call::now(), Update::Refund(&charged[0])));
+    bounded!(
+        store,
+        watch,
+        rule,
+        "a refund that came twice",
+        store.update(Call::now(), Update::Refund(&charged[0]))
+    );
+    bounded!(
+        store,
+        watch,
+        rule,
+        "a refund of the newest",
+        store.update(Call::now(), Update::Refund(&charged[3]))
+    );
+    bounded!(
+        store,
+        watch,
+        rule,
+        "a settlement below",
+        store.update(Call::now(), Update::Settle(&charged[1], 1))
+    );
+    bounded!(
+        store,
+        watch,
+        rule,
+        "a settlement above",
+        store.update(Call::now(), Update::Settle(&charged[2], 70))
+    );
+    bounded!(
+        store,
+        watch,
+        rule,
+        "a credit",
+        store.update(Call::now(), Update::Credit(Charge::new(rule, key("alice"), 30)))
+    );
     let larger = crate::common::rule("api", &["70/100d", "100/400d"], rule.algorithm());
     bounded!(store, watch, &larger, "another limit", store.change(Call::now(), &larger));
     let longer = crate::common::rule("api", &["70/200d", "100/400d"], rule.algorithm());
     bounded!(store, watch, &longer, "another window", store.change(Call::now(), &longer));
-    store.reset(Call::now(), &longer, key("alice")).await.unwrap();
+    store.update(Call::now(), Update::Reset(&longer, key("alice"))).await.unwrap();
     let left = watch.keys().into_iter().filter(|name| !name.contains("%spent:"));
     assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new(), "a reset leaves nothing");
 }
@@ -152,8 +183,8 @@ fn row_08_keys_of_injected_time_live_an_hour() {
                 let when = Call::at_us(BOUNDARY_US);
                 let receipt = check(&store, when, &rule, 5).await.receipt().unwrap();
                 check(&store, when, &rule, 5).await;
-                store.refund(when, &receipt).await.unwrap();
-                store.credit(when, &rule, key("alice"), 1).await.unwrap();
+                store.update(when, Update::Refund(&receipt)).await.unwrap();
+                store.update(when, Update::Credit(Charge::new(&rule, key("alice"), 1))).await.unwrap();
                 for key in watch.keys() {
                     let life_ms = watch.pttl_ms(&key);
                     assert!(

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::common::*;
 use slidegate::rule::OnStoreError;
-use slidegate::store::{Call, CheckError, Store, StoreError};
+use slidegate::store::{Call, CheckError, Store, StoreError, Update};
 use slidegate::testing::limiter_suite;
 use slidegate::time::Timer;
 use slidegate::{Admission, Limiter, Rule, Verdict};
@@ -133,6 +133,9 @@ fn charges_of_unlimited_keys_are_not_counted() {
         let decision = store.check(Call::now(), &one).await.unwrap();
         assert_eq!((decision.used(), decision.verdicts().count()), (Some(2), 2));
         assert_eq!(watch.keys(), ["sg:{alice}:api"]);
-        assert_eq!(store.refund(Call::now(), &decision.receipt().unwrap()).await.unwrap().units, 2);
+        assert_eq!(
+            store.update(Call::now(), Update::Refund(&decision.receipt().unwrap())).await.unwrap().units,
+            2
+        );
     });
 }

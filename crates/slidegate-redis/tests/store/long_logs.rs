@@ -1,7 +1,7 @@
 //! Logs that outgrow a small value: they answer like those in memory, field by field, whatever is done to them.
 
 use crate::common::RedisServer;
-use slidegate::store::{Call, MemoryStore, Store};
+use slidegate::store::{Call, MemoryStore, Store, Update};
 use slidegate::testing::{Forgetting, Rng};
 use slidegate::{Admission, Algorithm, Charge, Decision, Key, Receipt, Rule, Verdict};
 use slidegate_redis::LogLayout;
@@ -44,13 +44,13 @@ async fn equal(
             0 if !receipts.is_empty() => {
                 let index = usize::try_from(rng.below(receipts.len() as u64)).unwrap();
                 let (ours, theirs) = receipts.swap_remove(index);
-                let given = real.refund(Call::at_us(now_us), &ours).await.unwrap();
+                let given = real.update(Call::at_us(now_us), Update::Refund(&ours)).await.unwrap();
                 assert_eq!(given, memory.refund(now_us, &theirs).unwrap(), "{story}: refund");
             }
             1 if !receipts.is_empty() => {
                 let (ours, theirs) = receipts.pop().unwrap();
                 let actual = rng.below(2 * cost_max);
-                let settled = real.settle(Call::at_us(now_us), &ours, actual).await;
+                let settled = real.update(Call::at_us(now_us), Update::Settle(&ours, actual)).await;
                 assert_eq!(
                     settled.ok(),
                     memory.settle(now_us, &theirs, actual).ok(),
@@ -58,8 +58,15 @@ async fn equal(
                 );
             }
             2 if rng.one_in(4) => {
-                let credited = real.credit(Call::at_us(now_us), &rule, key, cost).await.unwrap();
-                assert_eq!(credited, memory.credit(now_us, &rule, key, cost).unwrap(), "{story}: credit");
+                let credited = real
+                    .update(Call::at_us(now_us), Update::Credit(Charge::new(&rule, key, cost)))
+                    .await
+                    .unwrap();
+                assert_eq!(
+                    credited,
+                    memory.credit(now_us, &Charge::new(&rule, key, cost)),
+                    "{story}: credit"
+                );
             }
             3 => {
                 let peeked = real.peek(Call::at_us(now_us), &admission).await.unwrap();

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::*;
-use slidegate::store::{Call, Store};
+use slidegate::Charge;
+use slidegate::store::{Call, Store, Update};
 use slidegate_redis::{LogLayout, RedisStore, scripts};
 
 const PAGE: &str = include_str!("../../../../docs/redis.md");
@@ -38,13 +39,13 @@ async fn every_verb(server: &RedisServer, layout: LogLayout) -> Result<(), Strin
         }
         ask(&store, Call::now(), &rule, 900).await.map_err(said)?;
         store.peek(Call::now(), &admission(&[(&rule, "alice", 1)])).await.map_err(said)?;
-        store.refund(Call::now(), &receipts[80]).await.map_err(said)?;
-        store.settle(Call::now(), &receipts[81], 1).await.map_err(said)?;
-        store.settle(Call::now(), &receipts[2], 3).await.map_err(said)?;
-        store.credit(Call::now(), &rule, key("alice"), 3).await.map_err(said)?;
+        store.update(Call::now(), Update::Refund(&receipts[80])).await.map_err(said)?;
+        store.update(Call::now(), Update::Settle(&receipts[81], 1)).await.map_err(said)?;
+        store.update(Call::now(), Update::Settle(&receipts[2], 3)).await.map_err(said)?;
+        store.update(Call::now(), Update::Credit(Charge::new(&rule, key("alice"), 3))).await.map_err(said)?;
         store.inspect(Call::now(), &rule, key("alice")).await.map_err(said)?;
         store.change(Call::now(), &longer).await.map_err(said)?;
-        store.reset(Call::now(), &longer, key("alice")).await.map_err(said)?;
+        store.update(Call::now(), Update::Reset(&longer, key("alice"))).await.map_err(said)?;
     }
     Ok(())
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::common::*;
-use slidegate::Algorithm;
-use slidegate::store::{Call, Store, StoreError};
+use slidegate::store::{Call, Store, StoreError, Update};
+use slidegate::{Algorithm, Charge};
 use slidegate_redis::LogLayout;
 
 const NAME: &str = "sg:{alice}:api";
@@ -86,7 +86,7 @@ fn a_reset_leaves_nothing_of_another_layout() {
         let sets = prefixed(&server.url(), "sg", LogLayout::SortedSet).await;
         for (charging, resetting) in [(&packed, &sets), (&sets, &packed)] {
             check(charging, now, &rule, 3).await;
-            assert_eq!(resetting.reset(now, &rule, key("alice")).await.unwrap().units, 3);
+            assert_eq!(resetting.update(now, Update::Reset(&rule, key("alice"))).await.unwrap().units, 3);
             assert_eq!(watch.keys(), Vec::<String>::new());
         }
     });
@@ -148,7 +148,7 @@ fn what_began_anew_beside_an_emptied_set_is_gone_on_with() {
         let (store, now) =
             (prefixed(&server.url(), "sg", LogLayout::SortedSet).await, Call::at_us(BOUNDARY_US));
         check(&store, now, &logged, 4).await;
-        store.credit(now, &logged, key("alice"), 4).await.unwrap();
+        store.update(now, Update::Credit(Charge::new(&logged, key("alice"), 4))).await.unwrap();
         assert!(check(&store, now, &counted, 3).await.allowed());
         assert_eq!(used(&store, now, &logged).await, 3);
         assert!(!check(&store, now, &logged, 3).await.allowed());

@@ -3,7 +3,7 @@
 use crate::common::*;
 use crate::foreign::assert_refused;
 use slidegate::Algorithm;
-use slidegate::store::{Call, Store};
+use slidegate::store::{Call, Store, Update};
 use slidegate_redis::RedisStore;
 
 #[test]
@@ -35,6 +35,6 @@ fn two_rules_under_one_name_are_refused_before_anything_is_sent() {
         let used: Vec<_> =
             answers.into_iter().map(|answer| answer.ok().map(|decision| decision.used())).collect();
         assert_eq!(used, [Some(Some(10)), None, Some(Some(15))]);
-        assert_eq!(store.refund(Call::now(), &receipt).await.unwrap().units, 6);
+        assert_eq!(store.update(Call::now(), Update::Refund(&receipt)).await.unwrap().units, 6);
     });
 }

@@ -1,6 +1,6 @@
 //! What can be wrong with a line of a trace.
 
-use slidegate::{ChargeError, CheckError, ReceiptError, ResolveError, ReturnError, StoreError};
+use slidegate::{ChargeError, CheckError, ReceiptError, ResolveError, StoreError, UpdateError};
 use thiserror::Error;
 
 use super::receipts::{Fate, NoReceipt};
@@ -64,11 +64,12 @@ impl From<CheckError> for Failure {
     }
 }
 
-impl From<ReturnError> for Failure {
-    fn from(error: ReturnError) -> Self {
+impl From<UpdateError> for Failure {
+    fn from(error: UpdateError) -> Self {
         match error {
-            ReturnError::Receipt(error) => error.into(),
-            ReturnError::Store(error) => error.into(),
+            UpdateError::Key(error) => Self::Key(error.to_string()),
+            UpdateError::Receipt(error) => error.into(),
+            UpdateError::Store(error) => error.into(),
             other => Self::Malformed(other.to_string()),
         }
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use slidegate::store::{CheckError, ReturnError, StoreError};
+use slidegate::store::{CheckError, StoreError, UpdateError};
 use slidegate::time::Clock;
 use slidegate::{Admission, Decision};
 
@@ -165,7 +165,7 @@ impl Fault for CheckError {
     }
 }
 
-impl Fault for ReturnError {
+impl Fault for UpdateError {
     fn of_store(&self) -> Option<&StoreError> {
         if let Self::Store(error) = self { Some(error) } else { None }
     }

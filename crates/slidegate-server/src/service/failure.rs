@@ -1,7 +1,7 @@
 //! Why a request has no answer, whichever wire it came in on.
 
 use slidegate::ruleset::{AdmissionError, AdmissionErrorKind};
-use slidegate::{ChargeError, CheckError, KeyError, ReceiptError, ResolveError, ReturnError, StoreError};
+use slidegate::{ChargeError, CheckError, KeyError, ReceiptError, ResolveError, StoreError, UpdateError};
 
 use crate::receipts::BadReceipt;
 
@@ -104,11 +104,12 @@ impl From<CheckError> for Failure {
     }
 }
 
-impl From<ReturnError> for Failure {
-    fn from(error: ReturnError) -> Self {
+impl From<UpdateError> for Failure {
+    fn from(error: UpdateError) -> Self {
         match error {
-            ReturnError::Store(error) => error.into(),
-            ReturnError::Receipt(error) => {
+            UpdateError::Key(error) => error.into(),
+            UpdateError::Store(error) => error.into(),
+            UpdateError::Receipt(error) => {
                 let kind = match error {
                     ReceiptError::UnequalCosts { .. } | ReceiptError::Excess { .. } => Kind::Actual,
                     ReceiptError::RecordsFull { .. } => Kind::Store { maybe_charged: false },
@@ -116,7 +117,7 @@ impl From<ReturnError> for Failure {
                 };
                 Self::new(kind, error.to_string())
             }
-            other => Self::new(Kind::Receipt, other.to_string()),
+            other => Self::new(Kind::Malformed, other.to_string()),
         }
     }
 }

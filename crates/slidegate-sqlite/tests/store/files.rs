@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::common::child::{Orders, Said};
 use crate::common::*;
 use rusqlite::Connection;
-use slidegate::store::{Call, Record, Store, StoreError};
+use slidegate::store::{Call, Record, Store, StoreError, Update};
 use slidegate::testing::{Rng, block_on};
 use slidegate::{Algorithm, Charge};
 use slidegate_sqlite::{Durability, OpenError, SqliteStore};
@@ -131,7 +131,7 @@ fn a_newer_or_damaged_record_is_a_failure_and_never_a_reset() {
     let (store, rule) = (open(directory.file()), rule("api", &["5/400d"], Algorithm::SlidingLog));
     let other = Connection::open(directory.file()).unwrap();
     for (first_byte, word) in [(9, "version 9"), (0, "damaged")] {
-        block_on(store.reset(Call::now(), &rule, key("alice"))).unwrap();
+        block_on(store.update(Call::now(), Update::Reset(&rule, key("alice")))).unwrap();
         check(&store, Call::now(), &rule, 5);
         let mut bytes: Vec<u8> = other.query_row("SELECT bytes FROM state", [], |row| row.get(0)).unwrap();
         bytes[0] = first_byte;
@@ -141,7 +141,7 @@ fn a_newer_or_damaged_record_is_a_failure_and_never_a_reset() {
         assert!(!error.maybe_charged());
         let kept: Vec<u8> = other.query_row("SELECT bytes FROM state", [], |row| row.get(0)).unwrap();
         assert_eq!(kept, bytes);
-        let reset = block_on(store.reset(Call::now(), &rule, key("alice")));
+        let reset = block_on(store.update(Call::now(), Update::Reset(&rule, key("alice"))));
         assert_eq!(reset.is_ok(), first_byte == 0, "what a newer version wrote is not ours to forget");
         other.execute("DELETE FROM state", []).unwrap();
     }
@@ -336,8 +336,12 @@ fn a_file_of_version_1_goes_on_as_one_of_version_3() {
         let denied = check(&store, at(1), &rule, 3);
         assert_eq!((denied.allowed(), denied.used()), (false, Some(3)), "{journal_mode}");
         let receipt = check(&store, at(2), &rule, 2).receipt().unwrap();
-        assert_eq!(block_on(store.refund(at(3), &receipt)).unwrap().units, 2, "{journal_mode}");
-        assert!(!block_on(store.refund(at(3), &receipt)).unwrap().applied, "{journal_mode}");
+        assert_eq!(
+            block_on(store.update(at(3), Update::Refund(&receipt))).unwrap().units,
+            2,
+            "{journal_mode}"
+        );
+        assert!(!block_on(store.update(at(3), Update::Refund(&receipt))).unwrap().applied, "{journal_mode}");
         let carol = block_on(store.peek(at(3), &admission(&[(&rule, "carol", 1)])));
         assert!(
             matches!(carol, Err(StoreError::Refused { .. })),
@@ -408,8 +412,12 @@ fn a_file_of_version_2_keeps_its_states_and_drops_its_spent_receipts() {
         assert_eq!(receipt.store(), (-7_i32).cast_unsigned(), "{journal_mode}: the low half of its number");
         let places = receipt.charges()[0].places();
         assert_eq!(places[0].order, 41, "{journal_mode}: the count of charges goes on");
-        assert_eq!(block_on(store.refund(at(3), &receipt)).unwrap().units, 2, "{journal_mode}");
-        assert!(!block_on(store.refund(at(3), &receipt)).unwrap().applied, "{journal_mode}");
+        assert_eq!(
+            block_on(store.update(at(3), Update::Refund(&receipt))).unwrap().units,
+            2,
+            "{journal_mode}"
+        );
+        assert!(!block_on(store.update(at(3), Update::Refund(&receipt))).unwrap().applied, "{journal_mode}");
         let file = Connection::open(directory.file()).unwrap();
         let number = |sql: &str| file.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!(number("PRAGMA user_version"), 3, "{journal_mode}");

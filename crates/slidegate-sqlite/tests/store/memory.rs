@@ -2,9 +2,9 @@
 //! the answers are equal, field by field, while the durable ones are closed and opened again at every turn.
 
 use crate::common::*;
-use slidegate::store::{Call, LocalStore, MemoryStore, Store};
+use slidegate::store::{Call, MemoryStore, Store, Update};
 use slidegate::testing::{Rng, block_on, trace};
-use slidegate::{Algorithm, Decision, Rule, Verdict};
+use slidegate::{Algorithm, Charge, Decision, Rule, Verdict};
 
 const NAMES: [&str; 3] = ["alice", "bob", "carol"];
 
@@ -45,6 +45,7 @@ fn trace_of(seed: u64, algorithm: Algorithm) {
     for step in 0..250 {
         now_us += if rng.one_in(12) { rng.below(12 * SECOND_US) } else { rng.below(SECOND_US / 3) };
         let (call, story) = (Call::at_us(now_us), format!("seed {seed}, {algorithm}, step {step}"));
+        let plainly = call.blocking();
         let rule = rng.pick(&rules).clone();
         let name = key(NAMES[usize::try_from(rng.below(3)).unwrap()]);
         if rng.one_in(5) {
@@ -53,10 +54,12 @@ fn trace_of(seed: u64, algorithm: Algorithm) {
         match rng.below(12) {
             0 if !receipts.is_empty() => {
                 let [of_memory, of_durable, of_plain] = rng.pick(&receipts);
-                let refunded = memory.refund_sync(call, of_memory);
+                let refunded = block_on(memory.update(call, Update::Refund(of_memory)));
                 assert!(refunded.is_ok(), "{story}: {refunded:?}");
-                let of_files =
-                    (block_on(durable.refund(call, of_durable)), plain.refund_sync(call, of_plain));
+                let of_files = (
+                    block_on(durable.update(call, Update::Refund(of_durable))),
+                    block_on(plain.update(plainly, Update::Refund(of_plain))),
+                );
                 same(&[refunded, of_files.0, of_files.1], &story);
             }
             1 if !receipts.is_empty() => {
@@ -64,35 +67,39 @@ fn trace_of(seed: u64, algorithm: Algorithm) {
                 let [of_memory, of_durable, of_plain] = rng.pick(&receipts);
                 // Whether the charges of a receipt are of one cost is the same in all, and so is the refusal.
                 let settled = [
-                    memory.settle_sync(call, of_memory, actual),
-                    block_on(durable.settle(call, of_durable, actual)),
-                    plain.settle_sync(call, of_plain, actual),
+                    block_on(memory.update(call, Update::Settle(of_memory, actual))),
+                    block_on(durable.update(call, Update::Settle(of_durable, actual))),
+                    block_on(plain.update(plainly, Update::Settle(of_plain, actual))),
                 ];
                 same(&settled, &story);
             }
             2 => {
-                let units = rng.between(0, 9);
+                let credit = Charge::new(&rule, name, rng.between(1, 9));
                 let credited = [
-                    memory.credit_sync(call, &rule, name, units),
-                    block_on(durable.credit(call, &rule, name, units)),
-                    plain.credit_sync(call, &rule, name, units),
+                    block_on(memory.update(call, Update::Credit(credit))),
+                    block_on(durable.update(call, Update::Credit(credit))),
+                    block_on(plain.update(plainly, Update::Credit(credit))),
                 ];
-                assert_eq!(credited[0].is_ok(), units > 0, "{story}: {credited:?}");
+                assert!(credited[0].is_ok(), "{story}: {credited:?}");
                 same(&credited, &story);
             }
             3 if rng.one_in(3) => {
-                let of_file = block_on(durable.reset(call, &rule, name));
+                let of_file = block_on(durable.update(call, Update::Reset(&rule, name)));
                 same(
-                    &[memory.reset_sync(call, &rule, name), of_file, plain.reset_sync(call, &rule, name)],
+                    &[
+                        block_on(memory.update(call, Update::Reset(&rule, name))),
+                        of_file,
+                        block_on(plain.update(plainly, Update::Reset(&rule, name))),
+                    ],
                     &story,
                 );
             }
             4 if rng.one_in(3) => {
                 let rates: &[&str] = if rng.one_in(2) { &["30/10s"] } else { &["50/20s", "90/1m"] };
                 let changed = crate::common::rule("wide", rates, *rng.pick(&trace::algorithms()));
-                memory.change_sync(call, &changed).unwrap();
+                block_on(Store::change(memory, call, &changed)).unwrap();
                 block_on(durable.change(call, &changed)).unwrap();
-                plain.change_sync(call, &changed).unwrap();
+                block_on(Store::change(&plain, plainly, &changed)).unwrap();
                 rules[0] = changed;
             }
             _ => {
@@ -102,17 +109,17 @@ fn trace_of(seed: u64, algorithm: Algorithm) {
                 let request = admission(&asks);
                 if rng.one_in(4) {
                     let peeked = [
-                        memory.peek_sync(call, &request),
+                        block_on(Store::peek(memory, call, &request)),
                         block_on(durable.peek(call, &request)),
-                        plain.peek_sync(call, &request),
+                        block_on(Store::peek(&plain, plainly, &request)),
                     ];
                     same_decisions(&peeked.map(Result::unwrap), &story);
                     continue;
                 }
                 let decided = [
-                    memory.check_sync(call, &request),
-                    block_on(durable.check(call, &request)).map_err(slidegate::CheckError::from),
-                    plain.check_sync(call, &request),
+                    block_on(Store::check(memory, call, &request)),
+                    block_on(durable.check(call, &request)),
+                    block_on(Store::check(&plain, plainly, &request)),
                 ];
                 let decided = decided.map(Result::unwrap);
                 same_decisions(&decided, &story);
@@ -124,9 +131,9 @@ fn trace_of(seed: u64, algorithm: Algorithm) {
         for rule in &rules {
             for name in NAMES.map(key) {
                 let inspected = [
-                    memory.inspect_sync(call, rule, name),
+                    block_on(Store::inspect(memory, call, rule, name)),
                     block_on(durable.inspect(call, rule, name)),
-                    plain.inspect_sync(call, rule, name),
+                    block_on(Store::inspect(&plain, plainly, rule, name)),
                 ];
                 same(&inspected.map(Result::unwrap), &story);
             }

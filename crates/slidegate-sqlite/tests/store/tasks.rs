@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::common::*;
 use rusqlite::Connection;
-use slidegate::store::{Call, LocalStore, Store, StoreError};
+use slidegate::store::{Call, Store, StoreError};
 use slidegate::testing::block_on;
 use slidegate::time::{Clock, SystemClock};
 use slidegate::{Admission, Algorithm, Limiter, Rule};
@@ -81,12 +81,9 @@ fn a_batch_on_a_locked_file_is_answered_within_about_one_deadline() {
     let rule = rule("api", &["1000/400d"], Algorithm::SlidingLog);
     let (_other, clock) = (lock(&directory), SystemClock::new());
     let batch: Vec<_> = (0..100).map(|_| admission(&[(&rule, "alice", 1)])).collect();
-    let ways: [&dyn Fn() -> Vec<_>; 2] = [&|| store.check_batch_sync(Call::now(), &batch), &|| {
-        block_on(store.check_batch(Call::now(), &batch))
-    }];
-    for ask in ways {
+    for call in [Call::now(), Call::now().blocking()] {
         let begun_us = clock.now_us();
-        let answers = ask();
+        let answers = block_on(store.check_batch(call, &batch));
         let all_us = clock.now_us() - begun_us;
         assert!(
             answers.len() == 100 && answers.iter().all(|answer| is_timed_out(answer.as_ref().unwrap_err()))
@@ -230,20 +227,16 @@ fn unlimited_charges_are_answered_in_both_forms() {
     let (store, rule) = (open(directory.file()), rule("api", &["5/400d"], Algorithm::SlidingLog));
     let charges = [("alice", 2), ("ci-7", 50), ("alice", 3)];
     let charges = charges.map(|(name, cost)| rule.charge(name, cost).unwrap());
-    for (round, allowed) in [(0, true), (1, false)] {
+    for (call, allowed) in [(Call::now(), true), (Call::now().blocking(), false)] {
         let request = Admission::partly_unlimited(&charges, |index| index == 1).unwrap();
-        let decision = if round == 0 {
-            block_on(store.check(Call::now(), &request)).unwrap()
-        } else {
-            store.check_sync(Call::now(), &request).unwrap()
-        };
+        let decision = block_on(store.check(call, &request)).unwrap();
         assert_eq!((decision.allowed(), decision.used()), (allowed, Some(5)));
         assert_eq!(
             decision.verdicts().map(|verdict| verdict.unlimited()).collect::<Vec<_>>(),
             [false, true, false]
         );
         let none = Admission::partly_unlimited(&charges, |_| true).unwrap();
-        assert!(block_on(store.check(Call::now(), &none)).unwrap().allowed());
-        assert!(store.peek_sync(Call::now(), &none).unwrap().receipt().is_none());
+        assert!(block_on(store.check(call, &none)).unwrap().allowed());
+        assert!(block_on(store.peek(call, &none)).unwrap().receipt().is_none());
     }
 }

@@ -6,14 +6,14 @@ mod verdict;
 
 use std::time::Duration;
 
-use crate::charge::{Admission, Charge};
+use crate::charge::{Admission, Charge, Slot};
 use crate::error::StoreError;
 use crate::receipt::{Place, Receipt, ReceiptCharge, ReceiptStamp, Standing};
 
 use several::Several;
 use single::{Answer, Single};
 
-pub use several::{PlainAnswer, StateAnswer};
+pub use several::StateAnswer;
 pub use verdict::Verdict;
 
 /// The answer to an admission.
@@ -73,7 +73,7 @@ impl<'a> Decision<'a> {
     /// If there are fewer answers than asks.
     pub fn new(
         admission: &Admission<'a>,
-        answers: impl IntoIterator<Item = StateAnswer<'a>>,
+        answers: impl IntoIterator<Item = StateAnswer>,
         stamp: Option<ReceiptStamp>,
     ) -> Self {
         let mut answers = answers.into_iter();
@@ -82,14 +82,15 @@ impl<'a> Decision<'a> {
                 Self::of_answer(charge, &answer, stamp)
             }
             (_, first) => {
-                let answers = first.into_iter().chain(answers);
-                Self(Form::Several(Box::new(Several::new(admission.slots(), answers, stamp, None))))
+                let (asked, answers) =
+                    ((admission.asks(), admission.slots()), first.into_iter().chain(answers));
+                Self(Form::Several(Box::new(Several::new(asked, answers, stamp, None))))
             }
         }
     }
 
-    fn of_answer(charge: &Charge<'a>, answer: &StateAnswer<'a>, stamp: Option<ReceiptStamp>) -> Self {
-        let Verdict { allowed, used, retry_after_us, reset_after_us, .. } = answer.verdict;
+    fn of_answer(charge: &Charge<'a>, answer: &StateAnswer, stamp: Option<ReceiptStamp>) -> Self {
+        let StateAnswer { allowed, used, retry_after_us, reset_after_us, .. } = *answer;
         match (stamp, answer.standings.first()) {
             (Some(stamp), Some(standing)) => Self::charged(charge, used, reset_after_us, stamp, *standing),
             _ if allowed => Self::single(charge, Answer::Uncharged { used, reset_after_us }),
@@ -284,7 +285,7 @@ impl<'a> Decision<'a> {
                 let standings = receipt.map(|(_, standing)| standing);
                 let answer = StateAnswer::charged(single.verdict(), standings);
                 let stamp = receipt.map(|(stamp, _)| stamp);
-                Several::new(&[crate::charge::Slot::Ask(0)], [answer], stamp, None)
+                Several::new((&[single.charge], &[Slot::Ask(0)]), [answer], stamp, None)
             }
         };
         Decision(Form::Several(Box::new(several.into_owned())))

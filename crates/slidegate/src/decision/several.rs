@@ -10,31 +10,42 @@ use crate::key::Key;
 use crate::receipt::{Place, Receipt, ReceiptCharge, ReceiptStamp, Standing};
 use crate::rule::Rule;
 
-/// What a store says to one ask of an admission.
+/// What a store says to one ask of an admission. It borrows nothing, so a store can make it on a thread of its own.
 #[derive(Debug, Clone)]
-pub struct StateAnswer<'a> {
-    pub(super) verdict: Verdict<'a>,
+pub struct StateAnswer {
+    /// Which of the rule's limits binds; `None` if nothing is known.
+    limit: Option<usize>,
+    pub(super) allowed: bool,
+    pub(super) used: u64,
+    pub(super) retry_after_us: u64,
+    pub(super) reset_after_us: u64,
     /// One per limit if the ask was charged, else none.
     pub(super) standings: Few<Standing>,
 }
 
-impl<'a> StateAnswer<'a> {
+impl StateAnswer {
     /// A verdict that charged nothing: a denial, a peek, or a shadow rule that would deny.
     #[must_use]
-    pub fn uncharged(verdict: Verdict<'a>) -> Self {
-        Self { verdict, standings: Few::default() }
+    pub fn uncharged(verdict: Verdict<'_>) -> Self {
+        Self::charged(verdict, [])
     }
 
     /// The verdict after a charge, and where it stands in the state of every limit of the rule.
     #[must_use]
-    pub fn charged(verdict: Verdict<'a>, standings: impl IntoIterator<Item = Standing>) -> Self {
-        Self { verdict, standings: standings.into_iter().collect() }
+    pub fn charged(verdict: Verdict<'_>, standings: impl IntoIterator<Item = Standing>) -> Self {
+        let limit = match verdict.basis {
+            Basis::Counted(binding) => verdict.charge.rule.limits().iter().position(|limit| limit == binding),
+            Basis::Unlimited | Basis::Degraded => None,
+        };
+        let Verdict { allowed, used, retry_after_us, reset_after_us, .. } = verdict;
+        let standings = standings.into_iter().collect();
+        Self { limit, allowed, used, retry_after_us, reset_after_us, standings }
     }
 
-    /// The verdict.
-    #[must_use]
-    pub fn verdict(&self) -> Verdict<'a> {
-        self.verdict
+    fn verdict<'a>(&self, charge: Charge<'a>) -> Verdict<'a> {
+        let Self { limit, allowed, used, retry_after_us, reset_after_us, .. } = *self;
+        let basis = limit.map_or(Basis::Degraded, |index| Basis::Counted(&charge.rule.limits()[index]));
+        Verdict { charge, basis, allowed, used, retry_after_us, reset_after_us }
     }
 }
 
@@ -53,51 +64,7 @@ struct Ask<'a> {
     rule: Cow<'a, Rule>,
     key: Cow<'a, str>,
     cost: u64,
-    answer: PlainAnswer,
-}
-
-/// A [`StateAnswer`] without the charge that it answers: it borrows nothing, so a store can make it on a thread of its
-/// own.
-#[derive(Debug, Clone)]
-pub struct PlainAnswer {
-    /// Which of the rule's limits binds; `None` if nothing is known.
-    limit: Option<usize>,
-    allowed: bool,
-    used: u64,
-    retry_after_us: u64,
-    reset_after_us: u64,
-    standings: Few<Standing>,
-}
-
-impl PlainAnswer {
-    /// The same as the answer to a charge on the same rule.
-    #[must_use]
-    pub fn on<'a>(self, charge: &Charge<'a>) -> StateAnswer<'a> {
-        StateAnswer { verdict: self.verdict(*charge), standings: self.standings }
-    }
-
-    fn verdict<'a>(&self, charge: Charge<'a>) -> Verdict<'a> {
-        let limits = charge.rule.limits();
-        Verdict {
-            charge,
-            basis: self.limit.map_or(Basis::Degraded, |index| Basis::Counted(&limits[index])),
-            allowed: self.allowed,
-            used: self.used,
-            retry_after_us: self.retry_after_us,
-            reset_after_us: self.reset_after_us,
-        }
-    }
-}
-
-impl From<StateAnswer<'_>> for PlainAnswer {
-    fn from(StateAnswer { verdict, standings }: StateAnswer<'_>) -> Self {
-        let limit = match verdict.basis {
-            Basis::Counted(binding) => verdict.charge.rule.limits().iter().position(|limit| limit == binding),
-            Basis::Unlimited | Basis::Degraded => None,
-        };
-        let Verdict { allowed, used, retry_after_us, reset_after_us, .. } = verdict;
-        Self { limit, allowed, used, retry_after_us, reset_after_us, standings }
-    }
+    answer: StateAnswer,
 }
 
 #[derive(Debug, Clone)]
@@ -107,9 +74,9 @@ enum Shown<'a> {
 }
 
 impl<'a> Ask<'a> {
-    fn new(answer: StateAnswer<'a>) -> Self {
-        let Charge { rule, key, cost } = answer.verdict.charge;
-        Self { rule: Cow::Borrowed(rule), key: Cow::Borrowed(key.as_str()), cost, answer: answer.into() }
+    fn new((charge, answer): (&Charge<'a>, StateAnswer)) -> Self {
+        let Charge { rule, key, cost } = *charge;
+        Self { rule: Cow::Borrowed(rule), key: Cow::Borrowed(key.as_str()), cost, answer }
     }
 
     fn verdict(&self) -> Verdict<'_> {
@@ -134,8 +101,8 @@ impl<'a> Ask<'a> {
 
 impl<'a> Several<'a> {
     pub(super) fn new(
-        slots: &[Slot<'a>],
-        answers: impl IntoIterator<Item = StateAnswer<'a>>,
+        (asks, slots): (&[Charge<'a>], &[Slot<'a>]),
+        answers: impl IntoIterator<Item = StateAnswer>,
         stamp: Option<ReceiptStamp>,
         error: Option<StoreError>,
     ) -> Self {
@@ -145,16 +112,16 @@ impl<'a> Several<'a> {
                 Shown::Unlimited { rule: Cow::Borrowed(rule), key: Cow::Borrowed(key.as_str()), cost }
             }
         });
-        let asks: Vec<_> = answers.into_iter().map(Ask::new).collect();
-        let answered = |slot: &Slot<'_>| !matches!(slot, Slot::Ask(index) if *index >= asks.len());
-        assert!(slots.iter().all(answered), "a store gives an answer for each ask");
-        Self { asks, shown: shown.collect(), stamp, error }
+        let answered: Vec<_> = asks.iter().zip(answers).map(Ask::new).collect();
+        assert!(answered.len() == asks.len(), "a store gives an answer for each ask");
+        Self { asks: answered, shown: shown.collect(), stamp, error }
     }
 
     /// An admission by the outage policy.
     pub(super) fn degraded(admission: &Admission<'a>, error: StoreError) -> Self {
         let unknown = |ask: &Charge<'a>| StateAnswer::uncharged(Verdict::on(*ask, Basis::Degraded));
-        Self::new(admission.slots(), admission.asks().iter().map(unknown), None, Some(error))
+        let (asks, slots) = (admission.asks(), admission.slots());
+        Self::new((asks, slots), asks.iter().map(unknown), None, Some(error))
     }
 
     /// Every charge's own verdict, in the order of the charges.

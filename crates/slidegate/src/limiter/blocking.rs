@@ -1,14 +1,16 @@
-//! The verbs as plain functions, where the store is local.
+//! The verbs as plain functions, which block the thread, where the store is local.
 
 use std::borrow::Borrow;
+use std::time::Duration;
 
-use super::{Core, Limiter, asked};
+use super::{Core, Limiter};
 use crate::charge::{Admission, Charge};
 use crate::decision::Decision;
 use crate::key::Key;
 use crate::receipt::{Applied, Receipt};
 use crate::rule::Rule;
-use crate::store::{CheckError, LimitUsage, LocalStore, ReturnError, StoreError};
+use crate::store::{CheckError, LimitUsage, LocalStore, StoreError, UpdateError};
+use crate::time::{Clock, Timer, block_on, whole_us};
 
 impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
     /// Decides on one unit of a rule for a key and, if it passes, charges it.
@@ -80,36 +82,28 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check_batch<'a>(&self, admissions: &[Admission<'a>]) -> Vec<Result<Decision<'a>, CheckError>> {
-        let asked = asked(admissions);
-        let decided =
-            if asked.is_empty() { Vec::new() } else { self.store().check_batch_sync(self.call(), &asked) };
-        self.answered_batch(admissions, decided, |_| self.policy)
+        block_on(self.blocking().check_batch_async(admissions))
     }
 
     /// Decides on one unit without charging it.
     pub fn peek<'a>(&self, rule: &'a Rule, key: &'a str) -> Result<Decision<'a>, CheckError> {
-        self.peek_all(&[rule.charge(key, 1)?])
+        block_on(self.blocking().peek_async(rule, key))
     }
 
     /// Decides on charges without making any.
     pub fn peek_all<'a>(&self, charges: &[Charge<'a>]) -> Result<Decision<'a>, CheckError> {
-        self.peek_admission(&Admission::new(charges)?)
+        block_on(self.blocking().peek_all_async(charges))
     }
 
     /// Decides on an admission without charging it.
     pub fn peek_admission<'a>(&self, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError> {
-        if let Some(decision) = Self::without_asking(admission) {
-            return Ok(decision);
-        }
-        self.answered(admission, self.store().peek_sync(self.call(), admission))
+        block_on(self.blocking().peek_admission_async(admission))
     }
 
     /// Takes back a whole admission. A receipt works once; later, or when its charges have expired, nothing is
     /// applied.
-    pub fn refund(&self, receipt: &Receipt) -> Result<Applied, ReturnError> {
-        let applied = self.store().refund_sync(self.call(), receipt);
-        self.wake_charged(receipt);
-        applied
+    pub fn refund(&self, receipt: &Receipt) -> Result<Applied, UpdateError> {
+        block_on(self.blocking().refund_async(receipt))
     }
 
     /// Replaces the cost of an admission by what was really spent: less is refunded, more is charged now,
@@ -125,29 +119,23 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
     /// assert_eq!(limiter.peek(&tokens, "alice")?.used(), Some(120));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn settle(&self, receipt: &Receipt, actual: u64) -> Result<Applied, ReturnError> {
-        let applied = self.store().settle_sync(self.call(), receipt, actual);
-        self.wake_charged(receipt);
-        applied
+    pub fn settle(&self, receipt: &Receipt, actual: u64) -> Result<Applied, UpdateError> {
+        block_on(self.blocking().settle_async(receipt, actual))
     }
 
     /// Gives back `units` from the oldest live charges first, at most what is used.
-    pub fn credit(&self, rule: &Rule, key: &str, units: u64) -> Result<Applied, CheckError> {
-        let applied = self.store().credit_sync(self.call(), rule, Key::new(key)?, units);
-        self.wake(rule, key);
-        applied
+    pub fn credit(&self, rule: &Rule, key: &str, units: u64) -> Result<Applied, UpdateError> {
+        block_on(self.blocking().credit_async(rule, key, units))
     }
 
     /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.
-    pub fn reset(&self, rule: &Rule, key: &str) -> Result<Applied, CheckError> {
-        let applied = self.store().reset_sync(self.call(), rule, Key::new(key)?);
-        self.wake(rule, key);
-        Ok(applied?)
+    pub fn reset(&self, rule: &Rule, key: &str) -> Result<Applied, UpdateError> {
+        block_on(self.blocking().reset_async(rule, key))
     }
 
     /// What is used of every limit of a rule, without changing anything.
     pub fn inspect(&self, rule: &Rule, key: &str) -> Result<Vec<LimitUsage>, CheckError> {
-        Ok(self.store().inspect_sync(self.call(), rule, Key::new(key)?)?)
+        block_on(self.blocking().inspect_async(rule, key))
     }
 
     /// Takes over a live change of a rule. What is used is kept, or begins the states of a new window.
@@ -163,8 +151,66 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn change(&self, rule: &Rule) -> Result<(), StoreError> {
-        let changed = self.store().change_sync(self.call(), rule);
-        self.core().waiters.wake_rule(rule);
-        changed
+        block_on(self.blocking().change_async(rule))
+    }
+
+    /// Waits up to `max_wait` until one unit of a rule is admitted for a key.
+    pub fn acquire<'a>(
+        &self,
+        rule: &'a Rule,
+        key: &'a str,
+        max_wait: Duration,
+    ) -> Result<Decision<'a>, CheckError> {
+        self.acquire_all(&[rule.charge(key, 1)?], max_wait)
+    }
+
+    /// Waits up to `max_wait` until all charges are admitted together.
+    ///
+    /// Acquisitions that wait in this limiter are served in the order of their arrival, per key; one that arrives
+    /// while others wait for one of its keys waits behind them. A plain `check` does not queue.
+    ///
+    /// The answer is a denial, and nothing was charged, as soon as it is known that `max_wait` does not
+    /// suffice if nobody gives units back, and at the latest when `max_wait` is over. A refusal behind other waiters
+    /// says when these try next, even if there are units left.
+    ///
+    /// ```
+    /// use slidegate::{Limiter, Rule};
+    /// use std::time::Duration;
+    ///
+    /// let (limiter, api) = (Limiter::in_memory(), Rule::new("api", "1/10ms")?);
+    /// for _ in 0..3 {
+    ///     // The second waits until the first is 10 ms old.
+    ///     assert!(limiter.acquire(&api, "alice", Duration::from_secs(10))?.allowed());
+    /// }
+    ///
+    /// let quota = Rule::new("quota", "1/24h")?;
+    /// limiter.check(&quota, "alice")?;
+    /// // Ten seconds do not suffice, which is known at once.
+    /// let refused = limiter.acquire(&quota, "alice", Duration::from_secs(10))?;
+    /// assert!(!refused.allowed() && refused.retry_after() > Some(Duration::from_secs(10)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn acquire_all<'a>(
+        &self,
+        charges: &[Charge<'a>],
+        max_wait: Duration,
+    ) -> Result<Decision<'a>, CheckError> {
+        let timer = ParkingTimer(self.store().waits_by());
+        block_on(self.blocking().acquire_all_async(&timer, charges, max_wait))
+    }
+
+    /// A view whose calls are made on this thread, which may be blocked.
+    fn blocking(&self) -> Limiter<S, &Core<S>> {
+        let view = self.view();
+        Limiter { call: view.call.blocking(), ..view }
+    }
+}
+
+/// Sleeps by parking the thread: only [`block_on`] polls it.
+struct ParkingTimer<'c>(&'c dyn Clock);
+
+impl Timer for ParkingTimer<'_> {
+    async fn sleep(&self, duration: Duration) {
+        self.0.park_until_us(self.0.now_us().saturating_add(whole_us(duration)));
     }
 }

@@ -15,12 +15,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use crate::charge::Admission;
+use crate::charge::{Admission, Charge};
 use crate::decision::Decision;
 use crate::guard::Guard;
-use crate::receipt::Receipt;
-use crate::rule::{OnStoreError, Rule};
-use crate::store::{BudgetError, Call, CheckError, MemoryStore, Stats, Store, StoreError};
+use crate::rule::OnStoreError;
+use crate::store::{BudgetError, Call, CheckError, MemoryStore, Stats, Store, StoreError, Update};
 use crate::time::{Clock, SystemClock, deadline_after};
 use waiters::Waiters;
 
@@ -88,8 +87,8 @@ pub use waiters::WAITERS_MAX;
 pub struct Limiter<S = MemoryStore, H = Core<S>> {
     core: H,
     policy: Option<OnStoreError>,
+    call: Call,
     deadline: Option<Duration>,
-    at_us: Option<u64>,
     store: PhantomData<fn() -> S>,
 }
 
@@ -156,7 +155,7 @@ impl<S: Store> Limiter<S> {
     #[must_use]
     pub fn new(store: S) -> Self {
         let core = Core { store, waiters: Waiters::default(), guard: Guard::default() };
-        Self { core, policy: None, deadline: None, at_us: None, store: PhantomData }
+        Self { core, policy: None, call: Call::now(), deadline: None, store: PhantomData }
     }
 }
 
@@ -217,12 +216,12 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     /// A verb panics at an instant after [`crate::time::TIME_MAX_US`].
     #[must_use]
     pub fn at_us(&self, at_us: u64) -> Limiter<S, &Core<S>> {
-        Limiter { at_us: Some(at_us), ..self.view() }
+        Limiter { call: Call::at_us(at_us), ..self.view() }
     }
 
     fn view(&self) -> Limiter<S, &Core<S>> {
-        let Self { policy, deadline, at_us, .. } = *self;
-        Limiter { core: self.core(), policy, deadline, at_us, store: PhantomData }
+        let Self { policy, call, deadline, .. } = *self;
+        Limiter { core: self.core(), policy, call, deadline, store: PhantomData }
     }
 
     /// What it has met.
@@ -234,10 +233,9 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
 
     #[inline]
     fn call(&self) -> Call {
-        let call = self.at_us.map_or_else(Call::now, Call::at_us);
         match self.deadline {
-            None => call,
-            Some(deadline) => call.by(deadline_after(deadline)),
+            None => self.call,
+            Some(deadline) => self.call.by(deadline_after(deadline)),
         }
     }
 
@@ -274,12 +272,17 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         admission.asks().is_empty().then(|| Decision::new(admission, [], None))
     }
 
-    fn wake(&self, rule: &Rule, key: &str) {
-        self.core().waiters.wake([(rule.name(), key)].into_iter());
-    }
-
-    fn wake_charged(&self, receipt: &Receipt) {
-        self.core().waiters.wake(receipt.charges().iter().map(|charge| (charge.rule(), charge.key())));
+    /// Wakes the acquisitions that wait for a state of the update.
+    fn wake(&self, update: Update<'_>) {
+        let waiters = &self.core().waiters;
+        match update {
+            Update::Refund(receipt) | Update::Settle(receipt, _) => {
+                waiters.wake(receipt.charges().iter().map(|charge| (charge.rule(), charge.key())));
+            }
+            Update::Credit(Charge { rule, key, .. }) | Update::Reset(rule, key) => {
+                waiters.wake([(rule.name(), key.as_str())].into_iter());
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::decision::Decision;
 use crate::key::Key;
 use crate::receipt::{Applied, Receipt};
 use crate::rule::{OnStoreError, Rule};
-use crate::store::{CheckError, LimitUsage, ReturnError, Store, StoreError};
+use crate::store::{CheckError, LimitUsage, Store, StoreError, Update, UpdateError};
 
 impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     /// Decides on one unit of a rule for a key and, if it passes, charges it.
@@ -95,28 +95,33 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
 
     /// Takes back a whole admission. A receipt works once; later, or when its charges have expired, nothing is
     /// applied.
-    pub async fn refund_async(&self, receipt: &Receipt) -> Result<Applied, ReturnError> {
-        let _wake = OnDrop(|| self.wake_charged(receipt));
-        self.store().refund(self.call(), receipt).await
+    pub async fn refund_async(&self, receipt: &Receipt) -> Result<Applied, UpdateError> {
+        self.update(Update::Refund(receipt)).await
     }
 
     /// Replaces the cost of an admission by what was really spent: less is refunded, more is charged now,
     /// unconditionally, because the work is done. It spends the receipt.
-    pub async fn settle_async(&self, receipt: &Receipt, actual: u64) -> Result<Applied, ReturnError> {
-        let _wake = OnDrop(|| self.wake_charged(receipt));
-        self.store().settle(self.call(), receipt, actual).await
+    pub async fn settle_async(&self, receipt: &Receipt, actual: u64) -> Result<Applied, UpdateError> {
+        self.update(Update::Settle(receipt, actual)).await
     }
 
     /// Gives back `units` from the oldest live charges first, at most what is used.
-    pub async fn credit_async(&self, rule: &Rule, key: &str, units: u64) -> Result<Applied, CheckError> {
-        let _wake = OnDrop(|| self.wake(rule, key));
-        self.store().credit(self.call(), rule, Key::new(key)?, units).await
+    pub async fn credit_async(&self, rule: &Rule, key: &str, units: u64) -> Result<Applied, UpdateError> {
+        let charge = rule.charge(key, units)?;
+        if units == 0 {
+            return Err(UpdateError::ZeroCredit { rule: rule.name().to_owned() });
+        }
+        self.update(Update::Credit(charge)).await
     }
 
     /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.
-    pub async fn reset_async(&self, rule: &Rule, key: &str) -> Result<Applied, CheckError> {
-        let _wake = OnDrop(|| self.wake(rule, key));
-        Ok(self.store().reset(self.call(), rule, Key::new(key)?).await?)
+    pub async fn reset_async(&self, rule: &Rule, key: &str) -> Result<Applied, UpdateError> {
+        self.update(Update::Reset(rule, Key::new(key)?)).await
+    }
+
+    async fn update(&self, update: Update<'_>) -> Result<Applied, UpdateError> {
+        let _wake = OnDrop(|| self.wake(update));
+        self.store().update(self.call(), update).await
     }
 
     /// What is used of every limit of a rule, without changing anything.

@@ -4,15 +4,15 @@ use std::fmt;
 use std::pin::Pin;
 
 use super::call::Call;
-use super::contract::{SECRET_BYTES, Store};
-use super::error::{CheckError, ReturnError};
+use super::contract::{SECRET_BYTES, Store, Update};
+use super::error::UpdateError;
 use super::stats::Stats;
 use super::usage::LimitUsage;
 use crate::charge::Admission;
 use crate::decision::Decision;
 use crate::error::StoreError;
 use crate::key::Key;
-use crate::receipt::{Applied, Receipt};
+use crate::receipt::Applied;
 use crate::rule::Rule;
 use crate::time::Clock;
 
@@ -75,29 +75,7 @@ trait DynStore: Send + Sync {
         admission: &'s Admission<'a>,
     ) -> BoxFuture<'s, Result<Decision<'a>, StoreError>>;
 
-    fn refund<'s>(&'s self, call: Call, receipt: &'s Receipt) -> BoxFuture<'s, Result<Applied, ReturnError>>;
-
-    fn settle<'s>(
-        &'s self,
-        call: Call,
-        receipt: &'s Receipt,
-        actual: u64,
-    ) -> BoxFuture<'s, Result<Applied, ReturnError>>;
-
-    fn credit<'s>(
-        &'s self,
-        call: Call,
-        rule: &'s Rule,
-        key: Key<'s>,
-        units: u64,
-    ) -> BoxFuture<'s, Result<Applied, CheckError>>;
-
-    fn reset<'s>(
-        &'s self,
-        call: Call,
-        rule: &'s Rule,
-        key: Key<'s>,
-    ) -> BoxFuture<'s, Result<Applied, StoreError>>;
+    fn update<'s>(&'s self, call: Call, update: Update<'s>) -> BoxFuture<'s, Result<Applied, UpdateError>>;
 
     fn inspect<'s>(
         &'s self,
@@ -148,36 +126,8 @@ impl<S: Store> DynStore for S {
         Box::pin(Store::peek(self, call, admission))
     }
 
-    fn refund<'s>(&'s self, call: Call, receipt: &'s Receipt) -> BoxFuture<'s, Result<Applied, ReturnError>> {
-        Box::pin(Store::refund(self, call, receipt))
-    }
-
-    fn settle<'s>(
-        &'s self,
-        call: Call,
-        receipt: &'s Receipt,
-        actual: u64,
-    ) -> BoxFuture<'s, Result<Applied, ReturnError>> {
-        Box::pin(Store::settle(self, call, receipt, actual))
-    }
-
-    fn credit<'s>(
-        &'s self,
-        call: Call,
-        rule: &'s Rule,
-        key: Key<'s>,
-        units: u64,
-    ) -> BoxFuture<'s, Result<Applied, CheckError>> {
-        Box::pin(Store::credit(self, call, rule, key, units))
-    }
-
-    fn reset<'s>(
-        &'s self,
-        call: Call,
-        rule: &'s Rule,
-        key: Key<'s>,
-    ) -> BoxFuture<'s, Result<Applied, StoreError>> {
-        Box::pin(Store::reset(self, call, rule, key))
+    fn update<'s>(&'s self, call: Call, update: Update<'s>) -> BoxFuture<'s, Result<Applied, UpdateError>> {
+        Box::pin(Store::update(self, call, update))
     }
 
     fn inspect<'s>(
@@ -234,20 +184,8 @@ impl Store for BoxStore {
         self.0.peek(call, admission).await
     }
 
-    async fn refund(&self, call: Call, receipt: &Receipt) -> Result<Applied, ReturnError> {
-        self.0.refund(call, receipt).await
-    }
-
-    async fn settle(&self, call: Call, receipt: &Receipt, actual: u64) -> Result<Applied, ReturnError> {
-        self.0.settle(call, receipt, actual).await
-    }
-
-    async fn credit(&self, call: Call, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, CheckError> {
-        self.0.credit(call, rule, key, units).await
-    }
-
-    async fn reset(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Applied, StoreError> {
-        self.0.reset(call, rule, key).await
+    async fn update(&self, call: Call, update: Update<'_>) -> Result<Applied, UpdateError> {
+        self.0.update(call, update).await
     }
 
     async fn inspect(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {

@@ -15,6 +15,7 @@ use std::time::Instant;
 pub struct Call {
     at_us: Option<u64>,
     deadline: Option<Instant>,
+    blocking: bool,
 }
 
 impl Call {
@@ -22,7 +23,7 @@ impl Call {
     #[must_use]
     #[inline]
     pub fn now() -> Self {
-        Self { at_us: None, deadline: None }
+        Self { at_us: None, deadline: None, blocking: false }
     }
 
     /// At that instant, in microseconds since 1970 and at most [`crate::time::TIME_MAX_US`]; for tests and
@@ -30,7 +31,7 @@ impl Call {
     /// seen a later one.
     #[must_use]
     pub fn at_us(at_us: u64) -> Self {
-        Self { at_us: Some(at_us), deadline: None }
+        Self { at_us: Some(at_us), ..Self::now() }
     }
 
     /// The same call with a deadline. A store that waits, for a lock or for a network, does not begin to execute the call
@@ -40,6 +41,20 @@ impl Call {
     #[inline]
     pub fn by(self, deadline: Option<Instant>) -> Self {
         Self { deadline, ..self }
+    }
+
+    /// The same call by a caller whose thread may be blocked. A store with a thread of its own for calls that wait, as a
+    /// file has, executes it on the caller's.
+    #[must_use]
+    #[inline]
+    pub fn blocking(self) -> Self {
+        Self { blocking: true, ..self }
+    }
+
+    /// Whether the thread that makes it may be blocked.
+    #[must_use]
+    pub fn may_block(self) -> bool {
+        self.blocking
     }
 
     /// The instant it is made at; `None` if the store's clock says.

@@ -1,19 +1,34 @@
 //! What every store promises: the same calls, the same answers.
 
 use super::call::Call;
-use super::error::{CheckError, ReturnError};
+use super::error::{CheckError, UpdateError};
 use super::stats::Stats;
 use super::usage::LimitUsage;
-use crate::charge::Admission;
+use crate::charge::{Admission, Charge};
 use crate::decision::Decision;
 use crate::error::StoreError;
 use crate::key::Key;
 use crate::receipt::{Applied, Receipt};
 use crate::rule::Rule;
-use crate::time::{Clock, process_clock};
+use crate::time::{Clock, block_on, process_clock};
 
 /// Bytes of the secret that receipts are signed with.
 pub const SECRET_BYTES: usize = 32;
+
+/// A change of a state that decides nothing.
+#[derive(Debug, Clone, Copy)]
+pub enum Update<'u> {
+    /// Takes back a whole admission. A receipt works once; later, or when its charges have expired, nothing is
+    /// applied.
+    Refund(&'u Receipt),
+    /// Replaces the cost of an admission by what was really spent: less is refunded, more is charged now,
+    /// unconditionally. It spends the receipt.
+    Settle(&'u Receipt, u64),
+    /// Gives back the charge's units from the oldest live charges first, at most what is used.
+    Credit(Charge<'u>),
+    /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.
+    Reset(&'u Rule, Key<'u>),
+}
 
 /// Where states live: takes data, gives answers, and is called by reference from anywhere.
 ///
@@ -84,39 +99,12 @@ pub trait Store: Send + Sync {
         admission: &Admission<'a>,
     ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send;
 
-    /// Takes back a whole admission. A receipt works once; later, or when its charges have expired, nothing
-    /// is applied.
-    fn refund(
+    /// Gives units back, settles or forgets.
+    fn update(
         &self,
         call: Call,
-        receipt: &Receipt,
-    ) -> impl Future<Output = Result<Applied, ReturnError>> + Send;
-
-    /// Replaces the cost of an admission by what was really spent: less is refunded, more is charged now,
-    /// unconditionally. It spends the receipt.
-    fn settle(
-        &self,
-        call: Call,
-        receipt: &Receipt,
-        actual: u64,
-    ) -> impl Future<Output = Result<Applied, ReturnError>> + Send;
-
-    /// Gives back `units` from the oldest live charges first, at most what is used.
-    fn credit(
-        &self,
-        call: Call,
-        rule: &Rule,
-        key: Key<'_>,
-        units: u64,
-    ) -> impl Future<Output = Result<Applied, CheckError>> + Send;
-
-    /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.
-    fn reset(
-        &self,
-        call: Call,
-        rule: &Rule,
-        key: Key<'_>,
-    ) -> impl Future<Output = Result<Applied, StoreError>> + Send;
+        update: Update<'_>,
+    ) -> impl Future<Output = Result<Applied, UpdateError>> + Send;
 
     /// What is used of every limit of a rule, without changing anything.
     fn inspect(
@@ -147,38 +135,12 @@ pub trait Store: Send + Sync {
     }
 }
 
-/// A store in this process or on this machine: the same calls as plain functions, which block the thread while they
-/// wait for a lock or a disk.
+/// A store in this process or on this machine: its calls may block the thread that makes them while they wait for a
+/// lock or a disk, so a [`Limiter`](crate::Limiter) over it has every verb as a plain function too.
 pub trait LocalStore: Store {
-    /// [`Store::check`]; it fails with [`CheckError::Store`] only. A limiter hands the result on as it is, because copying
-    /// an answer takes a good part of the time that a decision in memory takes.
-    fn check_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError>;
-
-    /// [`Store::check_batch`].
-    fn check_batch_sync<'a>(
-        &self,
-        call: Call,
-        admissions: &[Admission<'a>],
-    ) -> Vec<Result<Decision<'a>, StoreError>>;
-
-    /// [`Store::peek`].
-    fn peek_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError>;
-
-    /// [`Store::refund`].
-    fn refund_sync(&self, call: Call, receipt: &Receipt) -> Result<Applied, ReturnError>;
-
-    /// [`Store::settle`].
-    fn settle_sync(&self, call: Call, receipt: &Receipt, actual: u64) -> Result<Applied, ReturnError>;
-
-    /// [`Store::credit`].
-    fn credit_sync(&self, call: Call, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, CheckError>;
-
-    /// [`Store::reset`].
-    fn reset_sync(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Applied, StoreError>;
-
-    /// [`Store::inspect`].
-    fn inspect_sync(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError>;
-
-    /// [`Store::change`].
-    fn change_sync(&self, call: Call, rule: &Rule) -> Result<(), StoreError>;
+    /// [`Store::check`], blocking; it fails with [`CheckError::Store`] only. A limiter hands the result on as it is: a
+    /// store whose decisions take less time than copying an answer writes it in place.
+    fn check_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError> {
+        Ok(block_on(self.check(call.blocking(), admission))?)
+    }
 }

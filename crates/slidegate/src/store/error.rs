@@ -14,7 +14,7 @@ pub enum CheckError {
     /// The text is no key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// The charges cannot be an admission, or the credit is none.
+    /// The charges cannot be an admission.
     #[error(transparent)]
     Charge(#[from] ChargeError),
     /// The store failed, and the outage policy says that this refuses the request.
@@ -28,10 +28,19 @@ pub enum CheckError {
     },
 }
 
-/// Why a refund or a settlement has no answer.
+/// Why a refund, a settlement, a credit or a reset was not made.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum ReturnError {
+pub enum UpdateError {
+    /// The text is no key.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// A credit of nothing.
+    #[error("units: 0 credited to rule `{rule}`; give back at least 1 unit")]
+    ZeroCredit {
+        /// The rule.
+        rule: String,
+    },
     /// The receipt is not accepted. Nothing was changed.
     #[error(transparent)]
     Receipt(#[from] ReceiptError),

@@ -1,14 +1,14 @@
 //! The stand-in for a store that could not be opened.
 
 use super::call::Call;
-use super::contract::Store;
-use super::error::{CheckError, ReturnError};
+use super::contract::{Store, Update};
+use super::error::UpdateError;
 use super::usage::LimitUsage;
 use crate::charge::Admission;
 use crate::decision::Decision;
 use crate::error::StoreError;
 use crate::key::Key;
-use crate::receipt::{Applied, Receipt};
+use crate::receipt::Applied;
 use crate::rule::Rule;
 
 /// A store that answers every call with the same failure: a limiter over it answers by the outage policy alone.
@@ -54,25 +54,7 @@ impl Store for FailedStore {
         self.failed()
     }
 
-    async fn refund(&self, _call: Call, _receipt: &Receipt) -> Result<Applied, ReturnError> {
-        self.failed()
-    }
-
-    async fn settle(&self, _call: Call, _receipt: &Receipt, _actual: u64) -> Result<Applied, ReturnError> {
-        self.failed()
-    }
-
-    async fn credit(
-        &self,
-        _call: Call,
-        _rule: &Rule,
-        _key: Key<'_>,
-        _units: u64,
-    ) -> Result<Applied, CheckError> {
-        self.failed()
-    }
-
-    async fn reset(&self, _call: Call, _rule: &Rule, _key: Key<'_>) -> Result<Applied, StoreError> {
+    async fn update(&self, _call: Call, _update: Update<'_>) -> Result<Applied, UpdateError> {
         self.failed()
     }
 

@@ -88,12 +88,7 @@ impl Record {
 
     /// The record after the charge of `ask`, which passes; what the rule says then, and where the charge stands.
     #[must_use]
-    pub fn charged<'a>(
-        record: Option<Self>,
-        order: u64,
-        now_us: u64,
-        ask: &Charge<'a>,
-    ) -> (Self, StateAnswer<'a>) {
+    pub fn charged(record: Option<Self>, order: u64, now_us: u64, ask: &Charge<'_>) -> (Self, StateAnswer) {
         let Charge { rule, cost, .. } = *ask;
         let record = record.map(|record| record.met_by(rule.limits(), order));
         let mut record = record.unwrap_or_else(|| Self::new(rule.limits(), order));

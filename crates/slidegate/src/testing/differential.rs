@@ -10,7 +10,7 @@ use crate::charge::{Admission, Charge};
 use crate::key::Key;
 use crate::receipt::Receipt;
 use crate::rule::{Algorithm, Limit, Rule};
-use crate::store::{Call, LimitUsage};
+use crate::store::{Call, LimitUsage, Update};
 
 /// Runs a trace of `steps` through a store that has seen nobody, and counts what it met. The error names the
 /// seed, the step and the two answers.
@@ -80,7 +80,10 @@ impl<S: Forgetting> Run<'_, S> {
             Operation::Credit(ask) => {
                 let rule = &rules_before[ask.rule];
                 let key = key_of(KEYS[ask.key]);
-                let credited = self.store.credit(Call::at_us(now_us), rule, key, ask.cost).await;
+                let credited = self
+                    .store
+                    .update(Call::at_us(now_us), Update::Credit(Charge::new(rule, key, ask.cost)))
+                    .await;
                 let real = credited.map_err(|error| error.to_string())?;
                 same(&real, &self.model.credit(now_us, rule, KEYS[ask.key], ask.cost))?;
                 if real.applied {
@@ -89,7 +92,7 @@ impl<S: Forgetting> Run<'_, S> {
             }
             Operation::Reset { rule, key } => {
                 let (rule, key) = (&rules_before[*rule], KEYS[*key]);
-                let reset = self.store.reset(Call::at_us(now_us), rule, key_of(key)).await;
+                let reset = self.store.update(Call::at_us(now_us), Update::Reset(rule, key_of(key))).await;
                 let real = reset.map_err(|error| error.to_string())?;
                 same(&real, &self.model.reset(now_us, rule, key))?;
                 self.resets.push((rule.name().to_owned(), key.to_owned(), self.receipts.len()));
@@ -166,7 +169,7 @@ impl<S: Forgetting> Run<'_, S> {
 
     async fn refund(&mut self, now_us: u64, index: usize, rules: &[Rule]) -> Result<(), String> {
         let (receipt, model_receipt) = self.receipts[index].clone();
-        let refunded = self.store.refund(Call::at_us(now_us), &receipt).await;
+        let refunded = self.store.update(Call::at_us(now_us), Update::Refund(&receipt)).await;
         let real = refunded.map_err(|error| error.to_string())?;
         same(&real, &self.model.refund(now_us, &model_receipt))?;
         let event = if real.applied { Event::Refunded } else { Event::RefundedInVain };
@@ -185,7 +188,7 @@ impl<S: Forgetting> Run<'_, S> {
     async fn settle(&mut self, now_us: u64, index: usize, actual: u64, rules: &[Rule]) -> Result<(), String> {
         let (receipt, model_receipt) = self.receipts[index].clone();
         // Refused settlements change nothing; which they are has tests of its own.
-        let Ok(real) = self.store.settle(Call::at_us(now_us), &receipt, actual).await else {
+        let Ok(real) = self.store.update(Call::at_us(now_us), Update::Settle(&receipt, actual)).await else {
             self.model.presented(now_us);
             return Ok(());
         };

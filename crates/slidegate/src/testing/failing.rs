@@ -7,9 +7,9 @@ use crate::charge::Admission;
 use crate::decision::Decision;
 use crate::error::StoreError;
 use crate::key::Key;
-use crate::receipt::{Applied, Receipt};
+use crate::receipt::Applied;
 use crate::rule::Rule;
-use crate::store::{Call, CheckError, LimitUsage, LocalStore, ReturnError, SECRET_BYTES, Stats, Store};
+use crate::store::{Call, LimitUsage, LocalStore, SECRET_BYTES, Stats, Store, Update, UpdateError};
 use crate::time::Clock;
 
 /// A way in which a store fails.
@@ -115,17 +115,6 @@ impl<S: Store> FailingStore<S> {
             Some(failure) => Err(failure.error().into()),
         }
     }
-
-    fn pass_sync<T, E: From<StoreError>>(&self, execute: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        match self.asked() {
-            None => execute(),
-            Some(Failure::Ambiguous) => {
-                let _lost = execute();
-                Err(Failure::Ambiguous.error().into())
-            }
-            Some(failure) => Err(failure.error().into()),
-        }
-    }
 }
 
 /// A batch without its answers.
@@ -143,19 +132,14 @@ impl<S: Store> Store for FailingStore<S> {
         call: Call,
         admission: &Admission<'a>,
     ) -> Option<Result<Decision<'a>, StoreError>> {
-        let mut waits = false;
-        let answer = self.pass_sync(|| {
-            let decided = self.store.try_check(call, admission);
-            waits = decided.is_none();
-            // Never shown: a store that waits has no answer here.
-            decided.unwrap_or_else(|| Err(Failure::Unavailable.error()))
-        });
-        if waits {
-            // `check` counts the call when it executes it.
-            self.calls.fetch_sub(1, Ordering::Relaxed);
-            return None;
-        }
-        Some(answer)
+        // A store that waits was not asked, so it cannot fail yet: `check` counts the call when it executes it.
+        let failure = *self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let executed = match failure {
+            None | Some(Failure::Ambiguous) => self.store.try_check(call, admission)?,
+            Some(failure) => Err(failure.error()),
+        };
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        Some(if failure == Some(Failure::Ambiguous) { Err(Failure::Ambiguous.error()) } else { executed })
     }
 
     async fn check_batch<'a>(
@@ -177,20 +161,8 @@ impl<S: Store> Store for FailingStore<S> {
         self.pass(self.store.peek(call, admission)).await
     }
 
-    async fn refund(&self, call: Call, receipt: &Receipt) -> Result<Applied, ReturnError> {
-        self.pass(self.store.refund(call, receipt)).await
-    }
-
-    async fn settle(&self, call: Call, receipt: &Receipt, actual: u64) -> Result<Applied, ReturnError> {
-        self.pass(self.store.settle(call, receipt, actual)).await
-    }
-
-    async fn credit(&self, call: Call, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, CheckError> {
-        self.pass(self.store.credit(call, rule, key, units)).await
-    }
-
-    async fn reset(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Applied, StoreError> {
-        self.pass(self.store.reset(call, rule, key)).await
+    async fn update(&self, call: Call, update: Update<'_>) -> Result<Applied, UpdateError> {
+        self.pass(self.store.update(call, update)).await
     }
 
     async fn inspect(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
@@ -214,51 +186,4 @@ impl<S: Store> Store for FailingStore<S> {
     }
 }
 
-impl<S: LocalStore> LocalStore for FailingStore<S> {
-    fn check_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError> {
-        self.pass_sync(|| self.store.check_sync(call, admission))
-    }
-
-    fn check_batch_sync<'a>(
-        &self,
-        call: Call,
-        admissions: &[Admission<'a>],
-    ) -> Vec<Result<Decision<'a>, StoreError>> {
-        match self.asked() {
-            None => self.store.check_batch_sync(call, admissions),
-            Some(Failure::Ambiguous) => {
-                let _lost = self.store.check_batch_sync(call, admissions);
-                all_fail(admissions, Failure::Ambiguous)
-            }
-            Some(failure) => all_fail(admissions, failure),
-        }
-    }
-
-    fn peek_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        self.pass_sync(|| self.store.peek_sync(call, admission))
-    }
-
-    fn refund_sync(&self, call: Call, receipt: &Receipt) -> Result<Applied, ReturnError> {
-        self.pass_sync(|| self.store.refund_sync(call, receipt))
-    }
-
-    fn settle_sync(&self, call: Call, receipt: &Receipt, actual: u64) -> Result<Applied, ReturnError> {
-        self.pass_sync(|| self.store.settle_sync(call, receipt, actual))
-    }
-
-    fn credit_sync(&self, call: Call, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, CheckError> {
-        self.pass_sync(|| self.store.credit_sync(call, rule, key, units))
-    }
-
-    fn reset_sync(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Applied, StoreError> {
-        self.pass_sync(|| self.store.reset_sync(call, rule, key))
-    }
-
-    fn inspect_sync(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
-        self.pass_sync(|| self.store.inspect_sync(call, rule, key))
-    }
-
-    fn change_sync(&self, call: Call, rule: &Rule) -> Result<(), StoreError> {
-        self.pass_sync(|| self.store.change_sync(call, rule))
-    }
-}
+impl<S: LocalStore> LocalStore for FailingStore<S> {}

@@ -14,7 +14,7 @@ use crate::time::Clock;
 ///
 /// ```
 /// # use slidegate::store::*;
-/// # use slidegate::{Admission, Applied, Decision, Key, Receipt, Rule};
+/// # use slidegate::{Admission, Applied, Decision, Key, Rule};
 /// # struct MyStore(MemoryStore);
 /// # impl Store for MyStore {
 /// #     async fn check<'a>(&self, w: Call, a: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
@@ -23,17 +23,8 @@ use crate::time::Clock;
 /// #     async fn peek<'a>(&self, w: Call, a: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
 /// #         Store::peek(&self.0, w, a).await
 /// #     }
-/// #     async fn refund(&self, w: Call, r: &Receipt) -> Result<Applied, ReturnError> {
-/// #         Store::refund(&self.0, w, r).await
-/// #     }
-/// #     async fn settle(&self, w: Call, r: &Receipt, actual: u64) -> Result<Applied, ReturnError> {
-/// #         Store::settle(&self.0, w, r, actual).await
-/// #     }
-/// #     async fn credit(&self, w: Call, r: &Rule, k: Key<'_>, units: u64) -> Result<Applied, CheckError> {
-/// #         Store::credit(&self.0, w, r, k, units).await
-/// #     }
-/// #     async fn reset(&self, w: Call, r: &Rule, k: Key<'_>) -> Result<Applied, StoreError> {
-/// #         Store::reset(&self.0, w, r, k).await
+/// #     async fn update(&self, w: Call, u: Update<'_>) -> Result<Applied, UpdateError> {
+/// #         Store::update(&self.0, w, u).await
 /// #     }
 /// #     async fn inspect(&self, w: Call, r: &Rule, k: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
 /// #         Store::inspect(&self.0, w, r, k).await

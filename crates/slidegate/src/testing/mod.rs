@@ -18,7 +18,6 @@ mod auditor;
 pub mod conformance;
 mod coverage;
 pub mod differential;
-mod executor;
 mod failing;
 mod forgetting;
 pub mod limiter_suite;
@@ -28,9 +27,9 @@ mod rng;
 pub mod trace;
 pub mod traffic;
 
+pub use crate::time::block_on::block_on;
 pub use auditor::{Auditor, Findings};
 pub use coverage::{Coverage, Event};
-pub use executor::block_on;
 pub use failing::{FailingStore, Failure};
 pub use forgetting::Forgetting;
 pub use rng::Rng;

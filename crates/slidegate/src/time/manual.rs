@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use super::unpark::waker_of_this_thread;
+use super::block_on::waker_of_this_thread;
 use super::{Clock, TIME_MAX_US, Timer, whole_us};
 
 /// A clock that moves only when told to, and only forward: for tests, replays and simulations.

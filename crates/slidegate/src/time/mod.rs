@@ -9,6 +9,7 @@
 //! * [`JumpingClock`]: another clock, set back or ahead; for testing what that does.
 //! * [`Timer`]: how a task sleeps.
 
+pub(crate) mod block_on;
 mod interpolated;
 mod jumping;
 mod line;
@@ -16,19 +17,18 @@ mod manual;
 mod system;
 mod ticks;
 mod timer;
-mod unpark;
 mod wall;
 
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+pub(crate) use block_on::block_on;
 pub use jumping::JumpingClock;
 pub use manual::ManualClock;
 pub use system::SystemClock;
 pub(crate) use system::{deadline_after, process_clock};
 pub use timer::Timer;
-pub(crate) use unpark::waker_of_this_thread;
 pub use wall::WallClock;
 
 /// The end of the year 9999: no clock shows more, so that sums of instants and windows cannot overflow.

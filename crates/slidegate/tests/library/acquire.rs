@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::common::*;
 use crate::tasks::Tasks;
 use slidegate::limiter::WAITERS_MAX;
-use slidegate::store::{Call, LimitUsage, MemoryStore, ReturnError, Store, StoreError};
+use slidegate::store::{Call, LimitUsage, MemoryStore, Store, StoreError, Update, UpdateError};
 use slidegate::testing::block_on;
 use slidegate::time::{Clock, ManualClock};
 use slidegate::{
@@ -344,20 +344,8 @@ impl Store for SlowPeek {
         peeked
     }
 
-    async fn refund(&self, call: Call, receipt: &Receipt) -> Result<Applied, ReturnError> {
-        Store::refund(&self.0, call, receipt).await
-    }
-
-    async fn settle(&self, call: Call, receipt: &Receipt, actual: u64) -> Result<Applied, ReturnError> {
-        Store::settle(&self.0, call, receipt, actual).await
-    }
-
-    async fn credit(&self, call: Call, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, CheckError> {
-        Store::credit(&self.0, call, rule, key, units).await
-    }
-
-    async fn reset(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Applied, StoreError> {
-        Store::reset(&self.0, call, rule, key).await
+    async fn update(&self, call: Call, update: Update<'_>) -> Result<Applied, UpdateError> {
+        Store::update(&self.0, call, update).await
     }
 
     async fn inspect(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {

@@ -338,7 +338,7 @@ fn step(
     match (rng.below(32), drawn) {
         (0, Some(receipt)) => drop(store.refund(now_us, &receipt)),
         (1, Some(receipt)) => drop(store.settle(now_us, &receipt, if beyond { rng.below(60) } else { 0 })),
-        (2, _) => drop(store.credit(now_us, rule, name, rng.between(1, 30))),
+        (2, _) => drop(store.credit(now_us, &Charge::new(rule, name, rng.between(1, 30)))),
         (3, _) => drop(store.reset(now_us, rule, name)),
         (4, _) if beyond && rng.one_in(20) => store.change(now_us, rule),
         (5, _) if rng.one_in(200) => drop(store.sweep(now_us)),

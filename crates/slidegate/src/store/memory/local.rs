@@ -5,9 +5,9 @@ use super::store::MemoryStore;
 use crate::charge::Admission;
 use crate::decision::Decision;
 use crate::key::Key;
-use crate::receipt::{Applied, Receipt};
+use crate::receipt::Applied;
 use crate::rule::Rule;
-use crate::store::{Call, CheckError, LimitUsage, LocalStore, ReturnError, Stats, Store, StoreError};
+use crate::store::{Call, CheckError, LimitUsage, LocalStore, Stats, Store, StoreError, Update, UpdateError};
 use crate::time::Clock;
 
 impl<C: Clock, L: Locks> MemoryStore<C, L> {
@@ -22,50 +22,12 @@ impl<C: Clock, L: Locks> LocalStore for MemoryStore<C, L> {
     fn check_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError> {
         self.check_as_error(self.instant_us(call), admission)
     }
-
-    /// At one reading of the clock.
-    fn check_batch_sync<'a>(
-        &self,
-        call: Call,
-        admissions: &[Admission<'a>],
-    ) -> Vec<Result<Decision<'a>, StoreError>> {
-        MemoryStore::check_batch(self, self.instant_us(call), admissions)
-    }
-
-    fn peek_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        Ok(MemoryStore::peek(self, self.instant_us(call), admission))
-    }
-
-    fn refund_sync(&self, call: Call, receipt: &Receipt) -> Result<Applied, ReturnError> {
-        Ok(MemoryStore::refund(self, self.instant_us(call), receipt)?)
-    }
-
-    fn settle_sync(&self, call: Call, receipt: &Receipt, actual: u64) -> Result<Applied, ReturnError> {
-        Ok(MemoryStore::settle(self, self.instant_us(call), receipt, actual)?)
-    }
-
-    fn credit_sync(&self, call: Call, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, CheckError> {
-        Ok(MemoryStore::credit(self, self.instant_us(call), rule, key, units)?)
-    }
-
-    fn reset_sync(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Applied, StoreError> {
-        Ok(MemoryStore::reset(self, self.instant_us(call), rule, key))
-    }
-
-    fn inspect_sync(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
-        Ok(MemoryStore::inspect(self, self.instant_us(call), rule, key))
-    }
-
-    fn change_sync(&self, call: Call, rule: &Rule) -> Result<(), StoreError> {
-        MemoryStore::change(self, self.instant_us(call), rule);
-        Ok(())
-    }
 }
 
 /// The futures are ready when they are first polled.
 impl<C: Clock, L: Locks> Store for MemoryStore<C, L> {
     async fn check<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        MemoryStore::check(self, self.instant_us(call), admission)
+        self.check(self.instant_us(call), admission)
     }
 
     #[inline]
@@ -74,47 +36,43 @@ impl<C: Clock, L: Locks> Store for MemoryStore<C, L> {
         call: Call,
         admission: &Admission<'a>,
     ) -> Option<Result<Decision<'a>, StoreError>> {
-        Some(MemoryStore::check(self, self.instant_us(call), admission))
+        Some(self.check(self.instant_us(call), admission))
     }
 
+    /// At one reading of the clock.
     async fn check_batch<'a>(
         &self,
         call: Call,
         admissions: &[Admission<'a>],
     ) -> Vec<Result<Decision<'a>, StoreError>> {
-        self.check_batch_sync(call, admissions)
+        self.check_batch(self.instant_us(call), admissions)
     }
 
     async fn peek<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        self.peek_sync(call, admission)
+        Ok(self.peek(self.instant_us(call), admission))
     }
 
-    async fn refund(&self, call: Call, receipt: &Receipt) -> Result<Applied, ReturnError> {
-        self.refund_sync(call, receipt)
-    }
-
-    async fn settle(&self, call: Call, receipt: &Receipt, actual: u64) -> Result<Applied, ReturnError> {
-        self.settle_sync(call, receipt, actual)
-    }
-
-    async fn credit(&self, call: Call, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, CheckError> {
-        self.credit_sync(call, rule, key, units)
-    }
-
-    async fn reset(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Applied, StoreError> {
-        self.reset_sync(call, rule, key)
+    async fn update(&self, call: Call, update: Update<'_>) -> Result<Applied, UpdateError> {
+        let now_us = self.instant_us(call);
+        Ok(match update {
+            Update::Refund(receipt) => self.refund(now_us, receipt)?,
+            Update::Settle(receipt, actual) => self.settle(now_us, receipt, actual)?,
+            Update::Credit(charge) => self.credit(now_us, &charge),
+            Update::Reset(rule, key) => self.reset(now_us, rule, key),
+        })
     }
 
     async fn inspect(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
-        self.inspect_sync(call, rule, key)
+        Ok(self.inspect(self.instant_us(call), rule, key))
     }
 
     async fn change(&self, call: Call, rule: &Rule) -> Result<(), StoreError> {
-        self.change_sync(call, rule)
+        self.change(self.instant_us(call), rule);
+        Ok(())
     }
 
     fn stats(&self) -> Option<Stats> {
-        Some(MemoryStore::stats(self))
+        Some(self.stats())
     }
 
     fn waits_by(&self) -> &dyn Clock {

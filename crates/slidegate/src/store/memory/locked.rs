@@ -89,7 +89,7 @@ impl<'s, 'a, L: Locks> Locked<'s, 'a, L> {
         index: usize,
         now_us: u64,
         prepared: &Prepared,
-    ) -> (u64, StateAnswer<'a>) {
+    ) -> (u64, StateAnswer) {
         let (print, guard) = self.places[index];
         self.guards[guard].charge(room, print, now_us, &self.asks[index], prepared)
     }

@@ -201,14 +201,14 @@ impl Shard {
     }
 
     /// Makes the charge of `ask`, which was prepared; says its order.
-    pub(super) fn charge<'a>(
+    pub(super) fn charge(
         &mut self,
         room: Room<'_>,
         fingerprint: u64,
         now_us: u64,
-        ask: &Charge<'a>,
+        ask: &Charge<'_>,
         prepared: &Prepared,
-    ) -> (u64, StateAnswer<'a>) {
+    ) -> (u64, StateAnswer) {
         let order = self.next();
         let states = self.rule_mut(ask.rule.name_hash()).expect("it was prepared");
         let layout = states.holder(fingerprint);

@@ -15,7 +15,7 @@ use super::locked::Locked;
 use super::shard::{Shard, Tally};
 use super::single::note;
 use super::table::room::Room;
-use crate::charge::{Admission, Charge, ChargeError};
+use crate::charge::{Admission, Charge};
 use crate::decision::{Decision, StateAnswer, Verdict};
 use crate::few::Few;
 use crate::key::Key;
@@ -264,7 +264,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
                 return Err(full);
             }
         };
-        let mut answers: Few<StateAnswer<'a>> = Few::default();
+        let mut answers: Few<StateAnswer> = Few::default();
         let mut id = None;
         for (index, prepared) in prepared.iter().enumerate() {
             answers.push(match prepared {
@@ -293,14 +293,10 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         Decision::new(admission, verdicts.iter().copied().map(StateAnswer::uncharged), None)
     }
 
-    /// Gives back `units` from the oldest live charges first, at most what is used.
-    pub fn credit(&self, now_us: u64, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, ChargeError> {
-        if units == 0 {
-            return Err(ChargeError::ZeroCredit { rule: rule.name().to_owned() });
-        }
-        let charge = Charge { rule, key, cost: units };
-        let (fingerprint, mut shard) = self.shard(key.as_str());
-        Ok(shard.credit(self.room(), fingerprint, now_us, &charge))
+    /// Gives back the charge's units from the oldest live charges first, at most what is used.
+    pub fn credit(&self, now_us: u64, charge: &Charge<'_>) -> Applied {
+        let (fingerprint, mut shard) = self.shard(charge.key.as_str());
+        shard.credit(self.room(), fingerprint, now_us, charge)
     }
 
     /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.

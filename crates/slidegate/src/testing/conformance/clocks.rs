@@ -1,8 +1,9 @@
 //! Clocks that are set back or leap ahead, and the store's own.
 
 use super::subject::{BOUNDARY_US, MINUTE_US, SECOND_US, Subject, admission, key, retry_us, rule};
+use crate::charge::Charge;
 use crate::rule::Algorithm;
-use crate::store::{Call, Store};
+use crate::store::{Call, Store, Update};
 use crate::testing::trace;
 use crate::time::whole_us;
 
@@ -57,17 +58,24 @@ pub async fn now_is_the_stores_own<S: Store>(fresh: &impl AsyncFn() -> S) -> Res
     let window_us = rule.limits()[0].window_us();
     ensure!(!denied.allowed(), "a fourth of three within 400 days passes");
     ensure!((1..=window_us).contains(&retry_us(&denied)), "a wait of {} us", retry_us(&denied));
-    let refunded = store.refund(Call::now(), &receipts[0]).await.map_err(|error| error.to_string())?;
+    let refunded =
+        store.update(Call::now(), Update::Refund(&receipts[0])).await.map_err(|error| error.to_string())?;
     ensure_eq!(refunded.units, 1, "a refund now");
-    let settled = store.settle(Call::now(), &receipts[1], 0).await.map_err(|error| error.to_string())?;
+    let settled = store
+        .update(Call::now(), Update::Settle(&receipts[1], 0))
+        .await
+        .map_err(|error| error.to_string())?;
     ensure_eq!(settled.units, 1, "a settlement now");
     let usages = store.inspect(Call::now(), &rule, key("alice")).await.map_err(|error| error.to_string())?;
     ensure_eq!(usages.iter().map(|usage| usage.used).collect::<Vec<_>>(), [1], "used now");
     ensure!(whole_us(usages[0].reset_after) <= window_us, "a reset after more than a window");
     store.change(Call::now(), &rule).await.map_err(|error| error.to_string())?;
-    let credited = store.credit(Call::now(), &rule, key("alice"), 1).await;
+    let credited = store.update(Call::now(), Update::Credit(Charge::new(&rule, key("alice"), 1))).await;
     ensure_eq!(credited.map_err(|error| error.to_string())?.units, 1, "a credit now");
-    let reset = store.reset(Call::now(), &rule, key("alice")).await.map_err(|error| error.to_string())?;
+    let reset = store
+        .update(Call::now(), Update::Reset(&rule, key("alice")))
+        .await
+        .map_err(|error| error.to_string())?;
     ensure_eq!(reset.units, 0, "a reset now of what was given back");
     Ok(())
 }

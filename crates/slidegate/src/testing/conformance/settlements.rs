@@ -3,7 +3,7 @@
 use super::subject::{BOUNDARY_US, Subject, rule};
 use crate::receipt::ReceiptError;
 use crate::rule::Algorithm;
-use crate::store::{ReturnError, Store};
+use crate::store::{Store, UpdateError};
 use crate::testing::trace;
 
 /// Less is given back, more is charged unconditionally, equally much changes nothing; each spends the receipt.
@@ -40,12 +40,12 @@ pub async fn bad_settlements_change_nothing<S: Store>(fresh: &impl AsyncFn() -> 
     let both = both.receipt().ok_or("an admission has no receipt")?;
     let unequal = ReceiptError::UnequalCosts { first: 50, second: 1 };
     let settled = subject.settle(BOUNDARY_US, &both, 20).await;
-    ensure_eq!(settled, Err(ReturnError::Receipt(unequal)), "unequal costs");
+    ensure_eq!(settled, Err(UpdateError::Receipt(unequal)), "unequal costs");
     ensure_eq!(subject.refund(BOUNDARY_US, &both).await?, Some(51), "a refund after a bad settlement");
     let receipt = subject.admit(BOUNDARY_US, &dear, 1).await?;
     let excess = ReceiptError::Excess { rule: "dear".to_owned(), excess: 81, excess_max: 80 };
     let settled = subject.settle(BOUNDARY_US, &receipt, 1 + 81).await;
-    ensure_eq!(settled, Err(ReturnError::Receipt(excess)), "more than 16 limits of 5");
+    ensure_eq!(settled, Err(UpdateError::Receipt(excess)), "more than 16 limits of 5");
     ensure_eq!(subject.used(BOUNDARY_US, &dear).await?, 1, "used after bad settlements");
     let settled = subject.settle(BOUNDARY_US, &receipt, 1 + 80).await;
     ensure_eq!(settled, Ok(Some(80)), "exactly 16 limits of 5");

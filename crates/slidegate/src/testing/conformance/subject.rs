@@ -6,7 +6,7 @@ use crate::decision::Decision;
 use crate::key::Key;
 use crate::receipt::{Applied, Receipt};
 use crate::rule::{Algorithm, Limit, Rule, RuleBuilder};
-use crate::store::{Call, ReturnError, Store};
+use crate::store::{Call, Store, Update, UpdateError};
 use crate::time::whole_us;
 
 pub(super) const SECOND_US: u64 = 1_000_000;
@@ -123,7 +123,7 @@ impl<S: Store> Subject<S> {
 
     /// What a refund gave back; `None` if nothing was applied.
     pub(super) async fn refund(&self, at_us: u64, receipt: &Receipt) -> Result<Option<u64>, String> {
-        let refunded = self.0.refund(Call::at_us(at_us), receipt).await;
+        let refunded = self.0.update(Call::at_us(at_us), Update::Refund(receipt)).await;
         Ok(units(refunded.map_err(|error| error.to_string())?))
     }
 
@@ -132,17 +132,18 @@ impl<S: Store> Subject<S> {
         at_us: u64,
         receipt: &Receipt,
         actual: u64,
-    ) -> Result<Option<u64>, ReturnError> {
-        self.0.settle(Call::at_us(at_us), receipt, actual).await.map(units)
+    ) -> Result<Option<u64>, UpdateError> {
+        self.0.update(Call::at_us(at_us), Update::Settle(receipt, actual)).await.map(units)
     }
 
     pub(super) async fn credit(&self, at_us: u64, rule: &Rule, given: u64) -> Result<Option<u64>, String> {
-        let credited = self.0.credit(Call::at_us(at_us), rule, key("alice"), given).await;
+        let credited =
+            self.0.update(Call::at_us(at_us), Update::Credit(Charge::new(rule, key("alice"), given))).await;
         Ok(units(credited.map_err(|error| error.to_string())?))
     }
 
     pub(super) async fn reset(&self, at_us: u64, rule: &Rule) -> Result<Option<u64>, String> {
-        let reset = self.0.reset(Call::at_us(at_us), rule, key("alice")).await;
+        let reset = self.0.update(Call::at_us(at_us), Update::Reset(rule, key("alice"))).await;
         Ok(units(reset.map_err(|error| error.to_string())?))
     }
 

@@ -9,7 +9,7 @@ use crate::key::{KEY_BYTES_MAX, Key, KeyError};
 use crate::limiter::Limiter;
 use crate::receipt::{Applied, Receipt};
 use crate::rule::Algorithm;
-use crate::store::{CheckError, Store};
+use crate::store::{CheckError, Store, UpdateError};
 use crate::testing::trace;
 use crate::time::Timer;
 
@@ -255,13 +255,14 @@ pub async fn bad_arguments_are_errors<S: Store>(
         (&long, KeyError::TooLong { bytes: KEY_BYTES_MAX + 1 }),
         ("a\nb", KeyError::Control { character: '\n', offset: 1 }),
     ] {
-        let error = || Some(CheckError::Key(error.clone()));
+        let (error, update) =
+            (|| Some(CheckError::Key(error.clone())), || Some(UpdateError::Key(error.clone())));
         ensure_eq!(limiter.check_async(&api, key).await.err(), error(), "check");
         ensure_eq!(limiter.check_n_async(&api, key, 2).await.err(), error(), "check_n");
         ensure_eq!(limiter.peek_async(&api, key).await.err(), error(), "peek");
         ensure_eq!(limiter.acquire_async(timer, &api, key, wait).await.err(), error(), "acquire");
-        ensure_eq!(limiter.credit_async(&api, key, 1).await.err(), error(), "credit");
-        ensure_eq!(limiter.reset_async(&api, key).await.err(), error(), "reset");
+        ensure_eq!(limiter.credit_async(&api, key, 1).await.err(), update(), "credit");
+        ensure_eq!(limiter.reset_async(&api, key).await.err(), update(), "reset");
         ensure_eq!(limiter.inspect_async(&api, key).await.err(), error(), "inspect");
     }
     let zero = || Some(CheckError::Charge(ChargeError::Zero { rule: "api".into() }));
@@ -282,7 +283,7 @@ pub async fn bad_arguments_are_errors<S: Store>(
             "acquire_all"
         );
     }
-    let nothing = Some(CheckError::Charge(ChargeError::ZeroCredit { rule: "api".into() }));
+    let nothing = Some(UpdateError::ZeroCredit { rule: "api".into() });
     ensure_eq!(limiter.credit_async(&api, "alice", 0).await.err(), nothing, "a credit of 0");
     ensure_eq!(used(&limiter, &api).await?, 0, "used");
     let stats = limiter.stats();

@@ -5,10 +5,10 @@ use std::time::Duration;
 use slidegate::charge::Slot;
 use slidegate::decision::StateAnswer;
 use slidegate::receipt::ReceiptCharge;
-use slidegate::store::{Call, CheckError, LimitUsage, MemoryStore, ReturnError, Store, StoreError};
+use slidegate::store::{Call, LimitUsage, MemoryStore, Store, StoreError, Update, UpdateError};
 use slidegate::testing::Forgetting;
 use slidegate::time::Clock;
-use slidegate::{Admission, Applied, Charge, Decision, Key, Receipt, Rule, Verdict};
+use slidegate::{Admission, Applied, Charge, Decision, Key, Rule, Verdict};
 
 /// What is wrong with a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,24 +98,12 @@ impl Store for Broken {
         Ok(self.shown(admission, Store::peek(&self.store, self.when(when), admission).await?))
     }
 
-    async fn refund(&self, when: Call, receipt: &Receipt) -> Result<Applied, ReturnError> {
-        if self.fault == Fault::ForgetsRefunds {
+    async fn update(&self, when: Call, update: Update<'_>) -> Result<Applied, UpdateError> {
+        if let (Fault::ForgetsRefunds, Update::Refund(receipt)) = (self.fault, update) {
             let units = receipt.charges().iter().map(ReceiptCharge::cost).sum();
             return Ok(Applied { applied: true, units });
         }
-        Store::refund(&self.store, self.when(when), receipt).await
-    }
-
-    async fn settle(&self, when: Call, receipt: &Receipt, actual: u64) -> Result<Applied, ReturnError> {
-        Store::settle(&self.store, self.when(when), receipt, actual).await
-    }
-
-    async fn credit(&self, when: Call, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, CheckError> {
-        Store::credit(&self.store, self.when(when), rule, key, units).await
-    }
-
-    async fn reset(&self, when: Call, rule: &Rule, key: Key<'_>) -> Result<Applied, StoreError> {
-        Store::reset(&self.store, self.when(when), rule, key).await
+        Store::update(&self.store, self.when(when), update).await
     }
 
     async fn inspect(&self, when: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {

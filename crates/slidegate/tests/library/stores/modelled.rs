@@ -8,11 +8,11 @@ use std::time::Duration;
 use slidegate::charge::Slot;
 use slidegate::decision::StateAnswer;
 use slidegate::receipt::{Position, ReceiptId, ReceiptStamp, Standing};
-use slidegate::store::{Call, CheckError, LimitUsage, ReturnError, Store, StoreError};
+use slidegate::store::{Call, LimitUsage, Store, StoreError, Update, UpdateError};
 use slidegate::testing::Forgetting;
 use slidegate::testing::model::{ModelDecision, ModelReceipt, ModelStore};
 use slidegate::time::{Clock, SystemClock};
-use slidegate::{Admission, Applied, ChargeError, Decision, Key, Receipt, ReceiptError, Rule, Verdict};
+use slidegate::{Admission, Applied, Decision, Key, Receipt, ReceiptError, Rule, Verdict};
 
 static STORES: AtomicU32 = AtomicU32::new(0);
 
@@ -48,7 +48,7 @@ impl Modelled {
         &self,
         receipt: &Receipt,
         act: impl FnOnce(&mut ModelStore, &ModelReceipt) -> Result<Applied, ReceiptError>,
-    ) -> Result<Applied, ReturnError> {
+    ) -> Result<Applied, UpdateError> {
         let inside = &mut *self.inside.lock().unwrap();
         if receipt.store() != self.id {
             return Err(ReceiptError::Foreign.into());
@@ -81,36 +81,35 @@ impl Store for Modelled {
         Ok(decision(admission, &answer, None))
     }
 
-    async fn refund(&self, when: Call, receipt: &Receipt) -> Result<Applied, ReturnError> {
-        self.present(receipt, |model, modelled| Ok(model.refund(self.now_us(when), modelled)))
-    }
-
-    async fn settle(&self, when: Call, receipt: &Receipt, actual: u64) -> Result<Applied, ReturnError> {
-        self.present(receipt, |model, modelled| {
-            let first = receipt.charges()[0].cost();
-            for charge in receipt.charges() {
-                if charge.cost() != first {
-                    return Err(ReceiptError::UnequalCosts { first, second: charge.cost() });
-                }
-                let excess_max = 16 * charge.limits().map(|limit| limit.units()).min().unwrap();
-                let excess = actual.saturating_sub(first);
-                if excess > excess_max {
-                    return Err(ReceiptError::Excess { rule: charge.rule().to_owned(), excess, excess_max });
-                }
+    async fn update(&self, when: Call, update: Update<'_>) -> Result<Applied, UpdateError> {
+        let now_us = self.now_us(when);
+        match update {
+            Update::Refund(receipt) => {
+                self.present(receipt, |model, modelled| Ok(model.refund(now_us, modelled)))
             }
-            Ok(model.settle(self.now_us(when), modelled, actual))
-        })
-    }
-
-    async fn credit(&self, when: Call, rule: &Rule, key: Key<'_>, units: u64) -> Result<Applied, CheckError> {
-        if units == 0 {
-            return Err(ChargeError::ZeroCredit { rule: rule.name().to_owned() }.into());
+            Update::Settle(receipt, actual) => self.present(receipt, |model, modelled| {
+                let first = receipt.charges()[0].cost();
+                for charge in receipt.charges() {
+                    if charge.cost() != first {
+                        return Err(ReceiptError::UnequalCosts { first, second: charge.cost() });
+                    }
+                    let excess_max = 16 * charge.limits().map(|limit| limit.units()).min().unwrap();
+                    let excess = actual.saturating_sub(first);
+                    if excess > excess_max {
+                        let rule = charge.rule().to_owned();
+                        return Err(ReceiptError::Excess { rule, excess, excess_max });
+                    }
+                }
+                Ok(model.settle(now_us, modelled, actual))
+            }),
+            Update::Credit(charge) => {
+                let (rule, key, units) = (charge.rule(), charge.key(), charge.cost());
+                Ok(self.inside.lock().unwrap().model.credit(now_us, rule, key.as_str(), units))
+            }
+            Update::Reset(rule, key) => {
+                Ok(self.inside.lock().unwrap().model.reset(now_us, rule, key.as_str()))
+            }
         }
-        Ok(self.inside.lock().unwrap().model.credit(self.now_us(when), rule, key.as_str(), units))
-    }
-
-    async fn reset(&self, when: Call, rule: &Rule, key: Key<'_>) -> Result<Applied, StoreError> {
-        Ok(self.inside.lock().unwrap().model.reset(self.now_us(when), rule, key.as_str()))
     }
 
     async fn inspect(&self, when: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {

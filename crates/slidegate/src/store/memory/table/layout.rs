@@ -72,10 +72,7 @@ impl Layout {
     /// The table, if there is one limit.
     #[inline]
     pub(in crate::store::memory) fn only_table(&mut self) -> Option<&mut LimitTable> {
-        match &mut self.tables {
-            Few::One([table]) => Some(table),
-            Few::Many(_) => None,
-        }
+        if let [table] = &mut *self.tables { Some(table) } else { None }
     }
 
     /// What the rule says to the charge, without making it.
@@ -138,14 +135,14 @@ impl Layout {
     }
 
     /// Makes a charge that was decided and prepared.
-    pub(in crate::store::memory) fn charge<'a>(
+    pub(in crate::store::memory) fn charge(
         &mut self,
         budget: &Budget,
         (fingerprint, order): (u64, u64),
         now_us: u64,
-        ask: &Charge<'a>,
+        ask: &Charge<'_>,
         prepared: &Prepared,
-    ) -> StateAnswer<'a> {
+    ) -> StateAnswer {
         let Charge { rule, cost, .. } = *ask;
         let mut standings: Few<Standing> = Few::default();
         let tables = self.tables.iter_mut().zip(rule.limits()).zip(&*prepared.set_aside);

@@ -1,19 +1,42 @@
-//! Running a future without a runtime.
+//! Running a future on the thread that waits for it.
 
 use std::pin::pin;
-use std::task::{Context, Poll};
-use std::thread;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 
-use crate::time::waker_of_this_thread;
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+thread_local! {
+    /// Made once: most futures are ready when they are first polled.
+    static WAKER: Waker = Arc::new(Unpark(thread::current())).into();
+}
+
+/// Unparks the thread that calls this.
+pub(super) fn waker_of_this_thread() -> Waker {
+    WAKER.with(Waker::clone)
+}
 
 /// Runs a future on this thread, which parks while it waits.
 ///
 /// It has no timers and no input or output of its own: a future that needs a runtime's is run on that runtime.
 ///
 /// ```
+/// # #[cfg(feature = "testing")] {
 /// use slidegate::testing::block_on;
 ///
 /// assert_eq!(block_on(async { 6 * 7 }), 42);
+/// # }
 /// ```
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
