@@ -43,93 +43,64 @@ pub(crate) fn open(options: &SqliteOptions, patience: &mut Patience<'_>) -> Resu
     }
     loop {
         match prepare(&connection, options, short) {
-            Ok(()) => return Ok(connection),
-            Err(Prepare::Busy) if patience.pause() => {}
-            Err(Prepare::Busy) => return Err(OpenError::Busy { path: path.to_owned() }),
-            Err(Prepare::Foreign) => return Err(OpenError::Foreign { path: path.to_owned() }),
-            Err(Prepare::Newer(version)) => return Err(newer(path, version)),
-            Err(Prepare::Failed(Failure::Unavailable(why) | Failure::Unknown(why))) => {
-                return Err(OpenError::Io { path: path.to_owned(), why });
-            }
-            Err(Prepare::Failed(Failure::Refused(why))) => {
-                return Err(OpenError::Damaged { path: path.to_owned(), why });
-            }
-            Err(Prepare::Failed(Failure::Busy)) => {}
-            Err(Prepare::Sqlite(error)) => return Err(about(error)),
+            Err(OpenError::Busy { .. }) if patience.pause() => {}
+            done => return done.map(|()| connection),
         }
     }
 }
 
-/// Why a file is not ready for use.
-enum Prepare {
-    Busy,
-    Foreign,
-    Newer(i64),
-    Failed(Failure),
-    Sqlite(rusqlite::Error),
-}
-
-impl From<rusqlite::Error> for Prepare {
-    fn from(error: rusqlite::Error) -> Self {
-        if Failure::from_ref(&error) == Failure::Busy { Self::Busy } else { Self::Sqlite(error) }
-    }
-}
-
-impl From<Failure> for Prepare {
-    fn from(failure: Failure) -> Self {
-        if failure == Failure::Busy { Self::Busy } else { Self::Failed(failure) }
-    }
-}
-
-fn prepare(connection: &Connection, options: &SqliteOptions, short: bool) -> Result<(), Prepare> {
+fn prepare(connection: &Connection, options: &SqliteOptions, short: bool) -> Result<(), OpenError> {
+    let path = options.path();
+    let about = |error: rusqlite::Error| explained(path, &error);
     let sync = match options.is_durable() {
         Durability::Full => "FULL",
         Durability::Normal => "NORMAL",
     };
-    connection.execute_batch(&format!("PRAGMA synchronous = {sync}; PRAGMA wal_autocheckpoint = 0"))?;
+    let settings = format!("PRAGMA synchronous = {sync}; PRAGMA wal_autocheckpoint = 0");
+    connection.execute_batch(&settings).map_err(about)?;
     // Once more, as what is in a log was not seen before.
-    let whose = schema::whose(connection)?;
+    let whose = schema::whose(connection).map_err(about)?;
     if short && matches!(whose, Whose::Ours(_)) {
-        check_pages(connection)?;
+        check_pages(connection, path)?;
     }
     match whose {
         Whose::Ours(schema::VERSION) => {}
-        Whose::Empty | Whose::Ours(1..schema::VERSION) => bring_up_to_date(connection)?,
-        Whose::Ours(version) => return Err(Prepare::Newer(version)),
-        Whose::Foreign => return Err(Prepare::Foreign),
+        Whose::Empty | Whose::Ours(1..schema::VERSION) => bring_up_to_date(connection, path)?,
+        Whose::Ours(version) => return Err(newer(path, version)),
+        Whose::Foreign => return Err(OpenError::Foreign { path: path.to_owned() }),
     }
     // Last, so that the database itself, without its log, is known to be ours from the first moment on.
-    let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+    let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0)).map_err(about)?;
     if mode != "wal" {
-        connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+        connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(about)?;
     }
     Ok(())
 }
 
 /// Pages that are missing in the file are in its log, unless the file was cut off.
-fn check_pages(connection: &Connection) -> Result<(), Prepare> {
-    let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if found == "ok" {
-        return Ok(());
+fn check_pages(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let found = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    match found.map_err(|error| explained(path, &error))?.lines().last() {
+        Some("ok") => Ok(()),
+        // What it found may be a page of text; it is one sentence here.
+        why => Err(OpenError::Damaged { path: path.to_owned(), why: why.unwrap_or_default().into() }),
     }
-    // What it found may be a page of text; it is one sentence here.
-    let why = found.lines().last().unwrap_or_default().to_owned();
-    Err(Prepare::Failed(Failure::Refused(why.into())))
 }
 
 /// One process does it, the others find it done.
-fn bring_up_to_date(connection: &Connection) -> Result<(), Prepare> {
-    connection.execute_batch("BEGIN EXCLUSIVE")?;
-    let done = match schema::whose(connection) {
-        Ok(Whose::Empty) => schema::create(connection).map_err(Prepare::from),
+fn bring_up_to_date(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let about = |error: rusqlite::Error| explained(path, &error);
+    connection.execute_batch("BEGIN EXCLUSIVE").map_err(about)?;
+    let done = match schema::whose(connection).map_err(about) {
+        Ok(Whose::Empty) => schema::create(connection).map_err(|failure| failed(path, failure)),
         Ok(Whose::Ours(version @ 1..schema::VERSION)) => {
-            schema::migrate(connection, version).map_err(Prepare::from)
+            schema::migrate(connection, version).map_err(|failure| failed(path, failure))
         }
         Ok(Whose::Ours(_)) => Ok(()),
-        Ok(Whose::Foreign) => Err(Prepare::Foreign),
-        Err(error) => Err(Prepare::from(error)),
+        Ok(Whose::Foreign) => Err(OpenError::Foreign { path: path.to_owned() }),
+        Err(error) => Err(error),
     };
-    let done = done.and_then(|()| Ok(connection.execute_batch("COMMIT")?));
+    let done = done.and_then(|()| connection.execute_batch("COMMIT").map_err(about));
     if !connection.is_autocommit() {
         // What failed is told; a rollback that fails as well adds nothing to it.
         let _ = connection.execute_batch("ROLLBACK");
@@ -236,6 +207,7 @@ fn immutable(path: &Path) -> PathBuf {
 fn explained(path: &Path, error: &rusqlite::Error) -> OpenError {
     let path = path.to_owned();
     match error.sqlite_error_code() {
+        _ if Failure::from_ref(error) == Failure::Busy => OpenError::Busy { path },
         _ if path.is_dir() => OpenError::Io { path, why: "it is a directory; give a file".into() },
         Some(ErrorCode::NotADatabase) => OpenError::NotADatabase { path },
         Some(ErrorCode::DatabaseCorrupt) => OpenError::Damaged { path, why: error.to_string().into() },
@@ -250,5 +222,15 @@ fn explained(path: &Path, error: &rusqlite::Error) -> OpenError {
             OpenError::Io { path, why: format!("{error}; make room, or give another file").into() }
         }
         _ => OpenError::Io { path, why: error.to_string().into() },
+    }
+}
+
+/// A failure of making the file ours as one about the file.
+fn failed(path: &Path, failure: Failure) -> OpenError {
+    let path = path.to_owned();
+    match failure {
+        Failure::Busy => OpenError::Busy { path },
+        Failure::Unavailable(why) | Failure::Unknown(why) => OpenError::Io { path, why },
+        Failure::Refused(why) => OpenError::Damaged { path, why },
     }
 }
