@@ -7,21 +7,12 @@
 //! `%`, `{` and `}` inside a user's key or rule are written `%25`, `%7B` and `%7D`, so that no key can close the
 //! braces around it and no two keys share a name. Nothing else is escaped: names in Redis are bytes.
 
-mod escape;
-
 use std::fmt;
 
 use slidegate::receipt::ReceiptId;
 use slidegate::store::StoreError;
-use thiserror::Error;
 
-use escape::{escape, escape_glob, unescape};
-
-/// Stands between the name of a state and the id of a receipt that was charged there.
-const SPENT: &[u8] = b"%spent:";
-
-/// Ends the name of the secret that receipts are signed with.
-const SECRET: &[u8] = b"%secret";
+use crate::options::OptionsError;
 
 /// How the names of keys are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,62 +22,46 @@ pub(crate) struct KeyTemplate {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
-    Literal(Vec<u8>),
+    Literal(String),
     Key,
     Rule,
 }
 
 impl KeyTemplate {
     /// Reads a template: `rlaas:rate_limit:{key}`.
-    pub(crate) fn new(text: &str) -> Result<Self, TemplateError> {
-        let mut parts = Vec::new();
-        let mut literal = Vec::new();
-        let mut rest = text;
-        while let Some(character) = rest.chars().next() {
-            let placeholder = [("{key}", Part::Key), ("{rule}", Part::Rule)]
-                .into_iter()
-                .find_map(|(name, part)| rest.strip_prefix(name).map(|after| (part, after)));
-            if let Some((part, after)) = placeholder {
-                push_literal(&mut parts, &mut literal);
-                parts.push(part);
-                rest = after;
-            } else {
-                let (here, after) = rest.split_at(character.len_utf8());
-                literal.extend_from_slice(here.as_bytes());
-                rest = after;
-            }
+    pub(crate) fn new(text: &str) -> Result<Self, OptionsError> {
+        let (mut parts, mut rest) = (Vec::new(), text);
+        while let Some((before, part, after)) = placeholder(rest) {
+            parts.extend([Part::Literal(before.into()), part]);
+            rest = after;
         }
-        push_literal(&mut parts, &mut literal);
+        parts.push(Part::Literal(rest.into()));
         if !parts.contains(&Part::Key) {
-            return Err(TemplateError::NoKey { template: text.into() });
+            return Err(OptionsError::Template { template: text.into() });
         }
         Ok(Self { parts })
     }
 
     /// The default template with another beginning than `sg`.
-    pub(crate) fn with_prefix(prefix: &str) -> Result<Self, TemplateError> {
+    pub(crate) fn with_prefix(prefix: &str) -> Result<Self, OptionsError> {
         if prefix.is_empty() || prefix.contains(['{', '}']) {
-            return Err(TemplateError::Prefix { prefix: prefix.into() });
+            return Err(OptionsError::Prefix { prefix: prefix.into() });
         }
         Self::new(&format!("{prefix}:{{{{key}}}}:{{rule}}"))
     }
 
     /// The name of the state of a rule and a key.
-    pub(crate) fn name(&self, rule: &[u8], key: &[u8]) -> Vec<u8> {
+    pub(crate) fn name(&self, rule: impl AsRef<[u8]>, key: impl AsRef<[u8]>) -> Vec<u8> {
+        let (rule, key) = (rule.as_ref(), key.as_ref());
         let mut name = Vec::with_capacity(rule.len() + key.len() + 16);
         for part in &self.parts {
             match part {
-                Part::Literal(bytes) => name.extend_from_slice(bytes),
+                Part::Literal(text) => name.extend_from_slice(text.as_bytes()),
                 Part::Key => escape(key, &mut name),
                 Part::Rule => escape(rule, &mut name),
             }
         }
         name
-    }
-
-    /// The name of the state of a rule and a key, which are texts.
-    pub(crate) fn state(&self, rule: &str, key: &str) -> Vec<u8> {
-        self.name(rule.as_bytes(), key.as_bytes())
     }
 
     /// Refuses names of which two are the same: charges on one state would be decided without each other.
@@ -103,7 +78,7 @@ impl KeyTemplate {
 
     /// The name of the secret that receipts are signed with. No state has it: a `%` in a key or a rule is escaped.
     pub(crate) fn secret(&self) -> Vec<u8> {
-        [&self.name(b"", b"")[..], SECRET].concat()
+        [&self.name(b"", b"")[..], b"%secret"].concat()
     }
 
     /// A number that is the same in all processes that name their keys alike: receipts go from one to the other.
@@ -117,14 +92,15 @@ impl KeyTemplate {
     pub(crate) fn pattern(&self, rule: &[u8]) -> Vec<u8> {
         let mut pattern = Vec::new();
         for part in &self.parts {
-            match part {
-                Part::Literal(bytes) => escape_glob(bytes, &mut pattern),
-                Part::Key => pattern.push(b'*'),
-                Part::Rule => {
-                    let mut escaped = Vec::new();
-                    escape(rule, &mut escaped);
-                    escape_glob(&escaped, &mut pattern);
+            if *part == Part::Key {
+                pattern.push(b'*');
+                continue;
+            }
+            for byte in (Self { parts: vec![part.clone()] }).name(rule, b"") {
+                if b"*?[]\\^-".contains(&byte) {
+                    pattern.push(b'\\');
                 }
+                pattern.push(byte);
             }
         }
         pattern
@@ -138,7 +114,8 @@ impl KeyTemplate {
         let key_bytes = name.len().checked_sub(without)? / keys;
         let before = self.parts.iter().take_while(|part| **part != Part::Key);
         let start = Self { parts: before.cloned().collect() }.name(rule, b"").len();
-        let key = unescape(name.get(start..start + key_bytes)?)?;
+        let key = unescape(name.get(start..start + key_bytes)?);
+        // What we did not escape does not come out the same.
         (self.name(rule, &key) == name).then_some(key)
     }
 }
@@ -147,7 +124,7 @@ impl KeyTemplate {
 impl fmt::Display for KeyTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.parts.iter().try_for_each(|part| match part {
-            Part::Literal(bytes) => f.write_str(&String::from_utf8_lossy(bytes)),
+            Part::Literal(text) => f.write_str(text),
             Part::Key => f.write_str("{key}"),
             Part::Rule => f.write_str("{rule}"),
         })
@@ -163,40 +140,45 @@ impl Default for KeyTemplate {
 
 /// The name of the record that a receipt is spent, beside the state of its first charge.
 pub(crate) fn spent_name(first_charge: &[u8], id: ReceiptId) -> Vec<u8> {
-    let mut name = first_charge.to_vec();
-    name.extend_from_slice(SPENT);
-    name.extend_from_slice(format!("{:016x}", id.get()).as_bytes());
-    name
+    [first_charge, format!("%spent:{:016x}", id.get()).as_bytes()].concat()
 }
 
-fn push_literal(parts: &mut Vec<Part>, literal: &mut Vec<u8>) {
-    if !literal.is_empty() {
-        parts.push(Part::Literal(std::mem::take(literal)));
+/// What stands before the first placeholder of a text, which one it is, and what follows it.
+fn placeholder(text: &str) -> Option<(&str, Part, &str)> {
+    let named = [("{key}", Part::Key), ("{rule}", Part::Rule)];
+    let found = named.into_iter().filter_map(|(name, part)| {
+        let (before, after) = text.split_once(name)?;
+        Some((before, part, after))
+    });
+    found.min_by_key(|(before, ..)| before.len())
+}
+
+/// What users write, as it may stand in a name.
+fn escape(bytes: &[u8], name: &mut Vec<u8>) {
+    for &byte in bytes {
+        match byte {
+            b'%' => name.extend_from_slice(b"%25"),
+            b'{' => name.extend_from_slice(b"%7B"),
+            b'}' => name.extend_from_slice(b"%7D"),
+            _ => name.push(byte),
+        }
     }
 }
 
-/// Why a text is no template for keys.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum TemplateError {
-    /// All keys would share one state.
-    #[error(
-        "key_template: `{template}` has no {{key}}, so all keys would share one state; write {{key}} where the key \
-         belongs, for example `sg:{{{{key}}}}:{{rule}}`"
-    )]
-    NoKey {
-        /// What was written.
-        template: String,
-    },
-    /// A prefix that would change which part of a name is the hash tag, or none at all.
-    #[error(
-        "key_prefix: `{prefix}` cannot begin the names of keys; give at least one character and no braces, or a whole \
-         key_template"
-    )]
-    Prefix {
-        /// What was written.
-        prefix: String,
-    },
+/// The other way round.
+fn unescape(bytes: &[u8]) -> Vec<u8> {
+    let (mut plain, mut rest) = (Vec::with_capacity(bytes.len()), bytes);
+    loop {
+        let (byte, after) = match rest {
+            [b'%', b'2', b'5', after @ ..] => (b'%', after),
+            [b'%', b'7', b'B', after @ ..] => (b'{', after),
+            [b'%', b'7', b'D', after @ ..] => (b'}', after),
+            [byte, after @ ..] => (*byte, after),
+            [] => return plain,
+        };
+        plain.push(byte);
+        rest = after;
+    }
 }
 
 #[cfg(test)]

@@ -37,7 +37,6 @@ mod store;
 mod testing;
 mod tls;
 
-pub use keys::TemplateError;
 pub use link::{ConnectError, OpenError};
 pub use options::{CONNECTIONS_MAX, LogLayout, OptionsError, RedisOptions, WAIT_MAX};
 pub use store::RedisStore;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::endpoint::{Endpoint, form};
-use crate::keys::{KeyTemplate, TemplateError};
+use crate::keys::KeyTemplate;
 use crate::tls::{Identity, Roots};
 
 /// Most connections of one store. Calls share them, so a few do the work of many.
@@ -162,9 +162,24 @@ pub enum OptionsError {
         /// Its name.
         name: String,
     },
-    /// A template that keys cannot be named by.
-    #[error(transparent)]
-    Template(#[from] TemplateError),
+    /// A template by which all keys would share one state.
+    #[error(
+        "key_template: `{template}` has no {{key}}, so all keys would share one state; write {{key}} where the key \
+         belongs, for example `sg:{{{{key}}}}:{{rule}}`"
+    )]
+    Template {
+        /// What was written.
+        template: String,
+    },
+    /// A prefix that would change which part of a name is the hash tag, or none at all.
+    #[error(
+        "key_prefix: `{prefix}` cannot begin the names of keys; give at least one character and no braces, or a whole \
+         key_template"
+    )]
+    Prefix {
+        /// What was written.
+        prefix: String,
+    },
     /// No connection, or very many.
     #[error("connections: {connections} is out of range; give 1 to {CONNECTIONS_MAX}, 2 are enough for most")]
     Connections {
@@ -227,7 +242,7 @@ mod tests {
     #[test]
     fn a_template_without_a_key_is_refused() {
         let error = options().key_template("sg:{rule}").unwrap_err();
-        assert!(matches!(error, OptionsError::Template(TemplateError::NoKey { .. })), "{error}");
+        assert!(matches!(error, OptionsError::Template { .. }), "{error}");
         assert!(options().key_prefix("{").is_err());
         let renamed = options().key_prefix("eu").unwrap();
         assert_eq!(renamed.keys.name(b"api", b"alice"), b"eu:{alice}:api");

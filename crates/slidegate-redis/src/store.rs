@@ -100,7 +100,7 @@ impl RedisStore {
         admission: &Admission<'_>,
     ) -> Result<ScriptCall, StoreError> {
         let asks = admission.asks().iter();
-        let keys: Vec<_> = asks.map(|ask| self.keys.state(ask.rule().name(), ask.key().as_str())).collect();
+        let keys: Vec<_> = asks.map(|ask| self.keys.name(ask.rule().name(), ask.key().as_str())).collect();
         self.keys.check_apart(&keys)?;
         let mut args = Args::at(self.layout, call, self.nonce());
         args.asks(admission);
@@ -118,7 +118,7 @@ impl RedisStore {
     ) -> ScriptCall {
         let mut args = Args::at(self.layout, call, self.nonce());
         args.ask(rule, units);
-        ScriptCall { script, keys: vec![self.keys.state(rule.name(), key.as_str())], args: args.0 }
+        ScriptCall { script, keys: vec![self.keys.name(rule.name(), key.as_str())], args: args.0 }
     }
 
     fn decision<'a>(
@@ -150,7 +150,7 @@ impl RedisStore {
         }
         let charges = receipt.charges();
         let mut keys: Vec<_> =
-            charges.iter().map(|charge| self.keys.state(charge.rule(), charge.key())).collect();
+            charges.iter().map(|charge| self.keys.name(charge.rule(), charge.key())).collect();
         keys.push(spent_name(&keys[0], receipt.id()));
         let mut args = Args::at(self.layout, call, self.nonce());
         args.instant(State::receipt_expires_us(receipt));

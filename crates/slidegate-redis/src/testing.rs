@@ -12,7 +12,7 @@ impl Forgetting for RedisStore {
     const LOOKS_EVERY: usize = 16;
 
     async fn seen(&self, rule: &Rule, key: Key<'_>) -> Option<String> {
-        let keys = vec![self.keys.state(rule.name(), key.as_str())];
+        let keys = vec![self.keys.name(rule.name(), key.as_str())];
         match self.link.call(None, ScriptCall { script: &scripts::LOOK, keys, args: Vec::new() }).await {
             Ok(redis::Value::BulkString(bytes)) => Some(bytes.into_iter().map(char::from).collect()),
             _ => None,

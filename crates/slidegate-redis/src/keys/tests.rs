@@ -53,7 +53,7 @@ fn every_name_of_a_rule_leads_back_to_its_key() {
 #[test]
 fn no_two_states_share_a_name() {
     let default = KeyTemplate::default();
-    let pairs = RULES.iter().flat_map(|rule| KEYS.iter().map(|key| default.name(rule, key)));
+    let pairs = RULES.iter().flat_map(|rule| KEYS.iter().map(|key| default.name(*rule, key)));
     let mut names: Vec<_> = pairs.collect();
     names.sort();
     names.dedup();
@@ -128,11 +128,11 @@ fn a_rule_s_pattern_finds_its_states_and_no_others() {
 #[test]
 fn templates_that_cannot_work_are_refused_with_the_remedy() {
     let error = KeyTemplate::new("sg:{rule}").unwrap_err();
-    assert_eq!(error, TemplateError::NoKey { template: "sg:{rule}".into() });
+    assert_eq!(error, OptionsError::Template { template: "sg:{rule}".into() });
     assert!(error.to_string().contains("has no {key}") && error.to_string().contains("`sg:{{key}}:{rule}`"));
     for prefix in ["", "{a}", "a}"] {
         let error = KeyTemplate::with_prefix(prefix).unwrap_err();
-        assert_eq!(error, TemplateError::Prefix { prefix: prefix.into() });
+        assert_eq!(error, OptionsError::Prefix { prefix: prefix.into() });
     }
 }
 
@@ -147,7 +147,7 @@ fn a_template_is_shown_as_it_was_written() {
 fn two_charges_of_one_name_are_refused_with_the_remedy() {
     let quota = template("rlaas:rate_limit:{key}");
     let names = |pairs: &[(&str, &str)], template: &KeyTemplate| -> Vec<Vec<u8>> {
-        pairs.iter().map(|(rule, key)| template.state(rule, key)).collect()
+        pairs.iter().map(|(rule, key)| template.name(rule, key)).collect()
     };
     assert_eq!(quota.check_apart(&names(&[("api", "alice")], &quota)), Ok(()));
     assert_eq!(quota.check_apart(&names(&[("api", "alice"), ("api", "bob")], &quota)), Ok(()));
