@@ -8,7 +8,7 @@ use redis::{ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnection
 use crate::options::OptionsError;
 
 /// The form that remedies show.
-const FORM: &str = "redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]";
+pub(crate) const FORM: &str = "redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]";
 
 /// A Redis, and who we are to it.
 #[derive(Debug, Clone)]
@@ -21,18 +21,15 @@ pub(crate) struct Endpoint {
 /// Where the socket leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Address {
-    Tcp { host: String, port: u16 },
-    Tls { host: String, port: u16 },
+    Tcp { host: String, port: u16, tls: bool },
     Unix(PathBuf),
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp { host, port } | Self::Tls { host, port } if host.contains(':') => {
-                write!(f, "[{host}]:{port}")
-            }
-            Self::Tcp { host, port } | Self::Tls { host, port } => write!(f, "{host}:{port}"),
+            Self::Tcp { host, port, .. } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp { host, port, .. } => write!(f, "{host}:{port}"),
             Self::Unix(path) => write!(f, "{}", path.display()),
         }
     }
@@ -75,8 +72,7 @@ impl Endpoint {
             .into_connection_info()
             .map_err(|_| malformed("its host, user, password, database or protocol is none"))?;
         let address = match info.addr().clone() {
-            ConnectionAddr::Tcp(host, port) if tls => Address::Tls { host, port },
-            ConnectionAddr::Tcp(host, port) => Address::Tcp { host, port },
+            ConnectionAddr::Tcp(host, port) => Address::Tcp { host, port, tls },
             ConnectionAddr::Unix(path) => Address::Unix(path),
             _ => return Err(malformed("it leads to no socket that we can open")),
         };
@@ -104,11 +100,6 @@ fn shown(word: &str) -> String {
     if plausible { word.into() } else { "?".into() }
 }
 
-/// For errors: the form of a URL.
-pub(crate) fn form() -> &'static str {
-    FORM
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,28 +108,24 @@ mod tests {
         Endpoint::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"))
     }
 
-    fn tcp(host: &str, port: u16) -> Address {
-        Address::Tcp { host: host.into(), port }
+    fn tcp(host: &str, port: u16, tls: bool) -> Address {
+        Address::Tcp { host: host.into(), port, tls }
     }
 
     #[test]
     fn addresses_are_read() {
         for (url, address, shown) in [
-            ("redis://localhost", tcp("localhost", 6379), "localhost:6379"),
-            ("redis://127.0.0.1:7000/3", tcp("127.0.0.1", 7000), "127.0.0.1:7000"),
-            ("redis://[::1]:7000", tcp("::1", 7000), "[::1]:7000"),
-            ("valkey://cache/", tcp("cache", 6379), "cache:6379"),
-            ("rediss://cache:6380", Address::Tls { host: "cache".into(), port: 6380 }, "cache:6380"),
-            ("valkeys://cache", Address::Tls { host: "cache".into(), port: 6379 }, "cache:6379"),
+            ("redis://localhost", tcp("localhost", 6379, false), "localhost:6379"),
+            ("redis://127.0.0.1:7000/3", tcp("127.0.0.1", 7000, false), "127.0.0.1:7000"),
+            ("redis://[::1]:7000", tcp("::1", 7000, false), "[::1]:7000"),
+            ("valkey://cache/", tcp("cache", 6379, false), "cache:6379"),
+            ("rediss://cache:6380", tcp("cache", 6380, true), "cache:6380"),
+            ("valkeys://cache", tcp("cache", 6379, true), "cache:6379"),
             ("unix:///run/redis.sock", Address::Unix("/run/redis.sock".into()), "/run/redis.sock"),
             ("redis+unix:///run/redis.sock?db=2", Address::Unix("/run/redis.sock".into()), "/run/redis.sock"),
         ] {
             let endpoint = parsed(url);
-            assert_eq!(
-                (endpoint.address.to_string().as_str(), &endpoint.address),
-                (shown, &address),
-                "{url}"
-            );
+            assert_eq!((&*endpoint.address.to_string(), &endpoint.address), (shown, &address), "{url}");
         }
     }
 

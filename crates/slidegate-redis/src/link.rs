@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! call ---- queue ---- lane ---- wire ---- stream ---- Redis
-//!           bounded    a task    RESP      TCP, TLS, Unix; counts what it takes
+//!           bounded    a task    RESP      TCP, TLS, Unix
 //! ```
 //!
 //! A few connections serve all callers of a process. Each has a task of its own, its lane, and calls that meet
@@ -14,27 +14,22 @@
 
 mod backoff;
 mod command;
-mod deadline;
 mod error;
 mod lane;
 mod stream;
 mod ticket;
-mod version;
 mod wire;
 
 #[cfg(test)]
 mod tests;
 
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant as StdInstant};
 
 use redis::{Value, from_redis_value};
 use slidegate::store::StoreError;
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
-use tokio::time::{Sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep_until};
 
 pub(crate) use command::ScriptCall;
 pub use error::{ConnectError, OpenError};
@@ -43,31 +38,32 @@ pub(crate) use lane::BATCH_CALLS_MAX;
 use crate::failure::Failure;
 use crate::options::RedisOptions;
 use command::Command;
-use deadline::Deadline;
-use lane::{BATCH_BYTES_MAX, Lane, QUEUE_MAX, Sight};
-use ticket::{Answer, Pending, Ticket, ticket};
+use lane::{BATCH_BYTES_MAX, LaneHandle};
+use ticket::{Answer, Pending, ticket};
 use wire::{Target, Wire};
 
 /// The way to one Redis. Dropping it closes its connections.
 #[derive(Debug)]
 pub(crate) struct Link {
-    lanes: Box<[Entrance]>,
+    lanes: Box<[LaneHandle]>,
     next: AtomicUsize,
     /// How long a call may take that brings no deadline of its own.
     wait_default: Duration,
 }
 
-/// Where calls enter a lane.
-#[derive(Debug)]
-struct Entrance {
-    queue: mpsc::Sender<Vec<Ticket>>,
-    sight: Arc<Sight>,
-    task: JoinHandle<()>,
+/// Until when a caller waits, for a call or for all calls of a batch.
+#[derive(Debug, Clone, Copy)]
+struct Deadline {
+    called: Instant,
+    at: Instant,
 }
 
-impl Drop for Entrance {
-    fn drop(&mut self) {
-        self.task.abort();
+impl Deadline {
+    /// From the call to the deadline, in whole milliseconds, rounded up; zero if it was called too late.
+    fn wait(self) -> Duration {
+        let wait = self.at.saturating_duration_since(self.called);
+        let part = wait.subsec_nanos() % 1_000_000;
+        if part == 0 { wait } else { wait + Duration::from_nanos(u64::from(1_000_000 - part)) }
     }
 }
 
@@ -78,25 +74,25 @@ impl Link {
         let mut lanes = Vec::with_capacity(options.connections);
         for _ in 0..options.connections {
             let wire = Wire::open(&target).await?;
-            let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-            let sight = Arc::new(Sight::default());
-            let lane = Lane::new(target.clone(), receiver, Arc::clone(&sight), options.deadline);
-            lanes.push(Entrance { queue: sender, sight, task: tokio::spawn(lane.run(wire)) });
+            lanes.push(LaneHandle::start(target.clone(), wire, options.deadline));
         }
         Ok(Self { lanes: lanes.into(), next: AtomicUsize::new(0), wait_default: options.deadline })
     }
 
     /// Calls a script. Without a deadline that of the options holds, counted from now.
-    pub(crate) async fn call(&self, until: Option<Instant>, call: ScriptCall) -> Result<Value, StoreError> {
-        let mut answers = self.ask(self.deadline(until), vec![Command::Script(call)]).await;
-        answers.pop().unwrap_or_else(|| Err(Failure::not_understood("a script").into()))
+    pub(crate) async fn call(
+        &self,
+        until: Option<StdInstant>,
+        call: ScriptCall,
+    ) -> Result<Value, StoreError> {
+        self.ask_one(until, Command::Script(call)).await
     }
 
     /// Calls scripts one after the other, in one round trip unless there are very many, with one deadline for all of
     /// them. Every call has an answer of its own, in their order.
     pub(crate) async fn call_all(
         &self,
-        until: Option<Instant>,
+        until: Option<StdInstant>,
         calls: Vec<ScriptCall>,
     ) -> Vec<Result<Value, StoreError>> {
         let deadline = self.deadline(until);
@@ -121,37 +117,39 @@ impl Link {
     /// One step of a search for keys: the next cursor, 0 at the end, and names. A name may come more than once.
     pub(crate) async fn scan(
         &self,
-        until: Option<Instant>,
+        until: Option<StdInstant>,
         pattern: &[u8],
         cursor: u64,
     ) -> Result<(u64, Vec<Vec<u8>>), StoreError> {
         let scan = Command::Scan { pattern: pattern.to_vec(), cursor };
-        let mut answers = self.ask(self.deadline(until), vec![scan]).await;
-        let reply = match answers.pop() {
-            Some(Ok(reply)) => from_redis_value(reply).map_err(|_| Failure::not_understood("SCAN").into()),
-            Some(Err(error)) => Err(error),
-            None => Err(Failure::not_understood("SCAN").into()),
-        };
+        let understood = |reply| from_redis_value(reply).map_err(|_| Failure::not_understood("SCAN").into());
         // A search charges nothing, whether it was done or not.
-        reply.map_err(|error| match error {
+        self.ask_one(until, scan).await.and_then(understood).map_err(|error| match error {
             StoreError::Ambiguous { why } => StoreError::Unavailable { why },
             other => other,
         })
     }
 
-    fn deadline(&self, until: Option<Instant>) -> Deadline {
-        Deadline::new(until, self.wait_default)
+    async fn ask_one(&self, until: Option<StdInstant>, command: Command) -> Answer {
+        let mut answers = self.ask(self.deadline(until), vec![command]).await;
+        answers.pop().expect("every command has an answer")
+    }
+
+    /// At `until`, or if the call brings none after the wait of the options.
+    fn deadline(&self, until: Option<StdInstant>) -> Deadline {
+        let called = Instant::now();
+        Deadline { called, at: until.map_or_else(|| called + self.wait_default, Instant::from_std) }
     }
 
     /// Sends commands together, and waits for their answers until the deadline. What is past it is not sent.
     async fn ask(&self, deadline: Deadline, commands: Vec<Command>) -> Vec<Answer> {
         let lane = self.least_busy();
-        if deadline.has_passed() {
+        if Instant::now() >= deadline.at {
             return commands.iter().map(|_| Err(expired(lane, deadline, true))).collect();
         }
-        let mut expiry = pin!(sleep_until(deadline.at()));
+        let mut expiry = pin!(sleep_until(deadline.at));
         let (tickets, pending): (Vec<_>, Vec<_>) =
-            commands.into_iter().map(|command| ticket(command, deadline.at())).unzip();
+            commands.into_iter().map(|command| ticket(command, deadline.at)).unzip();
         tokio::select! {
             biased;
             // If it could not be sent the tickets are gone, and so are the answers to wait for.
@@ -166,7 +164,7 @@ impl Link {
     }
 
     /// A lane that is idle, else the one with the shortest queue; in turn among equals.
-    fn least_busy(&self) -> &Entrance {
+    fn least_busy(&self) -> &LaneHandle {
         let (start, lanes) = (self.next.fetch_add(1, Ordering::Relaxed), self.lanes.len());
         let in_turn = (0..lanes).map(|offset| &self.lanes[start.wrapping_add(offset) % lanes]);
         in_turn.min_by_key(|lane| lane.load()).expect("a link has at least one connection")
@@ -174,7 +172,7 @@ impl Link {
 }
 
 async fn answer(
-    lane: &Entrance,
+    lane: &LaneHandle,
     mut pending: Pending,
     deadline: Deadline,
     expiry: Pin<&mut Sleep>,
@@ -189,14 +187,11 @@ async fn answer(
     }
     let unsent = pending.leave();
     // It may have come in this very moment.
-    if let Ok(answer) = pending.answer.try_recv() {
-        return answer;
-    }
-    Err(expired(lane, deadline, unsent))
+    pending.answer.try_recv().unwrap_or_else(|_| Err(expired(lane, deadline, unsent)))
 }
 
 /// What a caller is told whose deadline has passed.
-fn expired(lane: &Entrance, deadline: Deadline, unsent: bool) -> StoreError {
+fn expired(lane: &LaneHandle, deadline: Deadline, unsent: bool) -> StoreError {
     let wait = deadline.wait();
     if !unsent {
         let why = "no reply came in time; see Redis's SLOWLOG, or raise the deadline";
@@ -206,16 +201,8 @@ fn expired(lane: &Entrance, deadline: Deadline, unsent: bool) -> StoreError {
         let why = "its deadline had passed before the call; give it more time";
         return StoreError::Unavailable { why: why.into() };
     }
-    let why = lane.sight.trouble().unwrap_or_else(|| {
+    let why = lane.trouble().unwrap_or_else(|| {
         "earlier calls still wait for Redis; see its SLOWLOG, or raise the deadline or the connections".into()
     });
     StoreError::Unavailable { why: format!("nothing was sent within {wait:?}: {why}").into() }
-}
-
-impl Entrance {
-    /// How long a call that enters now has to wait: not at all for company in the queue of an idle lane, as all of it
-    /// goes out together.
-    fn load(&self) -> (bool, usize) {
-        (self.sight.busy.load(Ordering::Relaxed), QUEUE_MAX - self.queue.capacity())
-    }
 }

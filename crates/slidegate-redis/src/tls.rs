@@ -1,53 +1,38 @@
 //! TLS: whom we believe, and who we are.
 
-use std::fmt;
 use std::sync::Arc;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::options::OptionsError;
+use crate::options::{OptionsError, RedisOptions};
 
-/// Who may sign a server's certificate.
+/// Those who may sign a server's certificate.
+pub(crate) fn roots(pem: &[u8]) -> Result<Arc<RootCertStore>, OptionsError> {
+    let name = "root_certificates";
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(name, pem)? {
+        roots.add(certificate).map_err(|error| wrong(name, &error))?;
+    }
+    Ok(Arc::new(roots))
+}
+
+/// Those that the system trusts.
+fn system_roots() -> Result<Arc<RootCertStore>, String> {
+    let mut roots = RootCertStore::empty();
+    let loaded = rustls_native_certs::load_native_certs();
+    // Trust stores hold old certificates that nobody can read; one that can be read is enough.
+    let (read, _) = roots.add_parsable_certificates(loaded.certs);
+    if read == 0 {
+        let why = "the system trusts no certificates; install its package of them, or give root_certificates";
+        return Err(why.into());
+    }
+    Ok(Arc::new(roots))
+}
+
+/// A certificate of our own, with its key, which its `Debug` does not show.
 #[derive(Debug, Clone)]
-pub(crate) enum Roots {
-    /// Those that the system trusts.
-    System,
-    /// These and nobody else.
-    Given(Arc<RootCertStore>),
-}
-
-impl Roots {
-    pub(crate) fn given(pem: &[u8]) -> Result<Self, OptionsError> {
-        let name = "root_certificates";
-        let mut roots = RootCertStore::empty();
-        for certificate in certificates(name, pem)? {
-            roots.add(certificate).map_err(|error| wrong(name, &error))?;
-        }
-        Ok(Self::Given(Arc::new(roots)))
-    }
-
-    fn store(&self) -> Result<Arc<RootCertStore>, String> {
-        match self {
-            Self::Given(roots) => Ok(Arc::clone(roots)),
-            Self::System => {
-                let mut roots = RootCertStore::empty();
-                let loaded = rustls_native_certs::load_native_certs();
-                // Trust stores hold old certificates that nobody can read; one that can be read is enough.
-                let (read, _) = roots.add_parsable_certificates(loaded.certs);
-                if read == 0 {
-                    let why = "the system trusts no certificates; install its package of them, or give root_certificates";
-                    return Err(why.into());
-                }
-                Ok(Arc::new(roots))
-            }
-        }
-    }
-}
-
-/// A certificate of our own, with its key.
-#[derive(Clone)]
 pub(crate) struct Identity {
     chain: Vec<CertificateDer<'static>>,
     key: Arc<PrivateKeyDer<'static>>,
@@ -61,21 +46,16 @@ impl Identity {
     }
 }
 
-impl fmt::Debug for Identity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Identity").field("certificates", &self.chain.len()).finish_non_exhaustive()
-    }
-}
-
 /// What a connection needs to know. The provider of cryptography is named here, because the process may have
 /// chosen none, or two.
-pub(crate) fn config(roots: &Roots, identity: Option<&Identity>) -> Result<Arc<ClientConfig>, String> {
+pub(crate) fn config(options: &RedisOptions) -> Result<Arc<ClientConfig>, String> {
+    let roots = options.roots.clone().map_or_else(system_roots, Ok)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?
-        .with_root_certificates(roots.store()?);
-    let config = match identity {
+        .with_root_certificates(roots);
+    let config = match &options.identity {
         None => builder.with_no_client_auth(),
         Some(Identity { chain, key }) => {
             let config = builder.with_client_auth_cert(chain.clone(), key.clone_key());
@@ -105,7 +85,7 @@ mod tests {
     #[test]
     fn what_is_no_certificate_is_refused() {
         for pem in [&b""[..], b"hello", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
-            let error = Roots::given(pem).unwrap_err();
+            let error = roots(pem).unwrap_err();
             assert!(matches!(error, OptionsError::Certificate { name: "root_certificates", .. }), "{error}");
             let error = Identity::new(pem, pem).unwrap_err();
             assert!(matches!(error, OptionsError::Certificate { name: "client_certificate", .. }), "{error}");

@@ -1,4 +1,4 @@
-//! Pauses that grow while it does not help.
+//! Exponential backoff.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -20,20 +20,15 @@ impl Backoff {
     pub(super) fn pause(&mut self) -> Duration {
         let pause = self.next;
         self.next = (pause * 2).clamp(self.first, self.longest);
-        // Half of it is left to chance, or a fleet that lost its Redis would come back in step.
-        pause / 2 + pause / 2 * chance(1_000) / 1_000
+        // Half of it is random, or a fleet that lost its Redis would come back in step.
+        let random = u32::try_from(RandomState::new().hash_one(()) % 1_000).unwrap_or_default();
+        pause / 2 + pause / 2 * random / 1_000
     }
 
     /// It helped.
     pub(super) fn reset(&mut self) {
         self.next = Duration::ZERO;
     }
-}
-
-/// A number below `bound`, another one every time.
-fn chance(bound: u32) -> u32 {
-    let number = RandomState::new().hash_one(()) % u64::from(bound);
-    u32::try_from(number).unwrap_or_default()
 }
 
 #[cfg(test)]

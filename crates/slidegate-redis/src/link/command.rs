@@ -8,6 +8,9 @@ use crate::scripts::Script;
 /// How many keys one step of a SCAN looks at. Redis serves nobody else meanwhile, so it is not many.
 const SCAN_COUNT: u32 = 512;
 
+/// The last of the round trips in which Redis learns a script.
+pub(super) const ROUND_LAST: u32 = 2;
+
 /// One script call.
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptCall {
@@ -22,28 +25,6 @@ pub(super) enum Command {
     Scan { pattern: Vec<u8>, cursor: u64 },
 }
 
-/// How scripts are named in a pipeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Naming {
-    /// By their hashes: what is right nearly always.
-    Hashes,
-    /// The first call of every script by its text, which teaches it to Redis, the others by their hashes.
-    FirstByText,
-    /// By their texts: right whatever others do to Redis meanwhile.
-    Texts,
-}
-
-impl Naming {
-    /// What to try when scripts turned out to be unknown.
-    pub(super) fn next(self) -> Option<Self> {
-        match self {
-            Self::Hashes => Some(Self::FirstByText),
-            Self::FirstByText => Some(Self::Texts),
-            Self::Texts => None,
-        }
-    }
-}
-
 impl Command {
     /// Bytes that it is about to take on the wire; the text of a script not counted.
     pub(super) fn bytes(&self) -> usize {
@@ -56,18 +37,17 @@ impl Command {
     }
 }
 
-/// The commands of all tickets, in their order.
-pub(super) fn pipeline(tickets: &[Ticket], naming: Naming) -> Pipeline {
+/// The commands of all tickets, in their order, for one of the round trips 0 to [`ROUND_LAST`].
+///
+/// At first scripts are named by their hashes, which is right nearly always. Next, the first call of every script
+/// brings its text, which teaches it to Redis. At last all calls bring it: right whatever others do to Redis meanwhile.
+pub(super) fn pipeline(tickets: &[Ticket], round: u32) -> Pipeline {
     let mut pipeline = Pipeline::with_capacity(tickets.len());
     let mut taught: Vec<&str> = Vec::new();
     for ticket in tickets {
         pipeline.add_command(match &ticket.command {
             Command::Script(call) => {
-                let by_text = match naming {
-                    Naming::Hashes => false,
-                    Naming::FirstByText => !taught.contains(&&*call.script.sha),
-                    Naming::Texts => true,
-                };
+                let by_text = round > 0 && (round == ROUND_LAST || !taught.contains(&&*call.script.sha));
                 taught.extend(by_text.then_some(&*call.script.sha));
                 script(call, by_text)
             }
@@ -105,15 +85,14 @@ mod tests {
     static ONE: LazyLock<Script> = LazyLock::new(|| Script::new("one", "return 1"));
     static TWO: LazyLock<Script> = LazyLock::new(|| Script::new("two", "return 2"));
 
-    fn packed(script: &'static Script, naming: Naming) -> Vec<String> {
+    fn packed(script: &'static Script, round: u32) -> Vec<String> {
         let call = |script| {
             Command::Script(ScriptCall { script, keys: vec![b"k\0\r\n".to_vec()], args: vec![Vec::new()] })
         };
         let tickets = [call(&ONE), call(script), call(&ONE)];
         let tickets = tickets.map(|command| ticket(command, Instant::now()).0);
-        let pipeline = pipeline(&tickets, naming);
-        let verb = |command: &Cmd| String::from_utf8_lossy(&command.get_packed_command()).into_owned();
-        pipeline.cmd_iter().map(verb).collect()
+        let text = |command: &Cmd| String::from_utf8_lossy(&command.get_packed_command()).into_owned();
+        pipeline(&tickets, round).cmd_iter().map(text).collect()
     }
 
     #[test]
@@ -121,10 +100,10 @@ mod tests {
         let by_hash =
             format!("*5\r\n$7\r\nEVALSHA\r\n$40\r\n{}\r\n$1\r\n1\r\n$4\r\nk\0\r\n\r\n$0\r\n\r\n", ONE.sha);
         let by_text = "*5\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n$1\r\n1\r\n$4\r\nk\0\r\n\r\n$0\r\n\r\n";
-        assert_eq!(packed(&ONE, Naming::Hashes), [&*by_hash, &by_hash, &by_hash]);
-        assert_eq!(packed(&ONE, Naming::FirstByText), [by_text, &by_hash, &by_hash]);
-        assert_eq!(packed(&ONE, Naming::Texts), [by_text, by_text, by_text]);
-        let mixed = packed(&TWO, Naming::FirstByText);
+        assert_eq!(packed(&ONE, 0), [&*by_hash, &by_hash, &by_hash]);
+        assert_eq!(packed(&ONE, 1), [by_text, &by_hash, &by_hash]);
+        assert_eq!(packed(&ONE, ROUND_LAST), [by_text, by_text, by_text]);
+        let mixed = packed(&TWO, 1);
         assert_eq!((&*mixed[0], &*mixed[2]), (by_text, &*by_hash));
         assert!(mixed[1].contains("return 2"), "{mixed:?}");
     }

@@ -2,10 +2,6 @@
 //!
 //! While a round trip is under way, calls queue; when it is over, all of them go out together. An idle
 //! connection sends a call at once. Nothing waits for company: there is no timer.
-//!
-//! The task takes a call the moment before it writes it. Until then the call is in the queue, whatever keeps the
-//! task busy (a round trip, a lost connection, a pause because Redis is busy), and a caller whose deadline passes
-//! knows that it was not executed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,10 +12,11 @@ use std::time::Duration;
 use redis::Value;
 use slidegate::store::StoreError;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
 
 use super::backoff::Backoff;
-use super::command::{Naming, pipeline};
+use super::command::{ROUND_LAST, pipeline};
 use super::ticket::Ticket;
 use super::wire::{Lost, Target, Wire};
 use crate::failure::{Failure, Meaning};
@@ -30,7 +27,7 @@ pub(crate) const BATCH_CALLS_MAX: usize = 256;
 /// Bytes that go out together, likewise.
 pub(super) const BATCH_BYTES_MAX: usize = 256 * 1024;
 /// Messages that wait for one connection. Who finds no room waits for it.
-pub(super) const QUEUE_MAX: usize = 1024;
+const QUEUE_MAX: usize = 1024;
 
 /// How long a connection may be silent before it is given up. Long after the deadlines of all that wait for it: a
 /// server that is slow is not made faster by new connections.
@@ -40,20 +37,59 @@ const RECONNECT: (Duration, Duration) = (Duration::from_millis(10), Duration::fr
 /// Pauses before asking again a server that is busy or loading.
 const BUSY: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(10));
 
+/// Where calls enter a lane. Dropping it ends the task.
+#[derive(Debug)]
+pub(super) struct LaneHandle {
+    pub(super) queue: mpsc::Sender<Vec<Ticket>>,
+    status: Arc<LaneStatus>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for LaneHandle {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl LaneHandle {
+    /// Starts the task of a connection.
+    pub(super) fn start(target: Target, wire: Wire, deadline: Duration) -> Self {
+        let (sender, queue) = mpsc::channel(QUEUE_MAX);
+        let status = Arc::new(LaneStatus::default());
+        let lane = Lane {
+            target,
+            queue,
+            waiting: VecDeque::new(),
+            status: Arc::clone(&status),
+            silence: SILENCE_MIN.max(deadline * 2),
+            reconnect: Backoff::new(RECONNECT.0, RECONNECT.1),
+            busy: Backoff::new(BUSY.0, BUSY.1),
+            pause: Duration::ZERO,
+        };
+        Self { queue: sender, status, task: tokio::spawn(lane.run(wire)) }
+    }
+
+    /// How long a call that enters now has to wait: not at all for company in the queue of an idle lane, as all of it
+    /// goes out together.
+    pub(super) fn load(&self) -> (bool, usize) {
+        (self.status.busy.load(Ordering::Relaxed), QUEUE_MAX - self.queue.capacity())
+    }
+
+    /// What is wrong, if something is.
+    pub(super) fn trouble(&self) -> Option<Box<str>> {
+        self.status.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 /// What callers see of a lane.
 #[derive(Debug, Default)]
-pub(super) struct Sight {
+struct LaneStatus {
     /// A round trip is under way, or there is no connection.
-    pub(super) busy: AtomicBool,
-    /// What is wrong, if something is.
+    busy: AtomicBool,
     trouble: Mutex<Option<Box<str>>>,
 }
 
-impl Sight {
-    pub(super) fn trouble(&self) -> Option<Box<str>> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
+impl LaneStatus {
     fn set_trouble(&self, trouble: Option<&str>) {
         let mut place = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         if place.as_deref() != trouble {
@@ -63,12 +99,12 @@ impl Sight {
 }
 
 /// The task.
-pub(super) struct Lane {
+struct Lane {
     target: Target,
     queue: mpsc::Receiver<Vec<Ticket>>,
     /// Taken from the queue, or to be sent again. Nobody has taken them.
     waiting: VecDeque<Ticket>,
-    sight: Arc<Sight>,
+    status: Arc<LaneStatus>,
     silence: Duration,
     reconnect: Backoff,
     busy: Backoff,
@@ -76,78 +112,50 @@ pub(super) struct Lane {
     pause: Duration,
 }
 
-/// What a round trip has done to the connection.
-#[derive(Debug, PartialEq, Eq)]
-enum After {
-    Usable,
-    Lost,
-}
+/// The connection cannot be used any more.
+struct Unusable;
 
 impl Lane {
-    pub(super) fn new(
-        target: Target,
-        queue: mpsc::Receiver<Vec<Ticket>>,
-        sight: Arc<Sight>,
-        deadline: Duration,
-    ) -> Self {
-        Self {
-            target,
-            queue,
-            waiting: VecDeque::new(),
-            sight,
-            silence: SILENCE_MIN.max(deadline * 2),
-            reconnect: Backoff::new(RECONNECT.0, RECONNECT.1),
-            busy: Backoff::new(BUSY.0, BUSY.1),
-            pause: Duration::ZERO,
-        }
-    }
-
     /// Works until the other end of the queue is gone.
-    pub(super) async fn run(mut self, wire: Wire) {
-        let mut wire = wire;
-        loop {
-            match self.work(&mut wire).await {
-                After::Usable => return,
-                After::Lost => wire = self.connected().await,
-            }
+    async fn run(mut self, mut wire: Wire) {
+        while self.work(&mut wire).await.is_err() {
+            wire = self.connected().await;
         }
     }
 
     /// Makes round trips until the connection is lost, or nobody is left to ask.
-    async fn work(&mut self, wire: &mut Wire) -> After {
+    async fn work(&mut self, wire: &mut Wire) -> Result<(), Unusable> {
         loop {
             if self.waiting.is_empty() {
-                self.sight.busy.store(false, Ordering::Relaxed);
+                self.status.busy.store(false, Ordering::Relaxed);
                 tokio::select! {
                     biased;
                     message = self.queue.recv() => match message {
                         Some(tickets) => self.waiting.extend(tickets),
-                        None => return After::Usable,
+                        None => return Ok(()),
                     },
-                    () = wire.closed() => return After::Lost,
+                    () = wire.closed() => return Err(Unusable),
                 }
-                self.sight.busy.store(true, Ordering::Relaxed);
+                self.status.busy.store(true, Ordering::Relaxed);
             }
             if !self.pause.is_zero() {
                 tokio::select! {
-                    () = wire.closed() => return After::Lost,
+                    () = wire.closed() => return Err(Unusable),
                     () = sleep(self.pause) => self.pause = Duration::ZERO,
                 }
             }
             let batch = self.batch();
-            if self.exchange(wire, batch).await == After::Lost {
-                return After::Lost;
-            }
+            self.exchange(wire, batch).await?;
         }
     }
 
     async fn connected(&mut self) -> Wire {
-        self.sight.busy.store(true, Ordering::Relaxed);
+        self.status.busy.store(true, Ordering::Relaxed);
         loop {
             sleep(self.reconnect.pause()).await;
             match Wire::open(&self.target).await {
                 Ok(wire) => return wire,
-                Err(error) => self.sight.set_trouble(Some(&error.to_string())),
+                Err(error) => self.status.set_trouble(Some(&error.to_string())),
             }
         }
     }
@@ -175,32 +183,19 @@ impl Lane {
     }
 
     /// A round trip, and more of them for the calls whose scripts Redis turns out not to know.
-    async fn exchange(&mut self, wire: &mut Wire, batch: Vec<Ticket>) -> After {
-        let (mut batch, mut naming) = (batch, Naming::Hashes);
+    async fn exchange(&mut self, wire: &mut Wire, mut batch: Vec<Ticket>) -> Result<(), Unusable> {
+        let mut round = 0;
         while !batch.is_empty() {
-            let before = wire.taken();
-            let silence = self.silence_of(&batch);
-            let replies = match timeout(silence, wire.round_trip(&pipeline(&batch, naming))).await {
-                Ok(Ok(replies)) => replies,
-                Ok(Err(lost)) => {
+            match wire.round_trip(&pipeline(&batch, round), self.silence_of(&batch)).await {
+                Ok(replies) => batch = self.sort(batch, replies, round)?,
+                Err(lost) => {
                     self.lose(batch, &lost);
-                    return After::Lost;
+                    return Err(Unusable);
                 }
-                Err(_) => {
-                    let why = format!("the connection was silent for {silence:?}");
-                    self.lose(batch, &Lost { why, sent: wire.taken() != before });
-                    return After::Lost;
-                }
-            };
-            let Sorted { unknown, elsewhere } = self.sort(batch, replies, naming);
-            if elsewhere {
-                self.waiting.extend(unknown.into_iter().filter(Ticket::give_back));
-                return After::Lost;
             }
-            batch = unknown;
-            naming = naming.next().unwrap_or(naming);
+            round += 1;
         }
-        After::Usable
+        Ok(())
     }
 
     /// How long these calls may go without an answer before the connection is given up.
@@ -210,24 +205,21 @@ impl Lane {
         self.silence.max(longest.unwrap_or_default().saturating_mul(2).min(WAIT_MAX))
     }
 
-    /// Hands out answers; what is to be sent again waits.
-    fn sort(&mut self, batch: Vec<Ticket>, replies: Vec<Value>, naming: Naming) -> Sorted {
-        let mut sorted = Sorted { unknown: Vec::new(), elsewhere: false };
-        let mut again = None;
+    /// Hands out answers; what is to be sent again waits. Gives back the calls whose scripts Redis does not know.
+    fn sort(&mut self, batch: Vec<Ticket>, replies: Vec<Value>, round: u32) -> Result<Vec<Ticket>, Unusable> {
+        let (mut unknown, mut again) = (Vec::new(), None);
+        // This server is not the one that we want: another may be found under its address.
+        let mut elsewhere = false;
         for (ticket, reply) in batch.into_iter().zip(replies) {
             let Value::ServerError(error) = reply else {
                 ticket.answer(Ok(reply));
                 continue;
             };
             let failure = Failure::of_reply(&error);
-            match failure.meaning() {
-                Meaning::SendText if naming.next().is_some() => {
-                    if !ticket.is_gone() {
-                        sorted.unknown.push(ticket);
-                    }
-                }
+            match failure.meaning {
+                Meaning::SendText if round < ROUND_LAST && !ticket.is_gone() => unknown.push(ticket),
                 Meaning::Later => {
-                    self.sight.set_trouble(Some(failure.why()));
+                    self.status.set_trouble(Some(&failure.why));
                     let pause = *again.get_or_insert_with(|| self.busy.pause().max(BUSY.0));
                     if Instant::now() + pause >= ticket.deadline {
                         ticket.answer(Err(failure.into()));
@@ -236,8 +228,8 @@ impl Lane {
                     }
                 }
                 Meaning::Elsewhere => {
-                    self.sight.set_trouble(Some(failure.why()));
-                    sorted.elsewhere |= error.code() == "READONLY";
+                    self.status.set_trouble(Some(&failure.why));
+                    elsewhere |= error.code() == "READONLY";
                     ticket.answer(Err(failure.into()));
                 }
                 Meaning::SendText | Meaning::Refused | Meaning::Ambiguous => {
@@ -247,31 +239,28 @@ impl Lane {
         }
         if let Some(pause) = again {
             self.pause = pause;
-        } else if !sorted.elsewhere {
+        } else if !elsewhere {
             self.busy.reset();
             self.reconnect.reset();
-            self.sight.set_trouble(None);
+            self.status.set_trouble(None);
         }
-        sorted
+        if elsewhere {
+            self.waiting.extend(unknown.into_iter().filter(Ticket::give_back));
+            return Err(Unusable);
+        }
+        Ok(unknown)
     }
 
-    /// The connection is gone. What it took nothing of waits for the next one.
+    /// The connection broke, or fell silent. What it took nothing of waits for the next one.
     fn lose(&mut self, batch: Vec<Ticket>, lost: &Lost) {
-        self.sight.set_trouble(Some(&lost.why));
+        self.status.set_trouble(Some(&lost.why));
         for ticket in batch {
             if lost.sent {
-                ticket.answer(Err(StoreError::from(Failure::after_sending(&lost.why))));
+                let why = format!("{}; see whether Redis was restarted", lost.why).into();
+                ticket.answer(Err(StoreError::Ambiguous { why }));
             } else if ticket.give_back() {
                 self.waiting.push_back(ticket);
             }
         }
     }
-}
-
-/// What is left of a round trip once its answers are handed out.
-struct Sorted {
-    /// Calls whose scripts Redis does not know.
-    unknown: Vec<Ticket>,
-    /// This server is not the one that we want: another may be found under its address.
-    elsewhere: bool,
 }

@@ -8,17 +8,22 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, ErrorKind, Pipeline, ProtocolVersion, RedisError, Value};
+use redis::{
+    AsyncConnectionConfig, ErrorKind, Pipeline, ProtocolVersion, RedisError, Value, from_redis_value,
+};
 use rustls::ClientConfig;
 use tokio::time::timeout;
+use tokio_util::io::InspectWriter;
 
 use super::error::ConnectError;
-use super::stream::{Peek, Stream};
-use super::version;
+use super::stream::{self, Peek};
 use crate::endpoint::{Address, Endpoint};
 use crate::failure::Failure;
 use crate::options::RedisOptions;
 use crate::tls;
+
+/// The oldest version whose scripts may write after they have asked for the time.
+const VERSION_MIN: u32 = 5;
 
 /// Where connections lead.
 #[derive(Debug, Clone)]
@@ -32,9 +37,8 @@ impl Target {
     pub(super) fn new(options: &RedisOptions) -> Result<Self, ConnectError> {
         let endpoint = options.endpoint.clone();
         let failed = |why| ConnectError::Tls { address: endpoint.address.to_string(), why };
-        let config = || tls::config(&options.roots, options.identity.as_ref());
         let tls = match endpoint.address {
-            Address::Tls { .. } => Some(config().map_err(failed)?),
+            Address::Tcp { tls: true, .. } => Some(tls::config(options).map_err(failed)?),
             Address::Tcp { .. } | Address::Unix(_) => None,
         };
         Ok(Self { endpoint, tls, timeout: options.connect_timeout })
@@ -49,6 +53,7 @@ pub(super) struct Wire {
     asked: MultiplexedConnection,
     /// Ends when the connection is closed, and may not be polled after that.
     driver: Option<Driver>,
+    /// How many bytes the socket has taken so far. A command of which it has taken nothing was not executed.
     taken: Arc<AtomicU64>,
     peek: Peek,
 }
@@ -76,17 +81,13 @@ impl Wire {
     }
 
     async fn greeted(target: &Target) -> Result<Self, ConnectError> {
-        let protocol = target.endpoint.login.protocol();
-        let mut wire = match Self::speaking(target, protocol).await? {
-            Ok(wire) => wire,
+        let mut greeted = Self::speaking(target, target.endpoint.login.protocol()).await?;
+        if greeted.as_ref().is_err_and(|error| error.kind() == ErrorKind::RESP3NotSupported) {
             // Redis 5 does not know the newer protocol, and everything we need is in the older one.
-            Err(error) if error.kind() == ErrorKind::RESP3NotSupported => {
-                let wire = Self::speaking(target, ProtocolVersion::RESP2).await?;
-                wire.map_err(|error| ConnectError::of_greeting(&target.endpoint, &error))?
-            }
-            Err(error) => return Err(ConnectError::of_greeting(&target.endpoint, &error)),
-        };
-        wire.look_at_version(&target.endpoint).await?;
+            greeted = Self::speaking(target, ProtocolVersion::RESP2).await?;
+        }
+        let mut wire = greeted.map_err(|error| ConnectError::of_greeting(&target.endpoint, &error))?;
+        wire.look_at_version(target).await?;
         Ok(wire)
     }
 
@@ -94,8 +95,12 @@ impl Wire {
         target: &Target,
         protocol: ProtocolVersion,
     ) -> Result<Result<Self, RedisError>, ConnectError> {
-        let stream = Stream::connect(&target.endpoint.address, target.tls.as_ref()).await?;
-        let (taken, peek) = (stream.taken(), stream.peek());
+        let (stream, peek) = stream::connect(&target.endpoint.address, target.tls.as_ref()).await?;
+        let taken = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&taken);
+        let stream = InspectWriter::new(stream, move |bytes: &[u8]| {
+            counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        });
         let login = target.endpoint.login.clone().set_protocol(protocol);
         // Deadlines are those of calls and not of round trips: they are kept where the call is made.
         let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
@@ -103,25 +108,28 @@ impl Wire {
         Ok(connection.map(|(asked, driver)| Self { asked, driver: Some(Box::pin(driver)), taken, peek }))
     }
 
-    async fn look_at_version(&mut self, endpoint: &Endpoint) -> Result<(), ConnectError> {
-        let address = || endpoint.address.to_string();
+    async fn look_at_version(&mut self, target: &Target) -> Result<(), ConnectError> {
+        let address = || target.endpoint.address.to_string();
         let mut info = Pipeline::new();
         info.cmd("INFO").arg("server");
-        let replies = self.round_trip(&info).await;
+        let replies = self.round_trip(&info, target.timeout).await;
         let mut replies =
             replies.map_err(|lost| ConnectError::Unreachable { address: address(), why: lost.why })?;
-        let reply = match replies.pop() {
+        match replies.pop() {
             Some(Value::ServerError(error)) => {
-                let why = endpoint.redacted(Failure::of_reply(&error).why());
-                return Err(ConnectError::Refused { address: address(), why });
+                let why = target.endpoint.redacted(&Failure::of_reply(&error).why);
+                Err(ConnectError::Refused { address: address(), why })
             }
-            reply => reply.unwrap_or(Value::Nil),
-        };
-        version::check(reply).map_err(|mistake| mistake.at(address()))
+            reply => check_version(reply.unwrap_or(Value::Nil), address()),
+        }
     }
 
-    /// Sends all commands at once and waits for all their replies, which may be errors.
-    pub(super) async fn round_trip(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, Lost> {
+    /// Sends all commands at once and waits for all their replies, which may be errors, at most for so long.
+    pub(super) async fn round_trip(
+        &mut self,
+        pipeline: &Pipeline,
+        silence_max: Duration,
+    ) -> Result<Vec<Value>, Lost> {
         let Self { asked, driver, taken, peek } = self;
         if driver.is_none() || peek.is_closed() {
             return Err(Lost { why: "the connection was closed".into(), sent: false });
@@ -140,18 +148,14 @@ impl Wire {
                 Poll::Pending => Poll::Pending,
             }
         });
-        let why = match outcome.await {
-            Some(Ok(replies)) if replies.len() == pipeline.len() => return Ok(replies),
-            Some(Ok(_)) => "the number of replies is not that of the requests".into(),
-            Some(Err(error)) => format!("the connection broke ({error})"),
-            None => "the connection broke".into(),
+        let why = match timeout(silence_max, outcome).await {
+            Ok(Some(Ok(replies))) if replies.len() == pipeline.len() => return Ok(replies),
+            Ok(Some(Ok(_))) => "the number of replies is not that of the requests".into(),
+            Ok(Some(Err(error))) => format!("the connection broke ({error})"),
+            Ok(None) => "the connection broke".into(),
+            Err(_) => format!("the connection was silent for {silence_max:?}"),
         };
         Err(Lost { why, sent: taken.load(Ordering::Relaxed) != before })
-    }
-
-    /// How many bytes have been written so far.
-    pub(super) fn taken(&self) -> u64 {
-        self.taken.load(Ordering::Relaxed)
     }
 
     /// Ready when the other side has closed the connection. For when nobody calls.
@@ -168,4 +172,49 @@ fn drive(driver: &mut Option<Driver>, cx: &mut Context<'_>) -> Poll<()> {
         *driver = None;
     }
     ended
+}
+
+/// Looks at the reply to `INFO server`. Valkey and others give the version of Redis that they are like.
+fn check_version(info: Value, address: String) -> Result<(), ConnectError> {
+    let info: String = from_redis_value(info).unwrap_or_default();
+    let version =
+        info.lines().find_map(|line| line.strip_prefix("redis_version:")).unwrap_or_default().trim();
+    match version.split('.').next().unwrap_or_default().parse() {
+        Ok(VERSION_MIN..) => Ok(()),
+        Ok(_) => Err(ConnectError::TooOld { address, version: version.chars().take(32).collect() }),
+        Err(_) => {
+            let why = "its INFO names no version; give the address of a Redis".into();
+            Err(ConnectError::Refused { address, why })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(info: &str) -> Result<(), ConnectError> {
+        check_version(Value::BulkString(info.as_bytes().to_vec()), String::new())
+    }
+
+    #[test]
+    fn version_five_and_newer_will_do() {
+        for version in ["5.0.0", "5.0.14", "7.0.15", "10.2.1", "6.2.5-rc1"] {
+            let info = format!("# Server\r\nredis_version:{version}\r\nos:x\r\n");
+            assert_eq!(checked(&info), Ok(()), "{version}");
+        }
+        for version in ["4.0.14", "3.2", "2.8.4"] {
+            let error = checked(&format!("# Server\r\nredis_version:{version}\r\n")).unwrap_err();
+            assert_eq!(error, ConnectError::TooOld { address: String::new(), version: version.into() });
+        }
+    }
+
+    #[test]
+    fn what_is_no_redis_is_found_out() {
+        let infos = ["", "hello", "redis_version:", "redis_version:new", "valkey_version:8.0.1"].map(checked);
+        let others = [Value::Nil, Value::Int(7)].map(|info| check_version(info, String::new()));
+        for checked in infos.into_iter().chain(others) {
+            assert!(matches!(checked, Err(ConnectError::Refused { .. })), "{checked:?}");
+        }
+    }
 }
