@@ -39,10 +39,8 @@ impl Reply {
         match self.next()? {
             Value::Int(number) => u64::try_from(number).map_err(|_| unexpected()),
             Value::BulkString(bytes) => {
-                let mut wide = [0; 16];
-                let start = wide.len().checked_sub(bytes.len()).ok_or_else(unexpected)?;
-                wide[start..].copy_from_slice(&bytes);
-                Ok(u64::try_from(u128::from_be_bytes(wide)).unwrap_or(u64::MAX))
+                let number = big_endian(&bytes).ok_or_else(unexpected)?;
+                Ok(u64::try_from(number).unwrap_or(u64::MAX))
             }
             _ => Err(unexpected()),
         }

@@ -1,9 +1,9 @@
 //! What scripts are told: times, asks and charges as ARGV.
 
+use slidegate::Rule;
 use slidegate::receipt::{Place, Position, ReceiptCharge};
 use slidegate::rule::{Algorithm, Limit};
 use slidegate::store::Call;
-use slidegate::{Admission, Rule};
 
 use crate::options::LogLayout;
 
@@ -33,13 +33,6 @@ impl Args {
     pub(crate) fn instant(&mut self, at_us: u64) {
         self.number(at_us / SECOND_US);
         self.number(at_us % SECOND_US);
-    }
-
-    /// All that an admission asks.
-    pub(crate) fn asks(&mut self, admission: &Admission<'_>) {
-        for ask in admission.asks() {
-            self.ask(ask.rule(), ask.cost());
-        }
     }
 
     /// So many units of a rule.

@@ -1,7 +1,6 @@
 //! The store: every verb is one script call.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -31,6 +30,7 @@ const NONCE_BITS: u32 = 48;
 ///
 /// A call ends by its [deadline](Call::deadline), or within that of [the options](RedisOptions::deadline). What was
 /// not sent by then never is, and is [`StoreError::Unavailable`]; what was sent is [`StoreError::Ambiguous`].
+#[derive(Debug)]
 pub struct RedisStore {
     pub(crate) link: Link,
     pub(crate) keys: KeyTemplate,
@@ -49,12 +49,6 @@ enum Purpose {
     Settle(u64),
     /// To ask whether it could still be used.
     Ask,
-}
-
-impl fmt::Debug for RedisStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisStore").field("keys", &self.keys).finish_non_exhaustive()
-    }
 }
 
 impl RedisStore {
@@ -88,10 +82,6 @@ impl RedisStore {
         self.random.hash_one(self.drawn.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn nonce(&self) -> u64 {
-        self.draw() >> (u64::BITS - NONCE_BITS)
-    }
-
     /// The script call that asks for an admission.
     fn asked(
         &self,
@@ -102,8 +92,10 @@ impl RedisStore {
         let asks = admission.asks().iter();
         let keys: Vec<_> = asks.map(|ask| self.keys.name(ask.rule().name(), ask.key().as_str())).collect();
         self.keys.check_apart(&keys)?;
-        let mut args = Args::at(self.layout, call, self.nonce());
-        args.asks(admission);
+        let mut args = self.args(call);
+        for ask in admission.asks() {
+            args.ask(ask.rule(), ask.cost());
+        }
         Ok(ScriptCall { script, keys, args: args.0 })
     }
 
@@ -116,9 +108,21 @@ impl RedisStore {
         key: Key<'_>,
         units: u64,
     ) -> ScriptCall {
-        let mut args = Args::at(self.layout, call, self.nonce());
+        let mut args = self.args(call);
         args.ask(rule, units);
         ScriptCall { script, keys: vec![self.keys.name(rule.name(), key.as_str())], args: args.0 }
+    }
+
+    /// The script call that takes over a change of a rule for one state.
+    fn changing(&self, call: Call, rule: &Rule, name: &[u8]) -> ScriptCall {
+        let mut args = self.args(call);
+        args.ask(rule, 0);
+        ScriptCall { script: &scripts::CHANGE, keys: vec![name.to_vec()], args: args.0 }
+    }
+
+    /// What the arguments of every call begin with.
+    fn args(&self, call: Call) -> Args {
+        Args::at(self.layout, call, self.draw() >> (u64::BITS - NONCE_BITS))
     }
 
     fn decision<'a>(
@@ -129,13 +133,6 @@ impl RedisStore {
         let answer = decode::answer(reply?, admission)?;
         let stamp = || ReceiptStamp { id: ReceiptId::new(self.draw()), store: self.number };
         Ok(Decision::new(admission, answer.states, answer.charged.then(stamp)))
-    }
-
-    /// The script call that takes over a change of a rule for one state.
-    fn changing(&self, call: Call, rule: &Rule, name: &[u8]) -> ScriptCall {
-        let mut args = Args::at(self.layout, call, self.nonce());
-        args.ask(rule, 0);
-        ScriptCall { script: &scripts::CHANGE, keys: vec![name.to_vec()], args: args.0 }
     }
 
     /// Presents a receipt; says whether that spent it, and how many units were moved.
@@ -152,18 +149,16 @@ impl RedisStore {
         let mut keys: Vec<_> =
             charges.iter().map(|charge| self.keys.name(charge.rule(), charge.key())).collect();
         keys.push(spent_name(&keys[0], receipt.id()));
-        let mut args = Args::at(self.layout, call, self.nonce());
+        let mut args = self.args(call);
         args.instant(State::receipt_expires_us(receipt));
         args.instant(self.latest_us.load(Ordering::Relaxed));
-        let script: &'static Script = match purpose {
-            Purpose::Refund => &scripts::REFUND,
-            Purpose::Settle(_) | Purpose::Ask => &scripts::SETTLE,
-        };
         match purpose {
             Purpose::Refund => {}
             Purpose::Settle(actual) => args.number(actual),
             Purpose::Ask => args.0.push(Vec::new()),
         }
+        let refunds = matches!(purpose, Purpose::Refund);
+        let script: &'static Script = if refunds { &scripts::REFUND } else { &scripts::SETTLE };
         for charge in charges {
             args.charge(charge);
         }
