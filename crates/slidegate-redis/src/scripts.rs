@@ -93,8 +93,8 @@ macro_rules! scripts {
 }
 
 scripts! {
-    CHECK "check" "Decides and charges." (fast!("true", "false"); "asks", "check");
-    PEEK "peek" "Decides without charging." (fast!("false", "false"); "asks", "peek");
+    CHECK "check" "Decides and charges." (fast!("true", "false"); "check", "asks");
+    PEEK "peek" "Decides without charging." (fast!("false", "false"); "peek", "asks");
     REFUND "refund" "Takes back an admission." (""; "returns", "refund");
     SETTLE "settle" "Replaces the cost of an admission." (""; "returns", "settle");
     CREDIT "credit" "Gives back the oldest units." (""; "credit");
@@ -105,11 +105,11 @@ scripts! {
 
 /// As [`CHECK`], with a reply that is only for us.
 pub(crate) static SHORT_CHECK: LazyLock<Script> =
-    LazyLock::new(|| Script::new("check", joined!(fast!("true", "true"), "asks", "check")));
+    LazyLock::new(|| Script::new("check", joined!(fast!("true", "true"), "check", "asks")));
 
 /// As [`PEEK`], with a reply that is only for us.
 pub(crate) static SHORT_PEEK: LazyLock<Script> =
-    LazyLock::new(|| Script::new("peek", joined!(fast!("false", "true"), "asks", "peek")));
+    LazyLock::new(|| Script::new("peek", joined!(fast!("false", "true"), "peek", "asks")));
 
 #[cfg(feature = "testing")]
 const LOOKED: &str =
