@@ -308,7 +308,8 @@ local function limits_from(first, placed)
     }
     first = first + 2
     if placed then
-      limits[index].generation, limits[index].place = (unpack('>I6', ARGV[first])), sub(ARGV[first], 7)
+      local generation, s, us = unpack('>I6I5I3', ARGV[first])
+      limits[index].generation, limits[index].stamp, limits[index].place = generation, (s - origin) * 1e6 + us, ARGV[first]
       first = first + 1
     end
   end

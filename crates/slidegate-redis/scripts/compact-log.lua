@@ -159,12 +159,11 @@ return {
   end,
 
   -- Lowers the entry of that stamp, or the one that it was merged into.
-  refund = function(state, limit, at, place, units)
-    local s, us = unpack('>I5I3', place)
-    local stamp, effective = (s - origin) * 1e6 + us, state.newest
+  refund = function(state, at, charged, units)
+    local stamp, effective = charged.stamp, state.newest
     if at > effective then effective = at end
     local charged_age = state.newest - stamp
-    if stamp + limit.window <= effective or charged_age < 0 then return 0 end
+    if stamp + state.window <= effective or charged_age < 0 then return 0 end
     local ages, marks = decoded(state)
     local index, count = 1, state.count
     while index <= count and ages[index] > charged_age do index = index + 1 end

@@ -10,6 +10,13 @@ local function rolled(state, limit, at)
   return state.start, state.count
 end
 
+local function credit(state, limit, at, units)
+  local start, count = rolled(state, limit, at)
+  if units > count then units = count end
+  if units > 0 then state.start, state.count = start, count - units end
+  return units
+end
+
 return {
   new = function() return { start = -origin * 1e6, count = 0 } end,
 
@@ -45,21 +52,12 @@ return {
     return pack('>I5I3', instant(start)), count + cost, start + limit.window - at
   end,
 
-  refund = function(state, limit, at, place, units)
-    local s, us = unpack('>I5I3', place)
-    local start, count = rolled(state, limit, at)
-    if start ~= (s - origin) * 1e6 + us then return 0 end
-    if units > count then units = count end
-    if units > 0 then state.start, state.count = start, count - units end
-    return units
+  refund = function(state, at, charged, units)
+    if rolled(state, state, at) ~= charged.stamp then return 0 end
+    return credit(state, state, at, units)
   end,
 
-  credit = function(state, limit, at, units)
-    local start, count = rolled(state, limit, at)
-    if units > count then units = count end
-    if units > 0 then state.start, state.count = start, count - units end
-    return units
-  end,
+  credit = credit,
 
   charged_by = function(state) return state.start + state.window - 1 end,
 }

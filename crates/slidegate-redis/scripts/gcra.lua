@@ -148,22 +148,22 @@ return {
 
   -- Gives back the whole units of the charge that have not drained yet. What was given back since may have moved
   -- its stretch towards the present, and is taken to have.
-  refund = function(state, limit, at, place, units, charged_units)
-    if state.units ~= charged_units then return 0 end
-    local s, us, _, high, low, given_back = unpack('>I5I3I4I6I6I8', place)
+  refund = function(state, at, charged, units)
+    if state.units ~= charged.units then return 0 end
+    local s, us, _, high, low, given_back = unpack('>I5I3I4I6I6I8', charged.place, 7)
     local effective = at
     if state.as_of > effective then effective = state.as_of end
     high, low = drained(high, low, state.units, s, us, effective)
     local moved = (state.given_back - given_back) % EXACT
-    if moved * limit.window >= 1.5e29 then return 0 end
-    high, low = less(high, low, product(moved, limit.window))
+    if moved * state.window >= 1.5e29 then return 0 end
+    high, low = less(high, low, product(moved, state.window))
     local bh, bl = backlog_at(state, at)
     if bh < high or (bh == high and bl < low) then high, low = bh, bl end
     local whole
     if high < 32 then
-      whole = floor((high * WHOLE + low) / limit.window)
+      whole = floor((high * WHOLE + low) / state.window)
     else
-      local qh, ql = wide().div(high, low, limit.window)
+      local qh, ql = wide().div(high, low, state.window)
       whole = qh * WHOLE + ql
     end
     if units > whole then units = whole end

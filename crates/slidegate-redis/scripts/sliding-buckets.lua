@@ -186,11 +186,10 @@ return {
     return pack('>I5I3', instant(state.newest)), usage(state, limit, at)
   end,
 
-  refund = function(state, limit, at, place, units)
+  refund = function(state, at, charged, units)
     if not state.cells then return 0 end
-    local s, us = unpack('>I5I3', place)
-    local index = state.cells - 1 + ((s - origin) * 1e6 + us - state.newest) / limit.width
-    local edge, weight = span(state, limit, at)
+    local index = state.cells - 1 + (charged.stamp - state.newest) / state.width
+    local edge, weight = span(state, state, at)
     if index < edge or (index == edge and weight == 0) or index < 0 or index >= state.cells then return 0 end
     local held = cell(state, index)
     if units > held then units = held end

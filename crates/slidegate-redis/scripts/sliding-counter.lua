@@ -67,21 +67,15 @@ return {
   end,
 
   -- What was charged in a window stays there: only a charge moves the state on.
-  refund = function(state, limit, at, place, units)
-    local s, us = unpack('>I5I3', place)
-    local charged, window = (s - origin) * 1e6 + us, limit.window
-    local start = rolled(state, limit, at)
-    if start ~= charged and start ~= charged + window then return 0 end
-    if state.start == charged then
-      if units > state.current then units = state.current end
-      state.current = state.current - units
-      return units
-    elseif state.start == charged + window then
-      if units > state.previous then units = state.previous end
-      state.previous = state.previous - units
-      return units
-    end
-    return 0
+  refund = function(state, at, charged, units)
+    local stamp, window, count = charged.stamp, state.window, nil
+    local start = rolled(state, state, at)
+    if start ~= stamp and start ~= stamp + window then return 0 end
+    if state.start == stamp then count = 'current' elseif state.start == stamp + window then count = 'previous' end
+    if not count then return 0 end
+    if units > state[count] then units = state[count] end
+    state[count] = state[count] - units
+    return units
   end,
 
   credit = function(state, limit, at, units)

@@ -306,11 +306,10 @@ return {
     return place, used, stamp + limit.window - at
   end,
 
-  refund = function(state, limit, at, place, units)
-    local s, us = unpack('>I5I3', place)
-    local stamp, effective = (s - origin) * 1e6 + us, state.newest
+  refund = function(state, at, charged, units)
+    local stamp, effective = charged.stamp, state.newest
     if at > effective then effective = at end
-    if stamp + limit.window <= effective or stamp > state.newest then return 0 end
+    if stamp + state.window <= effective or stamp > state.newest then return 0 end
     local age, newest_tick = state.newest - stamp, (state.newest + cycle_origin) % CYCLE
     local low, high = -1, state.count
     while high - low > 1 do

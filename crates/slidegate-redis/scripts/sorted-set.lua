@@ -164,18 +164,16 @@ return {
     return pack('>I5I3', instant(stamp)), used + cost, stamp + limit.window - at
   end,
 
-  refund = function(state, limit, at, place, units)
-    local s, us = unpack('>I5I3', place)
-    local stamp = (s - origin) * 1e6 + us
-    if stamp <= cut_of(state, limit, at) then return 0 end
-    local score = format('%.0f', stamp)
+  refund = function(state, at, charged, units)
+    if charged.stamp <= cut_of(state, state, at) then return 0 end
+    local score = format('%.0f', charged.stamp)
     local members = call('ZRANGEBYSCORE', state.set, score, score, 'LIMIT', 0, units)
     units = #members
     if units == 0 then return 0 end
     state.members, state.gone = members, units
     -- The newest of those that stay; if none does, the last that did.
     local size = call('ZCARD', state.set)
-    if size > units and score_at(state, -1) == stamp and call('ZCOUNT', state.set, score, score) == units then
+    if size > units and score_at(state, -1) == charged.stamp and call('ZCOUNT', state.set, score, score) == units then
       state.newest = score_at(state, -1 - units)
     end
     return units

@@ -95,8 +95,8 @@ macro_rules! scripts {
 scripts! {
     CHECK "check" "Decides and charges." (fast!("true", "false"); "check", "asks");
     PEEK "peek" "Decides without charging." (fast!("false", "false"); "peek", "asks");
-    REFUND "refund" "Takes back an admission." (""; "returns", "refund");
-    SETTLE "settle" "Replaces the cost of an admission." (""; "returns", "settle");
+    REFUND "refund" "Takes back an admission." (""; "refund", "returns");
+    SETTLE "settle" "Replaces the cost of an admission." (""; "settle", "returns");
     CREDIT "credit" "Gives back the oldest units." (""; "credit");
     RESET "reset" "Forgets a key." (""; "reset");
     INSPECT "inspect" "Says what is used." (""; "inspect");
