@@ -9,30 +9,23 @@
 -- TTL    see codec.lua
 -- Commands per call: TIME unless the time is given; per key GETRANGE and SET.
 local nonce = tonumber(ARGV[2])
-local limits, found = limits_from(4), {}
+local limits, found, changed = limits_from(4), {}, 0
 for number = 1, #KEYS do
   local states, why = read(KEYS[number], limits)
   if why then return redis.error_reply(why) end
   if states then
-    for index = 1, states.count do
-      if states[index].ring then module(1).gather(states[index]) end
-    end
-    states = followed(KEYS[number], states, limits, now, used_max(states, now), nonce)
-  end
-  found[number] = states or false
-end
-local changed = 0
-for number = 1, #KEYS do
-  local states = found[number]
-  if states then
+    states = followed(KEYS[number], states, limits, now, now, nonce)
     for index = 1, limits.count do
       local state, limit = states[index], limits[index]
       local functions = module(state.code)
       if functions.change then functions.change(state, limit, now) end
       keep_under(state, limit)
     end
-    write_as_used(KEYS[number], states)
     changed = changed + 1
   end
+  found[number] = states or false
+end
+for number = 1, #KEYS do
+  if found[number] then write_as_used(KEYS[number], found[number]) end
 end
 return changed

@@ -48,23 +48,6 @@ local function module(code)
   return found
 end
 
-local function code_of(name)
-  if name == 'sliding-log' then return 1
-  elseif name == 'compact-log' then return 2
-  elseif name == 'sliding-buckets' then return 3
-  elseif name == 'sliding-counter' then return 4
-  elseif name == 'fixed-window' then return 5
-  elseif name == 'gcra' then return 6
-  elseif name == 'sliding-log/sorted-set' then return 7
-  end
-end
-
--- The bucket's width of a limit, or of the limit that a state was last kept under.
-local function width_of(code, window, parameter)
-  if code == 3 then return -floor(-window / parameter) end
-  return window
-end
-
 -- The states of a key, one per limit as last kept; nil if there are none. Or nil and why the value cannot be read.
 -- An empty value counts as none: it looks the same, and to ask would be one more command for every new key.
 local function read(key, limits)
@@ -75,11 +58,10 @@ local function read(key, limits)
     if value == '' then
       local taken, why = module(7).take_over(key, limits)
       if taken or why then return taken, why end
-      -- The layout was packed until now, or there is nothing.
-      name = key
-      value = call('GETRANGE', name, '0', '511')
-    elseif call('TYPE', key).ok == 'string' then
-      -- A set that was emptied is gone, so that whoever came with another layout or algorithm saw nothing, and began anew.
+    end
+    if value == '' or call('TYPE', key).ok == 'string' then
+      -- The layout was packed until now, or there is nothing. Or a set that was emptied is gone, so that a caller with
+      -- another layout or algorithm saw nothing, and began anew.
       name = key
       value = call('GETRANGE', name, '0', '511')
     end
@@ -119,10 +101,11 @@ local function read(key, limits)
     if at - 1 > size or code < 1 or code > 7 then
       return nil, 'SLIDEGATE damaged: a value of this key is cut off or unknown'
     end
-    local state = module(code).read(value, body, length, window, parameter, key)
+    local state = module(code).read(value, body, length)
     if not state then return nil, 'SLIDEGATE damaged: a value of this key does not add up' end
     state.code, state.edge, state.parameter, state.window = code, edge, parameter, window
-    state.units, state.generation, state.width = units, generation, width_of(code, window, parameter)
+    state.units, state.generation, state.width = units, generation, window
+    if code == 3 then state.width = -floor(-window / parameter) end
     states[index] = state
   end
   if count == 0 then return nil, 'SLIDEGATE damaged: a value of this key has no limits' end
@@ -227,11 +210,15 @@ local function write_as_used(key, states)
   write(key, states, longest)
 end
 
--- Each limit goes on with the state of its own geometry; one that has none begins with `used` units at `at`. The sorted
--- sets that nobody goes on with are `left`.
-local function followed(key, states, limits, at, used, generation)
+-- Each limit goes on with the state of its own geometry; one that has none begins at `at` with the largest use of all as of
+-- `used_at`. The sorted sets that nobody goes on with are `left`.
+local function followed(key, states, limits, at, used_at, generation)
   local follow, left = { count = limits.count }, {}
-  for older = 1, states.count do left[states[older]] = states[older].set end
+  for older = 1, states.count do
+    if states[older].ring then module(1).gather(states[older]) end
+    left[states[older]] = states[older].set
+  end
+  local used = used_max(states, used_at)
   for index = 1, limits.count do
     local limit = limits[index]
     for older = 1, states.count do
@@ -276,9 +263,8 @@ local function suited(key, states, limits, generation)
     local state = states[index]
     local by = module(state.code).charged_by(state)
     if by > charged_by then charged_by = by end
-    if state.ring then module(1).gather(state) end
   end
-  states = followed(key, states, limits, charged_by, used_max(states), generation)
+  states = followed(key, states, limits, charged_by, nil, generation)
   for index = 1, states.count do states[index].generation = generation end
   return states
 end
@@ -292,7 +278,15 @@ local function limits_from(first, placed)
       string.match(name, '^([^,]+),(%d+),?([a-z]*),?(%d*),?([a-z]*)$')
     parameter, count = tonumber(parameter), tonumber(count) or 1
   end
-  local code, edge = code_of(name), 0
+  local code, edge = nil, 0
+  if name == 'sliding-log' then code = 1
+  elseif name == 'compact-log' then code = 2
+  elseif name == 'sliding-buckets' then code = 3
+  elseif name == 'sliding-counter' then code = 4
+  elseif name == 'fixed-window' then code = 5
+  elseif name == 'gcra' then code = 6
+  elseif name == 'sliding-log/sorted-set' then code = 7
+  end
   -- Buckets and entries are at least one, whoever asks.
   if not code or (parameter == 0 and (code == 2 or code == 3)) then
     error('this form of an ask is not known: ' .. ARGV[first])
@@ -302,10 +296,10 @@ local function limits_from(first, placed)
   first = first + 1
   for index = 1, count do
     local units, window = tonumber(ARGV[first]), tonumber(ARGV[first + 1])
-    limits[index] = {
-      code = code, parameter = parameter, edge = edge, units = units, window = window,
-      width = width_of(code, window, parameter),
-    }
+    -- The width is that of a bucket, if there are buckets.
+    local width = window
+    if code == 3 then width = -floor(-window / parameter) end
+    limits[index] = { code = code, parameter = parameter, edge = edge, units = units, window = window, width = width }
     first = first + 2
     if placed then
       local generation, s, us = unpack('>I6I5I3', ARGV[first])

@@ -4,7 +4,6 @@
 -- touched, 7 units in all entries, 2 how many entries, 1 bytes of an entry's units (2, 4 or 7), then the entries,
 -- oldest first: 6 the stamp, in microseconds modulo 2^28 seconds, then 2 x units, + 1 if it was merged.
 -- Place, 8 bytes: 5 + 3 the stamp.
-local sub = string.sub
 local CYCLE = 268435456e6
 local cycle_origin = origin % 268435456 * 1e6
 
@@ -84,11 +83,11 @@ end
 
 return {
   new = function(limit)
-    local state = { newest = -origin * 1e6, credited = -origin * 1e6, sum = 0, count = 0, text = '', offset = 1 }
-    state.bytes = bytes_for(limit.units)
-    state.format = format_of(state.bytes)
-    state.newest_tick = 0
-    return state
+    local zero, bytes = -origin * 1e6, bytes_for(limit.units)
+    return {
+      newest = zero, newest_tick = 0, credited = zero, sum = 0, count = 0, text = '', offset = 1,
+      bytes = bytes, format = format_of(bytes),
+    }
   end,
 
   read = function(value, body, length)
@@ -118,14 +117,11 @@ return {
     local used, reset = usage_from(state, limit, at, live, gone)
     local missing = used + cost - limit.units
     if missing <= 0 then return used, reset, 0 end
-    local index = live
-    local age, marked = entry(state, index)
-    missing = missing - floor(marked / 2)
-    while missing > 0 do
-      index = index + 1
+    local index, age, marked = live, nil, nil
+    repeat
       age, marked = entry(state, index)
-      missing = missing - floor(marked / 2)
-    end
+      missing, index = missing - floor(marked / 2), index + 1
+    until missing <= 0
     return used, reset, state.newest - age + limit.window - at
   end,
 

@@ -100,9 +100,6 @@ if generation then
       first = (first + live) % capacity
       if remaining == 1 then tick, total = stamp_tick, entry_total end
       used, reset = held + cost, stamp + window - now
-      local lasts = reset + window
-      if window < 1e7 then lasts = reset + 1e7 end
-      if injected then lasts = 3.6e9 end
       local own = pack('>I4I5I3I7I7I4BI4I4I6I7', 48, s, us, before, entry_total, remaining, bytes + 128, first, capacity,
         tick, total)
       place_s, place_us = s, us
@@ -113,7 +110,6 @@ if generation then
       else
         call('SETRANGE', key, '0', head .. own)
       end
-      call('PEXPIRE', key, string.format('%d', -floor(-lasts / 1000)))
     end
   end
 end

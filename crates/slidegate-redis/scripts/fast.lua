@@ -21,7 +21,7 @@ if #ARGV == 6 and origin == 0 then
     local size = #value
     -- The first 24 bytes of the value, if they stay what they are.
     local head
-    -- What the algorithm answers: `used` only if this was a common case, `text` what is to be stored, and if it charged
-    -- the instant and the rest of the place.
+    -- What the algorithm answers: `used` only if this was a common case, and if it charged the instant and the rest of the
+    -- place, and `text`, what is to be stored, unless it has written that itself.
     local generation, used, retry, reset, text, place_s, place_us = nil, nil, 0, 0, nil, nil, nil
     local place_rest = ''

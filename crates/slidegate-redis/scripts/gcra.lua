@@ -5,8 +5,6 @@
 --
 -- Body, 27 bytes: 5 + 3 when the backlog was what it says, 6 + 6 the backlog, 7 units given back so far, modulo 2^53.
 -- Place, 32 bytes: 5 + 3 when it was charged, 16 the backlog then, 8 units given back by then.
-local WHOLE = 281474976710656
-
 local function product(a, b)
   local exact = a * b
   if exact < EXACT then
@@ -14,17 +12,6 @@ local function product(a, b)
     return high, exact - high * WHOLE
   end
   return wide().mul(a, b)
-end
-
--- a - b for wide numbers, or 0 if that is less.
-local function less(ah, al, bh, bl)
-  if ah < 32 and bh < 32 then
-    local rest = (ah - bh) * WHOLE + (al - bl)
-    if rest <= 0 then return 0, 0 end
-    local high = floor(rest / WHOLE)
-    return high, rest - high * WHOLE
-  end
-  return wide().sub(ah, al, bh, bl)
 end
 
 -- A wide number less what drains from an instant, in seconds and microseconds, until `at`.
@@ -55,9 +42,8 @@ local function ceil_div(high, low, divisor)
     high = floor(exact / WHOLE)
     return high, exact - high * WHOLE
   end
-  local w = wide()
-  local qh, ql, rest = w.div(high, low, divisor)
-  if rest > 0 then return w.add(qh, ql, 0, 1) end
+  local qh, ql, rest = wide().div(high, low, divisor)
+  if rest > 0 then return more(qh, ql, 0, 1) end
   return qh, ql
 end
 
@@ -76,8 +62,7 @@ local function drains_to(state, at, th, tl)
   local begins = at and state.as_of - at or 0
   if begins < 0 then begins = 0 end
   if high < 16 then return high * WHOLE + low + begins end
-  high, low = wide().add(high, low, 0, begins)
-  return pack('>I6I6', high, low)
+  return pack('>I6I6', more(high, low, 0, begins))
 end
 
 local function usage(state, limit, at)
@@ -97,12 +82,6 @@ local function set(state, limit, at, high, low)
     state.as_of = at
     state.s, state.us = instant(at)
   end
-end
-
-local function more(ah, al, bh, bl)
-  local low = al + bl
-  if low >= WHOLE then return ah + bh + 1, low - WHOLE end
-  return ah + bh, low
 end
 
 local function credit(state, limit, at, units)

@@ -4,7 +4,7 @@
 -- 1 bytes of a counter (1, 2, 4 or 7: the narrowest that holds the limit), 2 how many counters, then the counters,
 -- oldest bucket first, the last one that of the newest bucket. No counters before the first charge.
 -- Place, 8 bytes: 5 + 3 the start of the bucket.
-local find, rep, sub = string.find, string.rep, string.sub
+local find, rep = string.find, string.rep
 
 local function format_of(bytes)
   if bytes == 1 then return '>I1' elseif bytes == 2 then return '>I2' elseif bytes == 4 then return '>I4' end
@@ -76,15 +76,6 @@ local function span(state, limit, at)
   return (state.cells or 0) - 1 + (edge - newest) / width, weight
 end
 
--- Units of the edge bucket and of all that are later.
-local function counted(state, edge)
-  local ring = state.cells
-  if not ring or edge >= ring then return 0, 0 end
-  if edge < 0 then return 0, state.sum end
-  local units = cell(state, edge)
-  return units, state.sum - sum_cells(state, 0, edge)
-end
-
 -- When the bucket at an index counts no more.
 local function leaves(state, limit, index)
   local start = state.newest - (state.cells - 1 - index) * limit.width
@@ -92,8 +83,14 @@ local function leaves(state, limit, index)
   return start + limit.width - 1 + limit.window
 end
 
+-- What is used and for how long, then the units of the edge bucket and of all that are later.
 local function usage_of(state, limit, at, edge, weight)
-  local edge_units, later = counted(state, edge)
+  local edge_units, later = 0, state.sum
+  if not state.cells or edge >= state.cells then
+    later = 0
+  elseif edge >= 0 then
+    edge_units, later = cell(state, edge), later - sum_cells(state, 0, edge)
+  end
   local used = later
   if edge_units > 0 and weight > 0 then used = used + ceil_share(edge_units, weight, limit.width) end
   if used == 0 then return 0, 0, edge_units, later end

@@ -13,7 +13,6 @@
 -- Commands of a long log: GETRANGE and some more to decide, SETRANGE twice and PEXPIRE to charge.
 --
 -- Place, 8 bytes: 5 + 3 the stamp.
-local sub = string.sub
 local CYCLE = 268435456e6
 local cycle_origin = origin % 268435456 * 1e6
 
@@ -97,15 +96,14 @@ end
 -- Makes the totals so wide that they hold `units`.
 local function widen(state, units)
   if state.ring then gather(state) end
-  local parts, base, modulus = {}, state.base, state.modulus
-  local ticks, totals = {}, {}
+  local parts, base, modulus, bytes = {}, state.base, state.modulus, bytes_for(units)
+  local format = format_of(bytes)
   for index = 1, state.count do
     local tick, total = entry(state, index - 1)
-    ticks[index], totals[index] = tick, (total - base) % modulus
+    parts[index] = pack(format, tick, (total - base) % modulus)
   end
   state.last, state.base = (state.last - base) % modulus, 0
-  set_bytes(state, bytes_for(units))
-  for index = 1, state.count do parts[index] = pack(state.format, ticks[index], totals[index]) end
+  set_bytes(state, bytes)
   state.text, state.offset = table.concat(parts), 1
 end
 

@@ -3,10 +3,24 @@
 -- A wide number is two doubles, high x 2^48 + low, with low below 2^48. Products that stay below 2^53 never come
 -- here: whoever multiplies looks first. What is divided by is below 2^50.
 local EXACT = 9007199254740992 -- 2^53: products below are exact
+local HALF, WHOLE = 16777216, 281474976710656 -- 2^24 and 2^48
+
+local function more(ah, al, bh, bl)
+  local low = al + bl
+  if low >= WHOLE then return ah + bh + 1, low - WHOLE end
+  return ah + bh, low
+end
+
+-- a - b, or 0 if that is less.
+local function less(ah, al, bh, bl)
+  if ah < bh or (ah == bh and al <= bl) then return 0, 0 end
+  if al < bl then return ah - bh - 1, al + WHOLE - bl end
+  return ah - bh, al - bl
+end
+
 local wide_functions
 local function wide()
   if wide_functions then return wide_functions end
-  local HALF, WHOLE = 16777216, 281474976710656 -- 2^24 and 2^48
 
   -- a x b, which must stay below 2^100.
   local function mul(a, b)
@@ -17,19 +31,6 @@ local function wide()
     local low = al * bl + (m - mh * HALF + (n - nh * HALF)) * HALF
     local carry = floor(low / WHOLE)
     return ah * bh + mh + nh + carry, low - carry * WHOLE
-  end
-
-  local function add(ah, al, bh, bl)
-    local low = al + bl
-    if low >= WHOLE then return ah + bh + 1, low - WHOLE end
-    return ah + bh, low
-  end
-
-  -- a - b, or 0 if that is less.
-  local function sub(ah, al, bh, bl)
-    if ah < bh or (ah == bh and al <= bl) then return 0, 0 end
-    if al < bl then return ah - bh - 1, al + WHOLE - bl end
-    return ah - bh, al - bl
   end
 
   local function at_most(ah, al, bh, bl)
@@ -64,7 +65,7 @@ local function wide()
     return qh * WHOLE + ql, rest
   end
 
-  wide_functions = { mul = mul, add = add, sub = sub, at_most = at_most, div = div, mul_div = mul_div }
+  wide_functions = { mul = mul, at_most = at_most, div = div, mul_div = mul_div }
   return wide_functions
 end
 
