@@ -19,6 +19,16 @@ impl Script {
     }
 }
 
+/// Lua that takes one of several files, by its condition.
+macro_rules! choice {
+    ($($word:literal $condition:literal $file:literal),+) => {
+        concat!(
+            $($word, " ", $condition, " then\n", include_str!(concat!("../scripts/", $file, ".lua")), "\n",)+
+            "end\n",
+        )
+    };
+}
+
 /// What every script begins with: time, wide numbers, values, and the algorithms, each of which is only made when
 /// it is asked for.
 macro_rules! joined {
@@ -28,21 +38,17 @@ macro_rules! joined {
             $first,
             include_str!("../scripts/wide.lua"),
             include_str!("../scripts/codec.lua"),
-            "\nalgorithm = function(code)\nif code == 1 then\n",
-            include_str!("../scripts/sliding-log.lua"),
-            "\nelseif code == 2 then\n",
-            include_str!("../scripts/compact-log.lua"),
-            "\nelseif code == 3 then\n",
-            include_str!("../scripts/sliding-buckets.lua"),
-            "\nelseif code == 4 then\n",
-            include_str!("../scripts/sliding-counter.lua"),
-            "\nelseif code == 5 then\n",
-            include_str!("../scripts/fixed-window.lua"),
-            "\nelseif code == 6 then\n",
-            include_str!("../scripts/gcra.lua"),
-            "\nelseif code == 7 then\n",
-            include_str!("../scripts/sorted-set.lua"),
-            "\nend\nend\n",
+            "\nalgorithm = function(code)\n",
+            choice!(
+                "if" "code == 1" "sliding-log",
+                "elseif" "code == 2" "compact-log",
+                "elseif" "code == 3" "sliding-buckets",
+                "elseif" "code == 4" "sliding-counter",
+                "elseif" "code == 5" "fixed-window",
+                "elseif" "code == 6" "gcra",
+                "elseif" "code == 7" "sorted-set"
+            ),
+            "end\n",
             $(include_str!(concat!("../scripts/", $part, ".lua"))),+
         )
     };
@@ -52,25 +58,16 @@ macro_rules! joined {
 macro_rules! fast {
     ($charges:literal, $short:literal) => {
         concat!(
-            "local charges, short = ",
-            $charges,
-            ", ",
-            $short,
-            "\n",
+            "local charges, short = ", $charges, ", ", $short, "\n",
             include_str!("../scripts/fast.lua"),
-            "if name == 'sliding-log' then\n",
-            include_str!("../scripts/fast-sliding-log.lua"),
-            "elseif name == 'sliding-counter' then\n",
-            include_str!("../scripts/fast-sliding-counter.lua"),
-            "elseif name == 'compact-log' then\n",
-            include_str!("../scripts/fast-compact-log.lua"),
-            "elseif name == 'sliding-buckets' then\n",
-            include_str!("../scripts/fast-sliding-buckets.lua"),
-            "elseif name == 'fixed-window' then\n",
-            include_str!("../scripts/fast-fixed-window.lua"),
-            "elseif name == 'gcra' then\n",
-            include_str!("../scripts/fast-gcra.lua"),
-            "end\n",
+            choice!(
+                "if" "name == 'sliding-log'" "fast-sliding-log",
+                "elseif" "name == 'sliding-counter'" "fast-sliding-counter",
+                "elseif" "name == 'compact-log'" "fast-compact-log",
+                "elseif" "name == 'sliding-buckets'" "fast-sliding-buckets",
+                "elseif" "name == 'fixed-window'" "fast-fixed-window",
+                "elseif" "name == 'gcra'" "fast-gcra"
+            ),
             include_str!("../scripts/fast-end.lua"),
         )
     };
@@ -110,15 +107,6 @@ pub(crate) static SHORT_CHECK: LazyLock<Script> =
 /// As [`PEEK`], with a reply that is only for us.
 pub(crate) static SHORT_PEEK: LazyLock<Script> =
     LazyLock::new(|| Script::new("peek", joined!(fast!("false", "true"), "peek", "asks")));
-
-#[cfg(feature = "testing")]
-const LOOKED: &str =
-    "local value, beside = redis.call('DUMP', KEYS[1]), redis.call('DUMP', KEYS[1] .. '%state')
-return (value or beside) and (value or '') .. (beside or '')";
-
-/// The bytes of a state, whatever it is kept in; for tests that compare them.
-#[cfg(feature = "testing")]
-pub(crate) static LOOK: LazyLock<Script> = LazyLock::new(|| Script::new("look", LOOKED));
 
 /// The secret of all who share the keys: the one that is there, or else the one that the caller has drawn.
 pub(crate) static SECRET: LazyLock<Script> =

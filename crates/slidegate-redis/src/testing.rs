@@ -1,11 +1,20 @@
 //! What the suites of `slidegate::testing` ask of the store.
 
+use std::sync::LazyLock;
+
 use slidegate::testing::Forgetting;
 use slidegate::{Key, Rule};
 
 use crate::link::ScriptCall;
-use crate::scripts;
+use crate::scripts::Script;
 use crate::store::RedisStore;
+
+/// The bytes of a state, whatever it is kept in.
+static LOOK: LazyLock<Script> = LazyLock::new(|| {
+    let text = "local value, beside = redis.call('DUMP', KEYS[1]), redis.call('DUMP', KEYS[1] .. '%state')
+return (value or beside) and (value or '') .. (beside or '')";
+    Script::new("look", text)
+});
 
 /// It notes no time, and forgets by the server's clock only.
 impl Forgetting for RedisStore {
@@ -13,7 +22,7 @@ impl Forgetting for RedisStore {
 
     async fn seen(&self, rule: &Rule, key: Key<'_>) -> Option<String> {
         let keys = vec![self.keys.name(rule.name(), key.as_str())];
-        match self.link.call(None, ScriptCall { script: &scripts::LOOK, keys, args: Vec::new() }).await {
+        match self.link.call(None, ScriptCall { script: &LOOK, keys, args: Vec::new() }).await {
             Ok(redis::Value::BulkString(bytes)) => Some(bytes.into_iter().map(char::from).collect()),
             _ => None,
         }
