@@ -287,7 +287,7 @@ local function limits_from(first, placed)
   elseif name == 'gcra' then code = 6
   elseif name == 'sliding-log/sorted-set' then code = 7
   end
-  -- Buckets and entries are at least one, whoever asks.
+  -- Buckets and entries are at least one, also for other callers than the store.
   if not code or (parameter == 0 and (code == 2 or code == 3)) then
     error('this form of an ask is not known: ' .. ARGV[first])
   end

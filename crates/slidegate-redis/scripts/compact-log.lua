@@ -81,6 +81,25 @@ local function merge(state, group_max)
   encode(state, ages, marks, kept)
 end
 
+-- Takes `units` from the entries from `index` on, oldest first; they hold so many. Says how old the last of them is.
+local function lower(state, ages, marks, index, units)
+  local rest, count, age = units, state.count, nil
+  while rest > 0 do
+    local held = floor(marks[index] / 2)
+    age = ages[index]
+    if held <= rest then
+      table.remove(ages, index)
+      table.remove(marks, index)
+      count, rest = count - 1, rest - held
+    else
+      marks[index], rest = marks[index] - 2 * rest, 0
+    end
+  end
+  state.sum = state.sum - units
+  encode(state, ages, marks, count)
+  return age
+end
+
 return {
   new = function(limit)
     local zero, bytes = -origin * 1e6, bytes_for(limit.units)
@@ -169,15 +188,7 @@ return {
     -- A credit has taken from what was merged up to there, and nobody knows whose units are left.
     if merged and stamp <= state.credited or not merged and ages[index] ~= charged_age then return 0 end
     if units > held then units = held end
-    if units == held then
-      table.remove(ages, index)
-      table.remove(marks, index)
-      count = count - 1
-    else
-      marks[index] = marks[index] - 2 * units
-    end
-    state.sum = state.sum - units
-    encode(state, ages, marks, count)
+    lower(state, ages, marks, index, units)
     return units
   end,
 
@@ -186,22 +197,8 @@ return {
     if units > state.sum - gone then units = state.sum - gone end
     if units == 0 then return 0 end
     local ages, marks = decoded(state)
-    local rest, count = units, state.count
-    while rest > 0 do
-      local held = floor(marks[live + 1] / 2)
-      local stamp = state.newest - ages[live + 1]
-      if stamp > state.credited then state.credited = stamp end
-      if held <= rest then
-        table.remove(ages, live + 1)
-        table.remove(marks, live + 1)
-        count, rest = count - 1, rest - held
-      else
-        marks[live + 1] = marks[live + 1] - 2 * rest
-        rest = 0
-      end
-    end
-    state.sum = state.sum - units
-    encode(state, ages, marks, count)
+    local stamp = state.newest - lower(state, ages, marks, live + 1, units)
+    if stamp > state.credited then state.credited = stamp end
     return units
   end,
 

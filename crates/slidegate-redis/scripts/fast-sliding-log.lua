@@ -77,8 +77,8 @@ if generation then
   else
     local stamp, kept = newest, count
     if now > stamp then stamp = now elseif count > live then kept = count - 1 end
-    local s = floor(stamp / 1e6)
-    local us = stamp - s * 1e6
+    place_s = floor(stamp / 1e6)
+    place_us = stamp - place_s * 1e6
     local stamp_tick = stamp % 268435456e6
     local entry_total = (last + cost) % modulus
     local remaining = kept - live + 1
@@ -86,23 +86,21 @@ if generation then
     if not capacity then
       local length = 27 + remaining * each
       if length <= 484 then
-        local own = pack('>I4I5I3I7I7I4B', length, s, us, before, entry_total, remaining, bytes)
+        local own = pack('>I4I5I3I7I7I4B', length, place_s, place_us, before, entry_total, remaining, bytes)
         if kept > live then
           text = head .. own .. sub(value, entries + live * each, entries + kept * each - 1)
             .. pack(format, stamp_tick, entry_total)
         else
           text = head .. own .. pack(format, stamp_tick, entry_total)
         end
-        place_s, place_us = s, us
         used, reset = held + cost, stamp + window - now
       end
     elseif remaining <= capacity and (capacity <= 256 or remaining * 8 >= capacity) then
       first = (first + live) % capacity
       if remaining == 1 then tick, total = stamp_tick, entry_total end
       used, reset = held + cost, stamp + window - now
-      local own = pack('>I4I5I3I7I7I4BI4I4I6I7', 48, s, us, before, entry_total, remaining, bytes + 128, first, capacity,
-        tick, total)
-      place_s, place_us = s, us
+      local own = pack('>I4I5I3I7I7I4BI4I4I6I7', 48, place_s, place_us, before, entry_total, remaining, bytes + 128,
+        first, capacity, tick, total)
       local slot = 76 + (first + remaining - 1) % capacity * each
       call('SETRANGE', key, string.format('%d', slot), pack(format, stamp_tick, entry_total))
       if kept_units == units then

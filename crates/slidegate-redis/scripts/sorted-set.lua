@@ -70,18 +70,16 @@ local function score_at(state, rank)
 end
 
 local function add(state, stamp, units)
-  local arguments, filled = {}, 0
-  local score = format('%.0f', stamp)
-  for _ = 1, units do
+  local arguments, filled, score = {}, 0, format('%.0f', stamp)
+  for unit = 1, units do
     state.named = state.named + 1
     arguments[filled + 1], arguments[filled + 2] = score, format('%s:%d', ARGV[2], state.named)
     filled = filled + 2
-    if filled == 2000 then
+    if filled == 2000 or unit == units then
       call('ZADD', state.set, spread(arguments, 1, filled))
       filled = 0
     end
   end
-  if filled > 0 then call('ZADD', state.set, spread(arguments, 1, filled)) end
 end
 
 -- Brings a set up to what its state says.

@@ -1,7 +1,7 @@
 -- Wide numbers: products of units and microseconds reach 2^94, and a double is exact below 2^53 only.
 --
 -- A wide number is two doubles, high x 2^48 + low, with low below 2^48. Products that stay below 2^53 never come
--- here: whoever multiplies looks first. What is divided by is below 2^50.
+-- here: callers look first. What is divided by is below 2^50.
 local EXACT = 9007199254740992 -- 2^53: products below are exact
 local HALF, WHOLE = 16777216, 281474976710656 -- 2^24 and 2^48
 
