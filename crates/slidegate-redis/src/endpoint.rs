@@ -78,7 +78,7 @@ impl Endpoint {
         };
         let login = info.redis_settings().clone();
         if login.username().is_some() && login.password().is_none() {
-            // Redis logs nobody in by name alone, so we would be somebody else without a word.
+            // Redis logs nobody in by name alone, so we would silently be another user.
             return Err(malformed("it has a user and no password; a user without one takes any"));
         }
         let login = if speaks { login } else { login.set_protocol(ProtocolVersion::RESP3) };

@@ -32,7 +32,7 @@ pub enum ConnectError {
         /// What the network says.
         why: String,
     },
-    /// Somebody may be there, but does not answer.
+    /// A server may be there, but does not answer.
     #[error(
         "store: Redis at {address} was not ready within {after_ms} ms; see whether it runs, or raise connect_timeout"
     )]

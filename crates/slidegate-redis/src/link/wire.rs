@@ -71,13 +71,11 @@ pub(super) struct Lost {
 impl Wire {
     /// Connects, greets, and looks at the version, all within the time to connect.
     pub(super) async fn open(target: &Target) -> Result<Self, ConnectError> {
-        match timeout(target.timeout, Self::greeted(target)).await {
-            Ok(wire) => wire,
-            Err(_) => Err(ConnectError::TimedOut {
-                address: target.endpoint.address.to_string(),
-                after_ms: target.timeout.as_millis(),
-            }),
-        }
+        let timed_out = |_| {
+            let (address, after_ms) = (target.endpoint.address.to_string(), target.timeout.as_millis());
+            Err(ConnectError::TimedOut { address, after_ms })
+        };
+        timeout(target.timeout, Self::greeted(target)).await.unwrap_or_else(timed_out)
     }
 
     async fn greeted(target: &Target) -> Result<Self, ConnectError> {
