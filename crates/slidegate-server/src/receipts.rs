@@ -1,4 +1,5 @@
-//! Receipts as text, for wires: who holds one can neither read more out of it than he knew nor change it.
+//! Receipts as text, for wires, signed with the store's secret: who holds one can neither read more out of it than he
+//! knew nor change it.
 //!
 //! ```text
 //! base64url( version  id  store  charge+  MAC )       numbers: 7 bits per byte, the lowest first
@@ -7,19 +8,20 @@
 //! MAC    = the first 16 bytes of HMAC-SHA256 under the store's secret
 //! ```
 //!
-//! The secret is the store's, so that whoever shares the store accepts the receipt. Nothing is believed before the
-//! MAC has been checked; what it covers was written here, and what cannot be read all the same is refused.
+//! The secret is the store's, so that all who share the store accept the receipt. Nothing is believed before the
+//! MAC has been checked; what it covers was written here, and what cannot be read all the same is refused. Base64url
+//! has no padding and no stray bits here, so that no two texts mean the same.
 
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64URL;
 use ring::hmac;
 use slidegate::receipt::{Backlog, Place, Position, ReceiptCharge, ReceiptId, ReceiptStamp};
 use slidegate::rule::{Algorithm, Decimal, Limit};
 use slidegate::{Rate, Receipt};
 use subtle::ConstantTimeEq;
 use thiserror::Error;
-
-use super::base64url;
 
 const VERSION: u8 = 2;
 const MAC_BYTES: usize = 16;
@@ -43,7 +45,7 @@ impl ReceiptText {
         Self { key: hmac::Key::new(hmac::HMAC_SHA256, secret) }
     }
 
-    /// Appends the receipt as text. `scratch` is overwritten; whoever keeps it saves its allocation.
+    /// Appends the receipt as text. `scratch` is overwritten; a caller that keeps it saves its allocation.
     pub(crate) fn write(&self, receipt: &Receipt, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
         scratch.clear();
         scratch.push(VERSION);
@@ -54,7 +56,7 @@ impl ReceiptText {
         }
         let mac = hmac::sign(&self.key, scratch);
         scratch.extend_from_slice(&mac.as_ref()[..MAC_BYTES]);
-        base64url::encode(scratch, out);
+        append_base64url(scratch, out);
     }
 
     /// Reads a text that [`Self::write`] made under the same secret.
@@ -62,7 +64,7 @@ impl ReceiptText {
         if text.len() > TEXT_MAX {
             return Err(BadReceipt);
         }
-        let bytes = base64url::decode(text).ok_or(BadReceipt)?;
+        let bytes = BASE64URL.decode(text).map_err(|_| BadReceipt)?;
         let (signed, mac) = bytes.split_at_checked(bytes.len().wrapping_sub(MAC_BYTES)).ok_or(BadReceipt)?;
         let expected = hmac::sign(&self.key, signed);
         if !bool::from(mac.ct_eq(&expected.as_ref()[..MAC_BYTES])) {
@@ -70,6 +72,12 @@ impl ReceiptText {
         }
         read_receipt(signed).ok_or(BadReceipt)
     }
+}
+
+fn append_base64url(bytes: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + (bytes.len() * 4).div_ceil(3), 0);
+    BASE64URL.encode_slice(bytes, &mut out[start..]).expect("there is room for four digits per three bytes");
 }
 
 fn write_charge(charge: &ReceiptCharge, out: &mut Vec<u8>) {

@@ -101,7 +101,7 @@ fn what_is_signed_and_no_receipt_is_refused() {
     let signed = |bytes: &[u8]| {
         let mac = hmac::sign(&text.key, bytes);
         let mut out = Vec::new();
-        base64url::encode(&[bytes, &mac.as_ref()[..MAC_BYTES]].concat(), &mut out);
+        append_base64url(&[bytes, &mac.as_ref()[..MAC_BYTES]].concat(), &mut out);
         text.read(&String::from_utf8(out).unwrap())
     };
     let mut charge = vec![VERSION];
@@ -119,5 +119,32 @@ fn what_is_signed_and_no_receipt_is_refused() {
     ] {
         let whole = [&charge[..], bytes].concat();
         assert_eq!(signed(&whole), Err(BadReceipt), "{bytes:?}");
+    }
+}
+
+/// The test vectors of RFC 4648 without their padding, and the two digits that differ from plain base64.
+#[test]
+fn texts_are_those_of_the_standard() {
+    for (bytes, text) in [
+        (&b""[..], ""),
+        (b"f", "Zg"),
+        (b"fo", "Zm8"),
+        (b"foo", "Zm9v"),
+        (b"foob", "Zm9vYg"),
+        (b"fooba", "Zm9vYmE"),
+        (b"foobar", "Zm9vYmFy"),
+        (b"\xfb\xff", "-_8"),
+    ] {
+        let mut out = Vec::new();
+        append_base64url(bytes, &mut out);
+        assert_eq!(out, text.as_bytes());
+        assert_eq!(BASE64URL.decode(text).as_deref(), Ok(bytes));
+    }
+}
+
+#[test]
+fn no_two_texts_mean_the_same() {
+    for text in ["Zh", "Zm9", "Zg==", "Z", "Zm9v Yg", "Zm+v", "Zm/v", "Zm9vZ", "ä"] {
+        assert!(BASE64URL.decode(text).is_err(), "{text}");
     }
 }
