@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::reply::Content;
 use super::route::{PATHS, Route, TEMPLATES};
+use crate::top::LISTED_MAX;
 
 /// The document as it is served and checked in.
 pub(super) fn written() -> Vec<u8> {
@@ -19,7 +20,7 @@ pub(super) fn written() -> Vec<u8> {
 
 /// Whether an answer of that status is one that the document knows of.
 pub(super) fn lists(route: Route<'_>, status: u16) -> bool {
-    answers(route).iter().any(|(listed, _)| *listed == status)
+    answers(route).iter().any(|(listed, ..)| *listed == status)
 }
 
 fn document() -> Value {
@@ -47,27 +48,6 @@ fn document() -> Value {
     })
 }
 
-/// A body of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Body {
-    /// JSON of this schema.
-    Json(&'static str),
-    Problem,
-    Text,
-    Metrics,
-}
-
-impl Body {
-    fn content(self) -> (Content, Value) {
-        match self {
-            Self::Json(schema) => (Content::Json, reference(schema)),
-            Self::Problem => (Content::Problem, reference("Problem")),
-            Self::Text => (Content::Text, json!({ "type": "string" })),
-            Self::Metrics => (Content::Metrics, json!({ "type": "string" })),
-        }
-    }
-}
-
 fn operation(path: &str, route: Route<'_>) -> Value {
     let (summary, body) = about(route);
     let mut operation = json!({
@@ -79,7 +59,7 @@ fn operation(path: &str, route: Route<'_>) -> Value {
         "security": if route.is_open() { json!([]) } else { json!([{}, { "token": [] }]) },
     });
     if let Some(schema) = body {
-        let content = json!({ "application/json": { "schema": reference(schema) } });
+        let content = json!({ "application/json": { "schema": schemas::schema(schema) } });
         operation["requestBody"] = json!({ "required": true, "content": content });
     }
     let parameters = parameters(route);
@@ -112,63 +92,45 @@ fn about(route: Route<'_>) -> (&'static str, Option<&'static str>) {
     }
 }
 
-/// Every status that a route can answer, with its body.
-fn answers(route: Route<'_>) -> Vec<(u16, Body)> {
-    let own: &[(u16, Body)] = match route {
-        Route::Check => &[
-            (200, Body::Json("Decision")),
-            (404, Body::Problem),
-            (422, Body::Problem),
-            (429, Body::Json("Decision")),
-            (503, Body::Problem),
-        ],
-        Route::CheckBatch => &[(200, Body::Json("Answers"))],
-        Route::Peek => {
-            &[(200, Body::Json("Decision")), (404, Body::Problem), (422, Body::Problem), (503, Body::Problem)]
-        }
-        Route::Explain => &[(200, Body::Json("Explanation")), (404, Body::Problem), (503, Body::Problem)],
-        Route::Refund => &[(200, Body::Json("Applied")), (503, Body::Problem)],
-        Route::Settle => &[(200, Body::Json("Applied")), (422, Body::Problem), (503, Body::Problem)],
-        Route::Credit | Route::Reset => {
-            &[(200, Body::Json("Applied")), (404, Body::Problem), (503, Body::Problem)]
-        }
-        Route::Rules => &[(200, Body::Json("Rules"))],
-        Route::Key { .. } => &[(200, Body::Json("KeyUsage")), (404, Body::Problem), (503, Body::Problem)],
-        Route::Rlaas { .. } => &[
-            (200, Body::Json("Rlaas")),
-            (404, Body::Problem),
-            (429, Body::Json("Rlaas")),
-            (503, Body::Problem),
-        ],
-        Route::Top => &[(200, Body::Json("TopKeys"))],
-        Route::Reload => {
-            &[(200, Body::Json("Reloaded")), (409, Body::Problem), (422, Body::Problem), (503, Body::Problem)]
-        }
-        Route::Metrics => &[(200, Body::Metrics)],
-        Route::Livez => &[(200, Body::Text)],
-        Route::Readyz => &[(200, Body::Text), (503, Body::Text)],
-        Route::OpenApi => &[(200, Body::Json("Document"))],
+/// Every status that a route can answer, with the type and the schema of its body.
+fn answers(route: Route<'_>) -> Vec<(u16, Content, &'static str)> {
+    let (content, schema, others): (_, _, &[u16]) = match route {
+        Route::Check => (Content::Json, "Decision", &[404, 422, 429, 503]),
+        Route::CheckBatch => (Content::Json, "Answers", &[]),
+        Route::Peek => (Content::Json, "Decision", &[404, 422, 503]),
+        Route::Explain => (Content::Json, "Explanation", &[404, 503]),
+        Route::Refund => (Content::Json, "Applied", &[503]),
+        Route::Settle => (Content::Json, "Applied", &[422, 503]),
+        Route::Credit | Route::Reset => (Content::Json, "Applied", &[404, 503]),
+        Route::Rules => (Content::Json, "Rules", &[]),
+        Route::Key { .. } => (Content::Json, "KeyUsage", &[404, 503]),
+        Route::Rlaas { .. } => (Content::Json, "Rlaas", &[404, 429, 503]),
+        Route::Top => (Content::Json, "TopKeys", &[]),
+        Route::Reload => (Content::Json, "Reloaded", &[409, 422, 503]),
+        Route::Metrics => (Content::Metrics, "string", &[]),
+        Route::Livez => (Content::Text, "string", &[]),
+        Route::Readyz => (Content::Text, "string", &[503]),
+        Route::OpenApi => (Content::Json, "Document", &[]),
     };
     // A body that is cut short, a foreign host, a body that is late or too large: wherever it goes.
-    let mut all = [own, &[400, 403, 408, 413].map(|status| (status, Body::Problem))].concat();
-    if !route.is_open() {
-        all.push((401, Body::Problem));
-    }
-    if route.has_body() {
-        all.push((415, Body::Problem));
-    }
-    all.sort_unstable_by_key(|(status, _)| *status);
-    all
+    let mut statuses = [&[200, 400, 403, 408, 413], others].concat();
+    statuses.extend((!route.is_open()).then_some(401));
+    statuses.extend(route.has_body().then_some(415));
+    statuses.sort_unstable();
+    let answer = |status| match status {
+        // A denial is an answer like an admission, and so is not being ready.
+        200 | 429 => (status, content, schema),
+        503 if content == Content::Text => (status, content, schema),
+        _ => (status, Content::Problem, "Problem"),
+    };
+    statuses.into_iter().map(answer).collect()
 }
 
 fn responses(route: Route<'_>) -> Value {
     let mut responses = Map::new();
-    for (status, body) in answers(route) {
-        let (content, schema) = body.content();
-        let mut response = json!({
-            "description": description(status),
-            "content": { content.media_type(): { "schema": schema } },
-        });
+    for (status, content, schema) in answers(route) {
+        let content = json!({ content.media_type(): { "schema": schemas::schema(schema) } });
+        let mut response = json!({ "description": description(status), "content": content });
         if status == 429 {
             let seconds = json!({ "required": true, "schema": { "type": "integer", "minimum": 1 } });
             response["headers"] = json!({ "Retry-After": seconds });
@@ -200,30 +162,22 @@ fn parameters(route: Route<'_>) -> Vec<Value> {
         let schema = json!({ "type": "string", "minLength": 1, "maxLength": 512 });
         json!({ "name": name, "in": "path", "required": true, "description": what, "schema": schema })
     };
-    let in_query = |name: &str, what: &str, schema: Value| json!({ "name": name, "in": "query", "description": what, "schema": schema });
+    let in_query = |name: &str, what: &str, schema: Value| {
+        vec![json!({ "name": name, "in": "query", "description": what, "schema": schema })]
+    };
     match route {
-        Route::Key { .. } => {
-            vec![
-                in_path("rule", "The name of a rule, its slashes written %2F"),
-                in_path("key", "Who is limited, slashes and all"),
-            ]
-        }
+        Route::Key { .. } => vec![
+            in_path("rule", "The name of a rule, its slashes written %2F"),
+            in_path("key", "Who is limited, slashes and all"),
+        ],
         Route::Rlaas { .. } => vec![in_path("userId", "Who is limited")],
         Route::Top => {
-            let most = crate::top::LISTED_MAX;
-            vec![in_query(
-                "n",
-                "Keys of each kind",
-                json!({ "type": "integer", "minimum": 1, "maximum": most }),
-            )]
+            let keys = json!({ "type": "integer", "minimum": 1, "maximum": LISTED_MAX });
+            in_query("n", "Keys of each kind", keys)
         }
-        Route::Readyz => vec![in_query("verbose", "Says why, line by line", json!({ "type": "string" }))],
+        Route::Readyz => in_query("verbose", "Says why, line by line", json!({ "type": "string" })),
         _ => Vec::new(),
     }
-}
-
-fn reference(schema: &str) -> Value {
-    json!({ "$ref": format!("#/components/schemas/{schema}") })
 }
 
 #[cfg(test)]
@@ -267,8 +221,8 @@ mod tests {
     #[test]
     fn every_reference_leads_somewhere_and_every_schema_is_used() {
         let text = String::from_utf8(written()).unwrap();
-        let known = schemas::all();
-        let known = known.as_object().unwrap();
+        let all = schemas::all();
+        let known = all.as_object().unwrap();
         for schema in known.keys() {
             assert!(text.contains(&format!("\"#/components/schemas/{schema}\"")), "{schema} is not used");
         }

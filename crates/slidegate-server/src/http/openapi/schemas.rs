@@ -1,238 +1,154 @@
-//! The schemas of bodies.
+//! The schemas of bodies, written like types of TypeScript.
 
 use serde_json::{Map, Value, json};
 use slidegate::Algorithm;
 use slidegate::rate::LIMIT_MAX;
 use slidegate::rule::{BUCKETS_MAX, ENTRIES_MAX, ENTRIES_MIN};
 
-use super::reference;
 use crate::config::RATE_PATTERN;
+
+/// Objects and their fields.
+const OBJECTS: &[(&str, &str)] = &[
+    // What is asked.
+    ("One", "rule: RuleOrName, key: Key, cost?: Cost, tag?: Key, on_store_error?: OnStoreError"),
+    ("Several", "checks: Charge[], tag?: Key, on_store_error?: OnStoreError"),
+    ("Charge", "rule: RuleOrName, key: Key, cost?: Cost"),
+    ("Batch", "checks: Request[]"),
+    ("Refund", "receipt: string"),
+    ("Settlement", "receipt: string, actual: integer"),
+    ("Credit", "rule: RuleOrName, key: Key, units: Cost"),
+    ("Reset", "rule: RuleOrName, key: Key"),
+    // What is answered to those who ask for units or give them back.
+    (
+        "Decision",
+        "allowed: boolean, rule: string, limit: integer|null, used: integer|null, remaining: integer|null, \
+         retry_after_ms: integer|null, reset_after_ms: integer|null, degraded: boolean, receipt: string|null, \
+         checks?: Verdict[]",
+    ),
+    (
+        "Verdict",
+        "rule: string, key: string, allowed: boolean, limit: integer|null, used: integer|null, \
+         remaining: integer|null, retry_after_ms: integer|null, reset_after_ms: integer|null, shadow?: boolean",
+    ),
+    ("Answers", "answers: (Decision|Problem)[]"),
+    ("Applied", "applied: boolean, units: integer"),
+    // What is answered to those who look.
+    ("Explanation", "allowed: boolean, retry_after_ms: integer|null, checks: Explained[]"),
+    (
+        "Explained",
+        "rule: string, key: string, cost: integer, means: 'limited'|'unlimited'|'blocked', override: string|null, \
+         algorithm: string, shadow: boolean, on_store_error: string, allowed: boolean, \
+         retry_after_ms: integer|null, why: string, limits: Usage[]",
+    ),
+    (
+        "Usage",
+        "limit: integer, window_ms: integer, used: integer, remaining: integer, reset_after_ms: integer",
+    ),
+    ("KeyUsage", "rule: string, key: string, algorithm: string, limits: Usage[]"),
+    ("Rules", "rules: Rule[], inline_rules: boolean"),
+    (
+        "Rule",
+        "rule: string, algorithm: string, limits: Limit[], headroom: string, shadow: boolean, \
+         on_store_error: string|object, at_budget: 'refuse'|'evict-oldest'",
+    ),
+    ("Limit", "rate: string, limit: integer, window_ms: integer"),
+    ("Rlaas", "allowed: boolean, currentCount: integer|null, ttl: integer"),
+    ("TopKeys", "allowed: TopKey[], denied: TopKey[]"),
+    ("TopKey", "rule: string, key: string, count: integer, error: integer"),
+    (
+        "Reloaded",
+        "result: 'applied'|'unchanged', added: string[], changed: string[], removed: string[], \
+         needs_restart: string[], warnings: string[]",
+    ),
+    (
+        "Problem",
+        "type: string, title: string, status: integer, detail: string, field?: string, remedy?: string, \
+         degraded?: boolean, maybe_charged?: boolean",
+    ),
+];
 
 /// All of them, by name.
 pub(super) fn all() -> Value {
-    let groups = [requests(), decisions(), reports()];
-    groups.into_iter().filter_map(|group| group.as_object().cloned()).flatten().collect::<Map<_, _>>().into()
-}
-
-/// What is asked.
-fn requests() -> Value {
-    let text = json!({ "type": "string" });
-    let whole = json!({ "type": "integer", "minimum": 0 });
-    json!({
-        "Request": { "oneOf": [reference("One"), reference("Several")] },
-        "One": object(
-            &[("rule", reference("RuleOrName")), ("key", reference("Key"))],
-            &[("cost", reference("Cost")), ("tag", reference("Key")), ("on_store_error", reference("OnStoreError"))],
-        ),
-        "Several": object(
-            &[("checks", json!({ "type": "array", "items": reference("Charge"), "minItems": 1, "maxItems": 64 }))],
-            &[("tag", reference("Key")), ("on_store_error", reference("OnStoreError"))],
-        ),
-        "Charge": object(
-            &[("rule", reference("RuleOrName")), ("key", reference("Key"))],
-            &[("cost", reference("Cost"))],
-        ),
-        "Batch": object(
-            &[("checks", json!({ "type": "array", "items": reference("Request"), "minItems": 1 }))],
-            &[],
-        ),
-        "Refund": object(&[("receipt", text.clone())], &[]),
-        "Settlement": object(&[("receipt", text.clone()), ("actual", whole.clone())], &[]),
-        "Credit": object(
-            &[("rule", reference("RuleOrName")), ("key", reference("Key")), ("units", reference("Cost"))],
-            &[],
-        ),
-        "Reset": object(&[("rule", reference("RuleOrName")), ("key", reference("Key"))], &[]),
-        "RuleOrName": { "oneOf": [text.clone(), reference("InlineRule")] },
+    let mut all = json!({
+        "Request": schema("One|Several"),
+        "RuleOrName": schema("string|InlineRule"),
         "InlineRule": inline_rule(),
         "Key": {
             "type": "string", "minLength": 1, "maxLength": 512,
             "description": "Who is limited: at most 512 bytes, no control characters, bidirectional overrides or line separators",
         },
         "Cost": { "type": "integer", "minimum": 1, "maximum": u64::MAX },
-        "OnStoreError": { "enum": ["allow", "deny"] },
-    })
-}
-
-/// What is answered to those who ask for units or give them back.
-fn decisions() -> Value {
-    let text = json!({ "type": "string" });
-    let flag = json!({ "type": "boolean" });
-    let whole = json!({ "type": "integer", "minimum": 0 });
-    let whole_or_null = json!({ "type": ["integer", "null"], "minimum": 0 });
-    json!({
-        "Decision": object(
-            &[
-                ("allowed", flag.clone()),
-                ("rule", text.clone()),
-                ("limit", whole_or_null.clone()),
-                ("used", whole_or_null.clone()),
-                ("remaining", whole_or_null.clone()),
-                ("retry_after_ms", whole_or_null.clone()),
-                ("reset_after_ms", whole_or_null.clone()),
-                ("degraded", flag.clone()),
-                ("receipt", json!({ "type": ["string", "null"] })),
-            ],
-            &[("checks", list("Verdict"))],
-        ),
-        "Verdict": object(
-            &[
-                ("rule", text.clone()),
-                ("key", text.clone()),
-                ("allowed", flag.clone()),
-                ("limit", whole_or_null.clone()),
-                ("used", whole_or_null.clone()),
-                ("remaining", whole_or_null.clone()),
-                ("retry_after_ms", whole_or_null.clone()),
-                ("reset_after_ms", whole_or_null.clone()),
-            ],
-            &[("shadow", flag.clone())],
-        ),
-        "Answers": object(
-            &[("answers", json!({ "type": "array", "items": { "oneOf": [reference("Decision"), reference("Problem")] } }))],
-            &[],
-        ),
-        "Applied": object(&[("applied", flag.clone()), ("units", whole.clone())], &[]),
-    })
-}
-
-/// What is answered to those who look.
-fn reports() -> Value {
-    let texts = json!({ "type": "array", "items": { "type": "string" } });
-    let text = json!({ "type": "string" });
-    let flag = json!({ "type": "boolean" });
-    let whole = json!({ "type": "integer", "minimum": 0 });
-    let whole_or_null = json!({ "type": ["integer", "null"], "minimum": 0 });
-    json!({
-        "Explanation": object(
-            &[("allowed", flag.clone()), ("retry_after_ms", whole_or_null.clone()), ("checks", list("Explained"))],
-            &[],
-        ),
-        "Explained": object(
-            &[
-                ("rule", text.clone()),
-                ("key", text.clone()),
-                ("cost", whole.clone()),
-                ("means", json!({ "enum": ["limited", "unlimited", "blocked"] })),
-                ("override", json!({ "type": ["string", "null"] })),
-                ("algorithm", text.clone()),
-                ("shadow", flag.clone()),
-                ("on_store_error", text.clone()),
-                ("allowed", flag.clone()),
-                ("retry_after_ms", whole_or_null),
-                ("why", text.clone()),
-                ("limits", list("Usage")),
-            ],
-            &[],
-        ),
-        "Usage": object(
-            &[
-                ("limit", whole.clone()),
-                ("window_ms", whole.clone()),
-                ("used", whole.clone()),
-                ("remaining", whole.clone()),
-                ("reset_after_ms", whole.clone()),
-            ],
-            &[],
-        ),
-        "KeyUsage": object(
-            &[("rule", text.clone()), ("key", text.clone()), ("algorithm", text.clone()), ("limits", list("Usage"))],
-            &[],
-        ),
-        "Rules": object(&[("rules", list("Rule")), ("inline_rules", flag.clone())], &[]),
-        "Rule": object(
-            &[
-                ("rule", text.clone()),
-                ("algorithm", text.clone()),
-                ("limits", list("Limit")),
-                ("headroom", text.clone()),
-                ("shadow", flag.clone()),
-                ("on_store_error", json!({ "type": ["string", "object"] })),
-                ("at_budget", json!({ "enum": ["refuse", "evict-oldest"] })),
-            ],
-            &[],
-        ),
-        "Limit": object(&[("rate", text.clone()), ("limit", whole.clone()), ("window_ms", whole.clone())], &[]),
-        "Rlaas": object(
-            &[
-                ("allowed", flag),
-                ("currentCount", json!({ "type": ["integer", "null"], "minimum": 0 })),
-                ("ttl", whole.clone()),
-            ],
-            &[],
-        ),
-        "TopKeys": object(&[("allowed", list("TopKey")), ("denied", list("TopKey"))], &[]),
-        "TopKey": object(
-            &[("rule", text.clone()), ("key", text.clone()), ("count", whole.clone()), ("error", whole)],
-            &[],
-        ),
-        "Reloaded": object(
-            &[
-                ("result", json!({ "enum": ["applied", "unchanged"] })),
-                ("added", texts.clone()),
-                ("changed", texts.clone()),
-                ("removed", texts.clone()),
-                ("needs_restart", texts.clone()),
-                ("warnings", texts),
-            ],
-            &[],
-        ),
+        "OnStoreError": schema("'allow'|'deny'"),
         "Document": { "type": "object" },
-        "Problem": problem(),
-    })
+    });
+    for &(name, fields) in OBJECTS {
+        all[name] = object(fields);
+    }
+    // What types do not say.
+    for (name, field, keyword, value) in [
+        ("Several", "checks", "minItems", json!(1)),
+        ("Several", "checks", "maxItems", json!(64)),
+        ("Batch", "checks", "minItems", json!(1)),
+        ("Problem", "type", "pattern", json!("^urn:slidegate:problem:[a-z-]+$")),
+        ("Problem", "status", "minimum", json!(400)),
+        ("Problem", "status", "maximum", json!(599)),
+    ] {
+        all[name]["properties"][field][keyword] = value;
+    }
+    all
 }
 
 /// A limit and a window, or both as one rate.
 fn inline_rule() -> Value {
     let algorithms: Vec<&str> = Algorithm::ALL.iter().map(|algorithm| algorithm.name()).collect();
-    let optional = [
-        ("algorithm", json!({ "enum": algorithms })),
-        ("buckets", json!({ "type": "integer", "minimum": 1, "maximum": BUCKETS_MAX })),
-        ("edge", json!({ "enum": ["full", "interpolated", "dropped"] })),
-        ("entries", json!({ "type": "integer", "minimum": ENTRIES_MIN, "maximum": ENTRIES_MAX })),
-    ];
-    let parts = [
-        ("limit", json!({ "type": "integer", "minimum": 1, "maximum": LIMIT_MAX })),
-        (
-            "window",
-            json!({ "type": "string", "description": "A number and a unit: ms, s, m, h or d", "examples": ["60s"] }),
-        ),
-    ];
-    let rate = json!({
-        "type": "string",
-        "description": "LIMIT/WINDOW",
-        "pattern": RATE_PATTERN,
-        "examples": ["60/1m", "5/minute"],
-    });
-    json!({ "oneOf": [object(&parts, &optional), object(&[("limit", rate)], &optional)] })
+    let form = |required: &[&str], mut properties: Value| {
+        properties["algorithm"] = json!({ "enum": algorithms });
+        properties["buckets"] = json!({ "type": "integer", "minimum": 1, "maximum": BUCKETS_MAX });
+        properties["edge"] = schema("'full'|'interpolated'|'dropped'");
+        properties["entries"] = json!({ "type": "integer", "minimum": ENTRIES_MIN, "maximum": ENTRIES_MAX });
+        json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+    };
+    let limit = json!({ "type": "integer", "minimum": 1, "maximum": LIMIT_MAX });
+    let window = "A number and a unit: ms, s, m, h or d";
+    let window = json!({ "type": "string", "description": window, "examples": ["60s"] });
+    let examples = ["60/1m", "5/minute"];
+    let rate = json!({ "type": "string", "description": "LIMIT/WINDOW", "pattern": RATE_PATTERN, "examples": examples });
+    let parts = form(&["limit", "window"], json!({ "limit": limit, "window": window }));
+    json!({ "oneOf": [parts, form(&["limit"], json!({ "limit": rate }))] })
 }
 
-fn problem() -> Value {
-    let text = json!({ "type": "string" });
-    let flag = json!({ "type": "boolean" });
-    object(
-        &[
-            ("type", json!({ "type": "string", "pattern": "^urn:slidegate:problem:[a-z-]+$" })),
-            ("title", text.clone()),
-            ("status", json!({ "type": "integer", "minimum": 400, "maximum": 599 })),
-            ("detail", text.clone()),
-        ],
-        &[("field", text.clone()), ("remedy", text), ("degraded", flag.clone()), ("maybe_charged", flag)],
-    )
+/// An object of these fields and no others: `name: type`, or `name?: type` if it may be left out.
+fn object(fields: &str) -> Value {
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for field in fields.split(", ") {
+        let (name, of_type) = field.split_once(": ").expect("a name and a type");
+        let optional = name.strip_suffix('?');
+        if optional.is_none() {
+            required.push(name);
+        }
+        properties.insert(optional.unwrap_or(name).to_owned(), schema(of_type));
+    }
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
-/// An object of these fields and no others.
-fn object(required: &[(&str, Value)], optional: &[(&str, Value)]) -> Value {
-    let fields = required.iter().chain(optional).map(|(name, schema)| ((*name).to_owned(), schema.clone()));
-    let names: Vec<&str> = required.iter().map(|(name, _)| *name).collect();
-    json!({
-        "type": "object",
-        "properties": fields.collect::<Map<_, _>>(),
-        "required": names,
-        "additionalProperties": false,
-    })
-}
-
-fn list(schema: &str) -> Value {
-    json!({ "type": "array", "items": reference(schema) })
+/// The schema of a type: `integer` (from 0 on), `string|null`, `'one'|'other'`, the name of a schema, or a list, `Key[]`.
+pub(super) fn schema(of_type: &str) -> Value {
+    if let Some(items) = of_type.strip_suffix("[]") {
+        return json!({ "type": "array", "items": schema(items.trim_matches(['(', ')'])) });
+    }
+    let is_name = |one: &str| one.starts_with(|first: char| first.is_ascii_uppercase());
+    let any: Vec<&str> = of_type.split('|').collect();
+    match any[..] {
+        [name] if is_name(name) => json!({ "$ref": format!("#/components/schemas/{name}") }),
+        _ if any.iter().any(|one| is_name(one)) => {
+            json!({ "oneOf": any.into_iter().map(schema).collect::<Vec<_>>() })
+        }
+        _ if of_type.starts_with('\'') => {
+            json!({ "enum": any.into_iter().map(|text| text.trim_matches('\'')).collect::<Vec<_>>() })
+        }
+        ["integer"] => json!({ "type": "integer", "minimum": 0 }),
+        [one] => json!({ "type": one }),
+        ["integer", ..] => json!({ "type": any, "minimum": 0 }),
+        _ => json!({ "type": any }),
+    }
 }
