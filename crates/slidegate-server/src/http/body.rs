@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -13,7 +12,7 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use slidegate::rate::parse_window;
 use slidegate::rule::OnStoreError;
 use slidegate::ruleset::{InlineRule, RuleRef};
-use slidegate::{ChargeRequest, Rate};
+use slidegate::{ChargeRequest, Key, Rate};
 
 use super::problem::Problem;
 use super::slow_body;
@@ -53,80 +52,45 @@ impl<'a> Request<'a> {
 
     /// Reads a body that is as it should be.
     pub(super) fn read_good(body: &'a [u8]) -> Option<Self> {
-        let Object(request) = serde_json::from_slice::<Object<RequestBody<'_>>>(body).ok()?;
-        request.try_into().ok()
+        serde_json::from_slice::<Body<'_>>(body).ok()?.request()
     }
 
     /// Reads the body of a batch.
     pub(super) fn read_batch(body: &'a [u8]) -> Result<Vec<Self>, Problem> {
-        let read = || -> Option<Vec<Self>> {
-            let Object(BatchBody { checks }) = serde_json::from_slice(body).ok()?;
-            checks.into_iter().map(|Object(check)| check.try_into().ok()).collect()
-        };
-        match read() {
+        match serde_json::from_slice::<Body<'_>>(body).ok().and_then(Body::batch) {
             Some(batch) if !batch.is_empty() => Ok(batch),
             _ => slow_body::batch(body).map_err(|text| Problem::malformed(&text)),
         }
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct BatchBody<'a> {
-    #[serde(borrow)]
-    checks: Vec<Object<RequestBody<'a>>>,
+/// The policy that a request names.
+pub(super) fn policy(name: &str) -> Option<OnStoreError> {
+    match name {
+        "allow" => Some(OnStoreError::Allow),
+        "deny" => Some(OnStoreError::Deny),
+        _ => None,
+    }
 }
+
+/// A batch, a request or one of its charges: they differ in which of the fields they may have.
+struct Body<'a>(BodyFields<'a>);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RequestBody<'a> {
+struct BodyFields<'a> {
     #[serde(borrow, default, deserialize_with = "given")]
-    rule: Option<RuleBody<'a>>,
+    rule: Option<Value<'a>>,
     #[serde(borrow, default, deserialize_with = "given")]
     key: Option<Text<'a>>,
     #[serde(default, deserialize_with = "given")]
     cost: Option<u64>,
     #[serde(borrow, default, deserialize_with = "given")]
-    checks: Option<Vec<Object<ChargeBody<'a>>>>,
+    checks: Option<Vec<Body<'a>>>,
     #[serde(borrow, default, deserialize_with = "given")]
     tag: Option<Text<'a>>,
     #[serde(borrow, default, deserialize_with = "given")]
     on_store_error: Option<Text<'a>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ChargeBody<'a> {
-    #[serde(borrow)]
-    rule: RuleBody<'a>,
-    #[serde(borrow)]
-    key: Text<'a>,
-    #[serde(default, deserialize_with = "given")]
-    cost: Option<u64>,
-}
-
-/// What is written as an object. Without it, serde would take a list of the fields' values too.
-struct Object<T>(T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ObjectVisitor(PhantomData))
-    }
-}
-
-struct ObjectVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
-    type Value = Object<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    #[inline]
-    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Object<T>, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(fields)).map(Object)
-    }
 }
 
 /// A value that is there: `null` is none.
@@ -134,102 +98,119 @@ fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Res
     T::deserialize(deserializer).map(Some)
 }
 
-impl<'a> TryFrom<RequestBody<'a>> for Request<'a> {
-    type Error = ();
+impl<'a> Body<'a> {
+    fn batch(self) -> Option<Vec<Request<'a>>> {
+        let BodyFields { checks, rule: None, key: None, cost: None, tag: None, on_store_error: None } =
+            self.0
+        else {
+            return None;
+        };
+        checks?.into_iter().map(Self::request).collect()
+    }
 
-    fn try_from(body: RequestBody<'a>) -> Result<Self, ()> {
-        if body.tag.is_some_and(|Text(tag)| slidegate::Key::new(&tag).is_err()) {
-            return Err(());
+    fn request(mut self) -> Option<Request<'a>> {
+        if let Some(Text(tag)) = self.0.tag.take() {
+            Key::new(&tag).ok()?;
         }
-        let charges = match (body.rule, body.key, body.checks) {
-            (Some(RuleBody(rule)), Some(Text(key)), None) => {
-                Charges::One([ChargeRequest { rule, key, cost: body.cost.unwrap_or(1) }])
-            }
-            (None, None, Some(checks)) if body.cost.is_none() => {
-                Charges::Several(checks.into_iter().map(|Object(check)| check.into()).collect())
-            }
-            _ => return Err(()),
-        };
-        let policy = match body.on_store_error.as_ref().map(|Text(policy)| &**policy) {
+        let policy = match self.0.on_store_error.take() {
+            Some(Text(name)) => Some(policy(&name)?),
             None => None,
-            Some("allow") => Some(OnStoreError::Allow),
-            Some("deny") => Some(OnStoreError::Deny),
-            Some(_) => return Err(()),
         };
-        Ok(Self { charges, policy })
+        let charges = match self.0 {
+            BodyFields { checks: Some(charges), rule: None, key: None, cost: None, .. } => {
+                Charges::Several(charges.into_iter().map(Self::charge).collect::<Option<_>>()?)
+            }
+            _ => Charges::One([self.charge()?]),
+        };
+        Some(Request { charges, policy })
+    }
+
+    fn charge(self) -> Option<ChargeRequest<'a>> {
+        let BodyFields { rule, key: Some(Text(key)), cost, checks: None, tag: None, on_store_error: None } =
+            self.0
+        else {
+            return None;
+        };
+        let rule = match rule? {
+            Value::Text(name) => RuleRef::Named(name),
+            Value::Inline(rule) => RuleRef::Inline(rule),
+            Value::Whole(_) => return None,
+        };
+        Some(ChargeRequest { rule, key, cost: cost.unwrap_or(1) })
     }
 }
 
-impl<'a> From<ChargeBody<'a>> for ChargeRequest<'a> {
-    fn from(ChargeBody { rule: RuleBody(rule), key: Text(key), cost }: ChargeBody<'a>) -> Self {
-        Self { rule, key, cost: cost.unwrap_or(1) }
+impl<'de: 'a, 'a> Deserialize<'de> for Body<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(BodyVisitor)
+    }
+}
+
+/// Takes objects only. Without it, serde would take a list of the fields' values too.
+struct BodyVisitor;
+
+impl<'de> Visitor<'de> for BodyVisitor {
+    type Value = Body<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    #[inline]
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Body<'de>, A::Error> {
+        BodyFields::deserialize(MapAccessDeserializer::new(fields)).map(Body)
     }
 }
 
 /// A text that is borrowed from the body unless it has escapes.
-struct Text<'a>(Cow<'a, str>);
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+/// What a rule or its limit may be: the name of the rule or the rule itself, a rate or a number beside its window.
+enum Value<'a> {
+    Whole(u64),
+    Text(Cow<'a, str>),
+    Inline(InlineRule),
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Value<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(TextVisitor).map(Self)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 
-struct TextVisitor;
+struct ValueVisitor;
 
-impl<'de> Visitor<'de> for TextVisitor {
-    type Value = Cow<'de, str>;
+impl<'de> Visitor<'de> for ValueVisitor {
+    type Value = Value<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text")
+        f.write_str("a rule or a limit")
     }
 
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Cow<'de, str>, E> {
-        Ok(Cow::Borrowed(text))
+    fn visit_u64<E>(self, number: u64) -> Result<Value<'de>, E> {
+        Ok(Value::Whole(number))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Cow<'de, str>, E> {
-        Ok(Cow::Owned(text.to_owned()))
-    }
-}
-
-/// A rule by name or inline.
-struct RuleBody<'a>(RuleRef<'a>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for RuleBody<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(RuleVisitor).map(Self)
-    }
-}
-
-struct RuleVisitor;
-
-impl<'de> Visitor<'de> for RuleVisitor {
-    type Value = RuleRef<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a rule")
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Value<'de>, E> {
+        Ok(Value::Text(Cow::Borrowed(text)))
     }
 
-    fn visit_borrowed_str<E>(self, name: &'de str) -> Result<RuleRef<'de>, E> {
-        Ok(RuleRef::Named(Cow::Borrowed(name)))
+    fn visit_str<E>(self, text: &str) -> Result<Value<'de>, E> {
+        Ok(Value::Text(Cow::Owned(text.to_owned())))
     }
 
-    fn visit_str<E>(self, name: &str) -> Result<RuleRef<'de>, E> {
-        Ok(RuleRef::Named(Cow::Owned(name.to_owned())))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<RuleRef<'de>, A::Error> {
-        let body = InlineBody::deserialize(MapAccessDeserializer::new(fields))?;
-        body.rule().map(RuleRef::Inline).ok_or_else(|| A::Error::custom("no rule"))
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Value<'de>, A::Error> {
+        let fields = InlineFields::deserialize(MapAccessDeserializer::new(fields))?;
+        fields.rule().map(Value::Inline).ok_or_else(|| A::Error::custom("no rule"))
     }
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct InlineBody<'a> {
+struct InlineFields<'a> {
     #[serde(borrow)]
-    limit: LimitText<'a>,
+    limit: Value<'a>,
     #[serde(borrow, default, deserialize_with = "given")]
     window: Option<Text<'a>>,
     #[serde(borrow, default, deserialize_with = "given")]
@@ -242,7 +223,7 @@ struct InlineBody<'a> {
     entries: Option<u64>,
 }
 
-impl InlineBody<'_> {
+impl InlineFields<'_> {
     fn rule(&self) -> Option<InlineRule> {
         let text = AlgorithmText {
             algorithm: self.algorithm.as_ref().map(|text| &*text.0),
@@ -251,44 +232,10 @@ impl InlineBody<'_> {
             entries: self.entries,
         };
         let rate = match (&self.limit, &self.window) {
-            (LimitText::Units(units), Some(window)) => Rate::new(*units, parse_window(&window.0)?).ok()?,
-            (LimitText::Rate(rate), None) => rate.parse().ok()?,
+            (Value::Whole(units), Some(window)) => Rate::new(*units, parse_window(&window.0)?).ok()?,
+            (Value::Text(rate), None) => rate.parse().ok()?,
             _ => return None,
         };
         Some(InlineRule::new(rate, text.parse().ok()?))
-    }
-}
-
-/// A limit as a number, beside its window, or as a rate.
-enum LimitText<'a> {
-    Units(u64),
-    Rate(Cow<'a, str>),
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for LimitText<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(LimitVisitor)
-    }
-}
-
-struct LimitVisitor;
-
-impl<'de> Visitor<'de> for LimitVisitor {
-    type Value = LimitText<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a limit")
-    }
-
-    fn visit_u64<E>(self, units: u64) -> Result<LimitText<'de>, E> {
-        Ok(LimitText::Units(units))
-    }
-
-    fn visit_borrowed_str<E>(self, rate: &'de str) -> Result<LimitText<'de>, E> {
-        Ok(LimitText::Rate(Cow::Borrowed(rate)))
-    }
-
-    fn visit_str<E>(self, rate: &str) -> Result<LimitText<'de>, E> {
-        Ok(LimitText::Rate(Cow::Owned(rate.to_owned())))
     }
 }

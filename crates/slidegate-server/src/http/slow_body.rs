@@ -1,9 +1,8 @@
 //! Reads bodies slowly and says what is wrong with them: field, nearest valid name, remedy.
 
-use slidegate::rule::OnStoreError;
-use slidegate::{ChargeRequest, Key};
+use slidegate::{ChargeRequest, Key, KeyError};
 
-use super::body::{Charges, Request};
+use super::body::{Charges, Request, policy};
 use crate::rules::charge_request;
 use crate::text::fields::{Fields, Malformed};
 use crate::text::json::Json;
@@ -13,81 +12,92 @@ const EXAMPLE: &str = "send for example {\"rule\":\"api\",\"key\":\"alice\",\"co
 
 /// The body of a check, a peek or an explanation.
 pub(super) fn request(body: &[u8]) -> Result<Request<'static>, Malformed> {
-    request_of(object(body)?)
+    read(body, request_of)
 }
 
 /// The body of a batch.
 pub(super) fn batch(body: &[u8]) -> Result<Vec<Request<'static>>, Malformed> {
-    let mut fields = object(body)?;
-    let found = fields.list("checks")?;
-    let items = fields.required("checks", found)?;
-    fields.finish()?;
-    if items.is_empty() {
-        return Err("checks: is empty; give at least one".to_owned());
-    }
-    let read = items.into_iter().enumerate().map(|(index, item)| match item {
-        Json::Object(fields) => request_of(Fields::new(format!("checks[{index}]."), fields)),
-        other => Err(format!("checks[{index}]: expected an object, found {}; {EXAMPLE}", other.kind())),
-    });
-    read.collect()
+    read(body, |fields| {
+        let found = fields.list("checks")?;
+        match fields.required("checks", found)? {
+            items if items.is_empty() => Err("checks: is empty; give at least one".to_owned()),
+            items => each(fields, items, request_of),
+        }
+    })
 }
 
 /// The body of a refund: the receipt.
 pub(super) fn receipt(body: &[u8]) -> Result<String, Malformed> {
-    let mut fields = object(body)?;
-    let receipt = fields.required_text("receipt")?;
-    fields.finish()?;
-    Ok(receipt)
+    read(body, |fields| fields.required_text("receipt"))
 }
 
 /// The body of a settlement: the receipt, and the units that were really spent.
 pub(super) fn settlement(body: &[u8]) -> Result<(String, u64), Malformed> {
-    let mut fields = object(body)?;
-    let settlement = (fields.required_text("receipt")?, fields.required_whole("actual", 0..=u64::MAX)?);
-    fields.finish()?;
-    Ok(settlement)
+    read(body, |fields| {
+        Ok((fields.required_text("receipt")?, fields.required_whole("actual", 0..=u64::MAX)?))
+    })
 }
 
 /// The body of a credit: whose units, and how many.
 pub(super) fn credit(body: &[u8]) -> Result<ChargeRequest<'static>, Malformed> {
-    let mut fields = object(body)?;
-    let units = fields.required_whole("units", 1..=u64::MAX)?;
-    let credit = charge(&mut fields, units)?;
-    fields.finish()?;
-    Ok(credit)
+    read(body, |fields| {
+        let units = fields.required_whole("units", 1..=u64::MAX)?;
+        charge(fields, units)
+    })
 }
 
 /// The body of a reset: whose state.
 pub(super) fn reset(body: &[u8]) -> Result<ChargeRequest<'static>, Malformed> {
-    let mut fields = object(body)?;
-    let reset = charge(&mut fields, 0)?;
+    read(body, |fields| charge(fields, 0))
+}
+
+fn read<T>(body: &[u8], read: impl Fn(&mut Fields) -> Result<T, Malformed>) -> Result<T, Malformed> {
+    object(Json::parse_body(body)?, "body", String::new(), read)
+}
+
+/// Reads every item of `checks`.
+fn each<T>(
+    fields: &Fields,
+    items: Vec<Json>,
+    read: impl Fn(&mut Fields) -> Result<T, Malformed>,
+) -> Result<Vec<T>, Malformed> {
+    let read = items.into_iter().enumerate().map(|(index, item)| {
+        let path = fields.path(&format!("checks[{index}]"));
+        object(item, &path, format!("{path}."), &read)
+    });
+    read.collect()
+}
+
+/// Reads an object, all of whose fields `read` must take. Errors put `prefix` before the name of a field.
+fn object<T>(
+    json: Json,
+    path: &str,
+    prefix: String,
+    read: impl Fn(&mut Fields) -> Result<T, Malformed>,
+) -> Result<T, Malformed> {
+    let Json::Object(fields) = json else {
+        return Err(format!("{path}: expected an object, found {}; {EXAMPLE}", json.kind()));
+    };
+    let mut fields = Fields::new(prefix, fields);
+    let value = read(&mut fields)?;
     fields.finish()?;
-    Ok(reset)
+    Ok(value)
 }
 
-fn object(body: &[u8]) -> Result<Fields, Malformed> {
-    match Json::parse_body(body)? {
-        Json::Object(fields) => Ok(Fields::new(String::new(), fields)),
-        other => Err(format!("body: expected an object, found {}; {EXAMPLE}", other.kind())),
-    }
-}
-
-fn request_of(mut fields: Fields) -> Result<Request<'static>, Malformed> {
+fn request_of(fields: &mut Fields) -> Result<Request<'static>, Malformed> {
     if let Some(tag) = fields.text("tag")? {
-        let bad = |error: slidegate::KeyError| {
+        let bad = |error: KeyError| {
             let error = error.to_string();
             format!("{}: {}", fields.path("tag"), error.strip_prefix("key: ").unwrap_or(&error))
         };
         Key::new(&tag).map_err(bad)?;
     }
-    let policy = match fields.text("on_store_error")?.as_deref() {
+    let policy = match fields.text("on_store_error")? {
         None => None,
-        Some("allow") => Some(OnStoreError::Allow),
-        Some("deny") => Some(OnStoreError::Deny),
-        Some(other) => {
+        Some(name) => Some(policy(&name).ok_or_else(|| {
             let path = fields.path("on_store_error");
-            return Err(format!("{path}: `{}` is unknown; choose allow or deny", shown(other)));
-        }
+            format!("{path}: `{}` is unknown; choose allow or deny", shown(&name))
+        })?),
     };
     let charges = if let Some(items) = fields.list("checks")? {
         for name in ["rule", "key", "cost"] {
@@ -96,28 +106,16 @@ fn request_of(mut fields: Fields) -> Result<Request<'static>, Malformed> {
                 return Err(format!("{path}: is given beside checks; put it into one of them"));
             }
         }
-        Charges::Several(several(&fields, items)?)
+        Charges::Several(each(fields, items, one_charge)?)
     } else {
-        let cost = fields.whole("cost", 1..=u64::MAX)?.unwrap_or(1);
-        Charges::One([charge(&mut fields, cost)?])
+        Charges::One([one_charge(fields)?])
     };
-    fields.finish()?;
     Ok(Request { charges, policy })
 }
 
-fn several(fields: &Fields, items: Vec<Json>) -> Result<Vec<ChargeRequest<'static>>, Malformed> {
-    let read = items.into_iter().enumerate().map(|(index, item)| {
-        let path = fields.path(&format!("checks[{index}]"));
-        let Json::Object(item) = item else {
-            return Err(format!("{path}: expected an object, found {}; {EXAMPLE}", item.kind()));
-        };
-        let mut item = Fields::new(format!("{path}."), item);
-        let cost = item.whole("cost", 1..=u64::MAX)?.unwrap_or(1);
-        let charge = charge(&mut item, cost)?;
-        item.finish()?;
-        Ok(charge)
-    });
-    read.collect()
+fn one_charge(fields: &mut Fields) -> Result<ChargeRequest<'static>, Malformed> {
+    let cost = fields.whole("cost", 1..=u64::MAX)?.unwrap_or(1);
+    charge(fields, cost)
 }
 
 fn charge(fields: &mut Fields, cost: u64) -> Result<ChargeRequest<'static>, Malformed> {
