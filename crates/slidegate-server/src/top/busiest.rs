@@ -127,7 +127,7 @@ impl Merged {
 #[cfg(test)]
 mod tests {
     use super::super::sketch::COUNTERS;
-    use super::super::zipf::Zipf;
+    use super::super::zipf::zipf;
     use super::*;
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
             for thread in 0..THREADS {
                 let (top, exact) = (&top, &exact);
                 scope.spawn(move || {
-                    for key in Zipf::new(50_000, thread).take(50_000) {
+                    for key in zipf(50_000, thread).take(50_000) {
                         let key = format!("user:{key}");
                         top.decided("api", &key, thread % 2 == 0);
                         if thread % 2 == 0 {

@@ -157,7 +157,7 @@ impl Sketch {
 
 #[cfg(test)]
 mod tests {
-    use super::super::zipf::Zipf;
+    use super::super::zipf::zipf;
     use super::*;
     use std::collections::HashMap;
 
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn counts_of_zipf_streams_are_as_near_as_promised() {
         for seed in 0..4 {
-            let (sketch, exact, all) = exactly(Zipf::new(100_000, seed).take(200_000));
+            let (sketch, exact, all) = exactly(zipf(100_000, seed).take(200_000));
             assert!(exact.len() > 10 * COUNTERS, "there are many more keys than counters");
             assert_guarantees(&sketch, &exact, all);
         }
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn few_keys_are_counted_exactly() {
-        let (sketch, exact, _) = exactly(Zipf::new(COUNTERS as u64, 7).take(50_000));
+        let (sketch, exact, _) = exactly(zipf(COUNTERS as u64, 7).take(50_000));
         for counter in sketch.counters() {
             assert_eq!((counter.count, counter.error), (exact[counter.key()], 0));
         }
