@@ -5,12 +5,12 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use hyper::body::{Body, Frame, Incoming, SizeHint};
-use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::body::{Body, Incoming};
+use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode, Version};
@@ -25,7 +25,6 @@ use super::openapi;
 use super::plain;
 use super::problem::Problem;
 use super::reply::Reply;
-use super::route::Route;
 use super::stream::Watched;
 use super::watch::{Stage, Watch, Watcher};
 use crate::service::Bounds;
@@ -37,7 +36,6 @@ const LOOKS: u32 = 4;
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
 /// What all connections share.
-#[derive(Debug)]
 pub(super) struct Shared {
     pub(super) gate: Gate,
     pub(super) handlers: Handlers,
@@ -143,7 +141,7 @@ async fn answer(
     request: Request<Incoming>,
     shared: Arc<Shared>,
     watch: Arc<Watch>,
-) -> Result<Response<Whole>, Infallible> {
+) -> Result<Response<String>, Infallible> {
     watch.enter(Stage::Body);
     let (parts, body) = request.into_parts();
     let head = head(&parts);
@@ -152,11 +150,10 @@ async fn answer(
     } else {
         shared.gate.pass(&head)
     };
-    let reply = match passed {
+    let mut reply = match passed {
         Err(problem) => problem.reply(),
-        Ok(route) => listed(
-            route,
-            match collect(body, shared.bounds.body_bytes, &watch).await {
+        Ok(route) => {
+            let reply = match collect(body, shared.bounds.body_bytes, &watch).await {
                 Err(problem) => Reply { close: true, ..problem.reply() },
                 Ok(body) => {
                     watch.enter(Stage::Answering);
@@ -164,18 +161,14 @@ async fn answer(
                     let query = parts.uri.query().unwrap_or_default();
                     shared.handlers.answer(route, Asked { query, body: &body, draining }).await
                 }
-            },
-        ),
+            };
+            debug_assert!(openapi::lists(route, reply.status), "{route:?} does not list {}", reply.status);
+            reply
+        }
     };
     watch.enter(Stage::Idle);
-    let close = reply.close || shared.is_draining();
-    Ok(response(reply, close))
-}
-
-/// The answer, which a debug build does not give unless the OpenAPI document knows of it.
-fn listed(route: Route<'_>, reply: Reply) -> Reply {
-    debug_assert!(openapi::lists(route, reply.status), "{route:?} does not list {}", reply.status);
-    reply
+    reply.close |= shared.is_draining();
+    Ok(response(reply))
 }
 
 fn head(parts: &hyper::http::request::Parts) -> Head<'_> {
@@ -198,82 +191,44 @@ fn head(parts: &hyper::http::request::Parts) -> Head<'_> {
 
 /// The whole body. Most come in one piece, which is not copied.
 async fn collect(mut body: Incoming, bytes_max: usize, watch: &Watch) -> Result<Bytes, Problem> {
-    let too_large = |bytes: u64| bytes > bytes_max as u64;
-    if too_large(body.size_hint().lower()) {
-        return Err(Problem::too_large(bytes_max));
-    }
-    let mut first = Bytes::new();
-    let mut all = BytesMut::new();
+    let mut all = Bytes::new();
     loop {
-        let frame =
-            poll_fn(|context| match Pin::new(&mut body).poll_frame(context) {
-                Poll::Pending if watch.is_late() => Poll::Ready(Some(Err(Problem::late("the body")))),
-                Poll::Pending => Poll::Pending,
-                Poll::Ready(frame) => Poll::Ready(frame.map(|frame| {
-                    frame.map_err(|_| Problem::malformed("body: ended too early; send all of it"))
-                })),
-            });
-        let Some(frame) = frame.await else {
-            return Ok(if all.is_empty() { first } else { all.freeze() });
-        };
-        // Trailers are of no interest.
-        let Ok(data) = frame?.into_data() else { continue };
-        if too_large((first.len().max(all.len()) + data.len()) as u64) {
+        // What is here, and what is announced.
+        if (all.len() as u64).saturating_add(body.size_hint().lower()) > bytes_max as u64 {
             return Err(Problem::too_large(bytes_max));
         }
-        if first.is_empty() {
-            first = data;
+        let frame = poll_fn(|context| match Pin::new(&mut body).poll_frame(context) {
+            Poll::Pending if watch.is_late() => Poll::Ready(Err(Problem::late("the body"))),
+            polled => polled.map(Ok),
+        });
+        let Some(frame) = frame.await? else { return Ok(all) };
+        let frame = frame.map_err(|_| Problem::malformed("body: ended too early; send all of it"))?;
+        // Trailers are of no interest.
+        let Ok(data) = frame.into_data() else { continue };
+        if all.is_empty() {
+            all = data;
         } else {
-            if all.is_empty() {
-                all.extend_from_slice(&first);
-            }
-            all.extend_from_slice(&data);
+            let mut longer = BytesMut::from(all);
+            longer.extend_from_slice(&data);
+            all = longer.freeze();
         }
     }
 }
 
-fn response(reply: Reply, close: bool) -> Response<Whole> {
-    let mut response = Response::new(Whole(Some(reply.body.into())));
+fn response(reply: Reply) -> Response<String> {
+    // Every body is text.
+    let mut response = Response::new(String::from_utf8(reply.body).unwrap_or_default());
     *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(reply.content.media_type()));
-    insert_lines(&reply.lines, headers);
-    if close {
-        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-    }
-    response
-}
-
-fn insert_lines(lines: &[u8], headers: &mut HeaderMap) {
-    for line in lines.split(|&byte| byte == b'\n') {
-        let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
-        let name = HeaderName::from_bytes(&line[..colon]);
-        let value = HeaderValue::from_bytes(line[colon + 1..].trim_ascii());
-        if let (Ok(name), Ok(value)) = (name, value) {
+    let lines = String::from_utf8_lossy(&reply.lines);
+    for (name, value) in lines.lines().filter_map(|line| line.split_once(": ")) {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             headers.append(name, value);
         }
     }
-}
-
-/// A body in one piece.
-struct Whole(Option<Bytes>);
-
-impl Body for Whole {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.take().map(|bytes| Ok(Frame::data(bytes))))
+    if reply.close {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_none()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.as_ref().map_or(0, |bytes| bytes.len() as u64))
-    }
+    response
 }

@@ -38,7 +38,6 @@ const TURNED_AWAY_MAX: usize = 64;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A server that listens.
-#[derive(Debug)]
 pub(crate) struct Server {
     listener: tokio::net::TcpListener,
     address: SocketAddr,
@@ -110,7 +109,7 @@ impl Server {
             accept(accepted, &workers, &shared).await;
         }
         shared.draining.store(true, Ordering::Relaxed);
-        // Whoever was let in by the system before is served.
+        // Those that the system let in before are served.
         while let Ok(accepted @ Ok(_)) = timeout(Duration::ZERO, listener.accept()).await {
             accept(accepted, &workers, &shared).await;
         }
@@ -144,7 +143,7 @@ async fn accept(
     }
     let welcome = open < shared.bounds.connections;
     if let Some(worker) = workers.iter().min_by_key(|worker| worker.open()) {
-        worker.hand(Arrival { stream, welcome });
+        worker.hand(stream, welcome);
     }
 }
 
@@ -153,6 +152,7 @@ struct Arrival {
     stream: TcpStream,
     /// Whether there is room for it.
     welcome: bool,
+    place: Place,
 }
 
 /// A thread that serves connections.
@@ -172,7 +172,7 @@ impl Worker {
         let (ending, ended) = oneshot::channel();
         let open = Arc::new(AtomicUsize::new(0));
         let runtime = Builder::new_current_thread().enable_all().build().map_err(ServeError::Thread)?;
-        let work = work(receiver, Arc::clone(shared), draining.clone(), Arc::clone(&open));
+        let work = work(receiver, Arc::clone(shared), draining.clone());
         let body = move || {
             runtime.block_on(work);
             // Nobody may wait any more.
@@ -187,11 +187,11 @@ impl Worker {
         self.open.load(Ordering::Relaxed)
     }
 
-    fn hand(&self, arrival: Arrival) {
+    fn hand(&self, stream: TcpStream, welcome: bool) {
         self.open.fetch_add(1, Ordering::Relaxed);
-        if self.arrivals.send(arrival).is_err() {
-            self.open.fetch_sub(1, Ordering::Relaxed);
-        }
+        let place = Place(Arc::clone(&self.open));
+        // Only a thread that panicked takes it no more.
+        let _ = self.arrivals.send(Arrival { stream, welcome, place });
     }
 
     /// Waits for its end; says how many connections were cut.
@@ -208,22 +208,18 @@ async fn work(
     mut arrivals: mpsc::UnboundedReceiver<Arrival>,
     shared: Arc<Shared>,
     draining: watch::Receiver<bool>,
-    open: Arc<AtomicUsize>,
 ) {
     // Every connection holds a sender: when the last is gone there is nothing to receive.
     let (alive, mut all_gone) = mpsc::channel::<()>(1);
-    while let Some(Arrival { stream, welcome }) = arrivals.recv().await {
-        let Ok(stream) = tokio::net::TcpStream::from_std(stream) else {
-            open.fetch_sub(1, Ordering::Relaxed);
-            continue;
-        };
+    while let Some(Arrival { stream, welcome, place }) = arrivals.recv().await {
+        let Ok(stream) = tokio::net::TcpStream::from_std(stream) else { continue };
         let (shared, draining, alive) = (Arc::clone(&shared), draining.clone(), alive.clone());
-        let place = Place(Arc::clone(&open));
         tokio::spawn(async move {
             if welcome {
-                shared.handlers.service.metrics().connection_opened();
+                let metrics = shared.handlers.service.metrics();
+                metrics.connection_opened();
                 connection::serve(stream, Arc::clone(&shared), draining).await;
-                shared.handlers.service.metrics().connection_closed();
+                metrics.connection_closed();
             } else {
                 let problem = Problem::busy(shared.bounds.connections);
                 farewell::close(stream, Some(&problem), &*shared.handlers.clock).await;

@@ -1,6 +1,6 @@
 //! The bytes of a connection, between hyper and the socket.
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,7 +12,8 @@ use tokio::net::TcpStream;
 
 use super::watch::{Stage, Watch};
 
-/// A socket that tells its [`Watch`] when something arrives, and keeps back what hyper says by itself.
+/// A socket that tells its [`Watch`] when something arrives, and keeps back what hyper says by itself. Writes are not
+/// vectored: hyper joins head and body, and what it says by itself comes in one piece.
 ///
 /// To a head that it cannot read hyper answers with a bare status. Its callers get a document instead.
 #[derive(Debug)]
@@ -80,20 +81,5 @@ impl Write for Watched {
     /// Our farewell comes later.
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        if slices.first().is_some_and(|first| self.keeps_back(first)) {
-            return Poll::Ready(Ok(slices.iter().map(|slice| slice.len()).sum()));
-        }
-        Pin::new(&mut self.io).poll_write_vectored(context, slices)
     }
 }
