@@ -151,9 +151,9 @@ fn serve(
 
 /// Reads the file again when asked, and tells the log and the metrics what came of it.
 fn reloader(file: StartupFile, service: &Service, clock: Arc<SystemClock>) -> FileReloader {
-    let metrics = service.shared_metrics();
+    let metrics = Arc::clone(&service.counted.metrics);
     metrics.configured(&file.config.hash());
-    FileReloader::new(file, service.live(), service.limiter(), clock, move |report| {
+    FileReloader::new(file, Arc::clone(&service.live), Arc::clone(&service.limiter), clock, move |report| {
         metrics.reloaded(report.is_good());
         if let Some(hash) = &report.hash {
             metrics.configured(hash);

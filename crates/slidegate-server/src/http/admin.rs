@@ -23,7 +23,7 @@ pub(super) fn top(service: &Service, query: &str) -> Result<Reply, Problem> {
     };
     let mut body = Vec::new();
     // Writing to memory does not fail, and all of it can be written as JSON.
-    let _ = serde_json::to_writer(&mut body, &service.top(listed));
+    let _ = serde_json::to_writer(&mut body, &service.counted.top.read(listed));
     Ok(Reply::json(200, body))
 }
 

@@ -1,7 +1,6 @@
 //! What every route does: reads its body, asks the service, writes the answer.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use slidegate::charge::CHARGES_MAX;
 use slidegate::time::{Clock, SystemClock};
@@ -22,7 +21,6 @@ use crate::service::{Failure, HeaderSet, Service};
 const DEFAULT_RULE: &str = "default";
 
 /// What the routes need.
-#[derive(Debug)]
 pub(super) struct Handlers {
     pub(super) service: Service,
     pub(super) headers: Box<[HeaderSet]>,
@@ -59,7 +57,7 @@ impl Handlers {
     /// Counts how long a decision took.
     fn took_since(&self, begun_us: u64) {
         let took_us = self.clock.now_us().saturating_sub(begun_us);
-        self.service.metrics().took(Transport::Http, Duration::from_micros(took_us));
+        self.service.counted.metrics.took(Transport::Http, took_us);
     }
 
     async fn answer_any(&self, route: Route<'_>, asked: Asked<'_>) -> Reply {
@@ -138,7 +136,7 @@ impl Handlers {
         body: &mut Vec<u8>,
         scratch: &mut Vec<u8>,
     ) -> u16 {
-        reply::decided(decision, self.service.receipts(), scratch, body);
+        reply::decided(decision, &self.service.receipts, scratch, body);
         rate_headers::write(&decision.binding(), &self.headers, &*self.clock, lines);
         if decision.allowed() { 200 } else { denied }
     }
@@ -158,7 +156,7 @@ impl Handlers {
             }
             match answer {
                 Ok(decision) => {
-                    reply::decided(decision, self.service.receipts(), &mut scratch, &mut out);
+                    reply::decided(decision, &self.service.receipts, &mut scratch, &mut out);
                 }
                 Err(failure) => {
                     Problem::of(failure).within(&format!("/checks/{index}")).write(&mut out);
@@ -202,14 +200,12 @@ impl Handlers {
 
     async fn credit(&self, body: &[u8]) -> Result<Reply, Problem> {
         let credit = slow_body::credit(body).map_err(|text| Problem::malformed(&text))?;
-        let rules = self.service.rules();
-        Ok(Reply::applied(self.service.credit(&rules, &credit).await?))
+        Ok(Reply::applied(self.service.credit(&credit).await?))
     }
 
     async fn reset(&self, body: &[u8]) -> Result<Reply, Problem> {
         let reset = slow_body::reset(body).map_err(|text| Problem::malformed(&text))?;
-        let rules = self.service.rules();
-        Ok(Reply::applied(self.service.reset(&rules, &reset).await?))
+        Ok(Reply::applied(self.service.reset(&reset).await?))
     }
 
     async fn key(&self, rule: &str, key: &str) -> Result<Reply, Problem> {

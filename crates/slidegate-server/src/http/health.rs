@@ -24,7 +24,7 @@ pub(super) async fn ready(service: &Service, query: &str, draining: bool) -> Rep
         Part { name: "store", failed: store.err().map(|failure| failure.text), is_needed: needs_store },
         Part {
             name: "config",
-            failed: (!service.metrics().last_reload_ok())
+            failed: (!service.counted.metrics.last_reload_ok())
                 .then(|| "the last file was not accepted; the rules before it are in force".to_owned()),
             is_needed: false,
         },

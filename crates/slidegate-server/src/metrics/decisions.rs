@@ -74,21 +74,18 @@ fn place(transport: Transport, outcome: Outcome) -> usize {
 }
 
 /// Counters by label. Rules that are no longer in force keep theirs, as counters must not fall.
-pub(super) struct Decisions {
+#[derive(Debug, Default)]
+pub(crate) struct Decisions {
     by_rule: ArcSwap<HashMap<Box<str>, Arc<Counters>, RandomState>>,
     inline: Arc<Counters>,
     other: Arc<Counters>,
 }
 
 impl Decisions {
-    pub(super) fn new() -> Self {
-        let counters = || Arc::new(Counters::new());
-        Self { by_rule: ArcSwap::default(), inline: counters(), other: counters() }
-    }
-
-    /// Counts a charge. Neither locks nor allocates, but for the first of a rule.
+    /// Counts a charge under its rule; the units only if they were charged. Inline rules share a label. Neither locks
+    /// nor allocates, but for the first of a rule.
     #[inline]
-    pub(super) fn count(&self, transport: Transport, rule: &str, outcome: Outcome, units: u64) {
+    pub(crate) fn count(&self, transport: Transport, rule: &str, outcome: Outcome, units: u64) {
         let add = |counters: &Counters| {
             counters.add(place(transport, outcome), 1);
             if outcome == Outcome::Allowed {
@@ -113,7 +110,7 @@ impl Decisions {
         if Rule::is_inline_name(rule) {
             return Arc::clone(&self.inline);
         }
-        let fresh = Arc::new(Counters::new());
+        let fresh = Arc::new(Counters::default());
         self.by_rule.rcu(|known| {
             if known.len() >= RULES_MAX || known.contains_key(rule) {
                 return Arc::clone(known);
@@ -138,18 +135,15 @@ impl Decisions {
         for (rule, counters) in &all {
             for transport in Transport::ALL {
                 for outcome in Outcome::ALL {
-                    let labels = [
-                        ("rule", rule.as_ref()),
-                        ("result", outcome.name()),
-                        ("transport", transport.name()),
-                    ];
-                    to.sample("", &labels, &counters[place(transport, outcome)].to_string());
+                    let (result, transport_name) = (outcome.name(), transport.name());
+                    let labels = [("rule", rule.as_ref()), ("result", result), ("transport", transport_name)];
+                    to.sample("", &labels, counters[place(transport, outcome)]);
                 }
             }
         }
         to.family("slidegate_hits_total", "counter", "Units that were charged, by rule.");
         for (rule, counters) in &all {
-            to.sample("", &[("rule", rule)], &counters[UNITS].to_string());
+            to.sample("", &[("rule", rule)], counters[UNITS]);
         }
     }
 
@@ -184,7 +178,7 @@ mod tests {
 
     #[test]
     fn units_are_counted_where_they_were_charged() {
-        let decisions = Decisions::new();
+        let decisions = Decisions::default();
         for outcome in Outcome::ALL {
             decisions.count(Transport::Http, "api", outcome, 7);
         }
@@ -197,7 +191,7 @@ mod tests {
 
     #[test]
     fn rules_of_requests_share_a_label_and_so_do_too_many() {
-        let decisions = Decisions::new();
+        let decisions = Decisions::default();
         for window in 0..2 * RULES_MAX {
             decisions.count(Transport::Http, &format!("gcra/{window}s"), Outcome::Denied, 1);
         }
@@ -213,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_rule_with_the_name_of_a_shared_label_appears_once() {
-        let decisions = Decisions::new();
+        let decisions = Decisions::default();
         decisions.count(Transport::Http, INLINE, Outcome::Allowed, 2);
         decisions.count(Transport::Http, "gcra/1s", Outcome::Allowed, 3);
         assert_eq!(decisions.read(), [(INLINE.into(), [2, 0, 0, 0, 0, 5])]);
@@ -221,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_first_of_many_at_once_loses_no_count() {
-        let decisions = Decisions::new();
+        let decisions = Decisions::default();
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {

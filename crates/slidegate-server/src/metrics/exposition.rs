@@ -1,9 +1,9 @@
 //! The text that Prometheus reads, version 0.0.4: what every scraper understands, and a person with `curl` too.
 //!
-//! Rejected: a crate for it. Its counters are found behind a lock per label set, which is too dear where every
+//! Rejected: a crate for it. Its counters are found behind a lock per label set, which is too slow where every
 //! request counts, and beside counters of our own it would only write these few lines.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 /// The media type of the text.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -14,7 +14,7 @@ pub(super) type Labels<'a> = &'a [(&'a str, &'a str)];
 /// Metrics as they are written, family by family.
 #[derive(Debug, Default)]
 pub(super) struct Exposition {
-    text: String,
+    pub(super) text: String,
     family: &'static str,
 }
 
@@ -22,48 +22,48 @@ impl Exposition {
     /// Begins a family; the samples that follow are its.
     pub(super) fn family(&mut self, name: &'static str, kind: &str, help: &str) {
         self.family = name;
-        self.line(&format!("# HELP {name} {}", escaped(help, &[('\\', "\\\\"), ('\n', "\\n")])));
-        self.line(&format!("# TYPE {name} {kind}"));
+        let help = help.replace('\\', "\\\\").replace('\n', "\\n");
+        self.line(format_args!("# HELP {name} {help}"));
+        self.line(format_args!("# TYPE {name} {kind}"));
     }
 
     /// A sample of the family, under its name and a suffix. The value is a decimal number.
-    pub(super) fn sample(&mut self, suffix: &str, labels: Labels, value: &str) {
-        let family = self.family;
-        let label = |&(name, value): &(&str, &str)| {
-            format!("{name}=\"{}\"", escaped(value, &[('\\', "\\\\"), ('"', "\\\""), ('\n', "\\n")]))
+    pub(super) fn sample(&mut self, suffix: &str, labels: Labels, value: impl Display) {
+        let label = |(name, value): &(&str, &str)| {
+            let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            format!("{name}=\"{value}\"")
         };
-        let labels: Vec<String> = labels.iter().map(label).collect();
-        match labels.as_slice() {
-            [] => self.line(&format!("{family}{suffix} {value}")),
-            labels => self.line(&format!("{family}{suffix}{{{}}} {value}", labels.join(","))),
+        let family = self.family;
+        match labels.iter().map(label).collect::<Vec<_>>().join(",").as_str() {
+            "" => self.line(format_args!("{family}{suffix} {value}")),
+            labels => self.line(format_args!("{family}{suffix}{{{labels}}} {value}")),
         }
     }
 
     /// A family of one sample.
-    pub(super) fn single(&mut self, name: &'static str, kind: &str, help: &str, value: &str) {
+    pub(super) fn single(&mut self, name: &'static str, kind: &str, help: &str, value: impl Display) {
         self.family(name, kind, help);
         self.sample("", &[], value);
     }
 
-    /// Everything that was written.
-    pub(super) fn finish(self) -> String {
-        self.text
-    }
-
-    fn line(&mut self, line: &str) {
+    fn line(&mut self, line: impl Display) {
         writeln!(self.text, "{line}").expect("a string takes everything");
     }
 }
 
-fn escaped(text: &str, escapes: &[(char, &str)]) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
-        match escapes.iter().find(|(from, _)| *from == character) {
-            Some((_, to)) => safe.push_str(to),
-            None => safe.push(character),
-        }
+/// Microseconds as seconds, with as many decimals as it takes.
+pub(super) fn seconds(us: u64) -> String {
+    decimal(us, 6)
+}
+
+/// `number` with its last `decimals` digits behind the point, without a float on the way.
+pub(super) fn decimal(number: u64, decimals: usize) -> String {
+    let digits = format!("{number:0>width$}", width = decimals + 1);
+    let (whole, part) = digits.split_at(digits.len() - decimals);
+    match part.trim_end_matches('0') {
+        "" => whole.to_owned(),
+        part => format!("{whole}.{part}"),
     }
-    safe
 }
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
     fn a_family_says_what_it_is_and_values_cannot_break_out() {
         let mut to = Exposition::default();
         to.family("a_total", "counter", "One\\two\nthree.");
-        to.sample("", &[("rule", "a\"b\\c\nd"), ("result", "ok")], "5");
+        to.sample("", &[("rule", "a\"b\\c\nd"), ("result", "ok")], 5);
         to.single("b", "gauge", "Plain.", "0.5");
         let lines = [
             "# HELP a_total One\\\\two\\nthree.",
@@ -85,6 +85,13 @@ mod tests {
             "b 0.5",
             "",
         ];
-        assert_eq!(to.finish(), lines.join("\n"));
+        assert_eq!(to.text, lines.join("\n"));
+    }
+
+    #[test]
+    fn decimals_are_exact_and_as_short_as_can_be() {
+        assert_eq!([0, 1, 1_000, 1_500_000].map(seconds), ["0", "0.000001", "0.001", "1.5"]);
+        assert_eq!([86_400_000_000, u64::MAX].map(seconds), ["86400", "18446744073709.551615"]);
+        assert_eq!(decimal(12_345, 2), "123.45");
     }
 }

@@ -7,11 +7,8 @@ mod decisions;
 mod exposition;
 mod histogram;
 mod operations;
-#[cfg(test)]
-mod parser;
 mod process;
 mod registry;
-mod seconds;
 mod striped;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,5 @@
 //! Calls of the store: how long they take and how they fail.
 
-use std::time::Duration;
-
 use super::exposition::Exposition;
 use super::histogram::Histogram;
 use super::striped::Striped;
@@ -13,21 +11,20 @@ const OPERATIONS: [&str; 10] =
 /// How it can fail; anything else is counted as the last.
 const KINDS: [&str; 5] = ["full", "unavailable", "ambiguous", "refused", "other"];
 
-pub(super) struct Operations {
+#[derive(Debug, Default)]
+pub(crate) struct Operations {
     took: [Histogram; OPERATIONS.len()],
     failed: Striped<{ OPERATIONS.len() * KINDS.len() }>,
 }
 
 impl Operations {
-    pub(super) fn new() -> Self {
-        Self { took: std::array::from_fn(|_| Histogram::new()), failed: Striped::new() }
+    /// Counts how long the store took to answer a call.
+    pub(crate) fn took(&self, operation: &str, took_us: u64) {
+        self.took[place(&OPERATIONS, operation)].observe(took_us);
     }
 
-    pub(super) fn took(&self, operation: &str, took: Duration) {
-        self.took[place(&OPERATIONS, operation)].observe(took);
-    }
-
-    pub(super) fn failed(&self, operation: &str, kind: &str) {
+    /// Counts a call that the store did not answer.
+    pub(crate) fn failed(&self, operation: &str, kind: &str) {
         self.failed.add(place(&OPERATIONS, operation) * KINDS.len() + place(&KINDS, kind), 1);
     }
 
@@ -45,8 +42,7 @@ impl Operations {
         for (operation, counts) in OPERATIONS.iter().zip(counts.chunks(KINDS.len())) {
             for (kind, count) in KINDS.iter().zip(counts) {
                 if *count > 0 || *operation == "check" {
-                    let labels = [("store", store), ("op", operation), ("kind", kind)];
-                    to.sample("", &labels, &count.to_string());
+                    to.sample("", &[("store", store), ("op", operation), ("kind", kind)], count);
                 }
             }
         }
@@ -64,14 +60,14 @@ mod tests {
 
     #[test]
     fn what_is_unknown_is_counted_as_other() {
-        let operations = Operations::new();
+        let operations = Operations::default();
         operations.failed("check", "full");
         operations.failed("check", "on fire");
         operations.failed("ponder", "ambiguous");
-        operations.took("peek", Duration::from_micros(3));
+        operations.took("peek", 3);
         let mut to = Exposition::default();
         operations.expose(&mut to, "redis");
-        let text = to.finish();
+        let text = to.text;
         for line in [
             r#"slidegate_store_errors_total{store="redis",op="check",kind="full"} 1"#,
             r#"slidegate_store_errors_total{store="redis",op="check",kind="refused"} 0"#,

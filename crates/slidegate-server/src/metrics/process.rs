@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use super::exposition::Exposition;
-use super::seconds::decimal;
+use super::exposition::{Exposition, decimal};
 
 /// Ticks per second in which Linux tells processor time to programs, on every processor that this is built for.
 const TICKS_PER_SECOND_LOG10: usize = 2;
@@ -16,17 +15,21 @@ pub(super) fn expose(to: &mut Exposition) {
         ("process_resident_memory_bytes", "Resident memory.", bytes(&status, "VmRSS:")),
         ("process_virtual_memory_bytes", "Virtual memory.", bytes(&status, "VmSize:")),
         ("process_open_fds", "Open file descriptors.", open_files()),
-        ("process_max_fds", "File descriptors that may be open.", files_max(&read("/proc/self/limits"))),
+        (
+            "process_max_fds",
+            "File descriptors that may be open.",
+            field(&read("/proc/self/limits"), "Max open files"),
+        ),
         ("process_threads", "Threads.", field(&status, "Threads:")),
     ];
     for (name, help, value) in gauges {
         if let Some(value) = value {
-            to.single(name, "gauge", help, &value.to_string());
+            to.single(name, "gauge", help, value);
         }
     }
     if let Some(ticks) = cpu_ticks(&stat) {
         let help = "Processor time of user and system.";
-        to.single("process_cpu_seconds_total", "counter", help, &decimal(ticks, TICKS_PER_SECOND_LOG10));
+        to.single("process_cpu_seconds_total", "counter", help, decimal(ticks, TICKS_PER_SECOND_LOG10));
     }
 }
 
@@ -35,8 +38,9 @@ fn bytes(status: &str, name: &str) -> Option<u64> {
     field(status, name)?.checked_mul(1024)
 }
 
-fn field(status: &str, name: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+/// The first figure of the line that begins with the name.
+fn field(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
@@ -54,11 +58,6 @@ fn open_files() -> Option<u64> {
     Some((entries.count() as u64).saturating_sub(1))
 }
 
-fn files_max(limits: &str) -> Option<u64> {
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
-    line.split_whitespace().next()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,8 +71,8 @@ mod tests {
         assert_eq!(field(status, "Threads:"), Some(3));
         let limits =
             "Limit  Soft Limit  Hard Limit  Units\nMax open files            1024       4096       files\n";
-        assert_eq!(files_max(limits), Some(1024));
-        assert_eq!((cpu_ticks(""), bytes("", "VmRSS:"), files_max("unlimited")), (None, None, None));
+        assert_eq!(field(limits, "Max open files"), Some(1024));
+        assert_eq!((cpu_ticks(""), bytes("", "VmRSS:"), field("unlimited", "Max")), (None, None, None));
     }
 
     #[cfg(target_os = "linux")]
@@ -81,7 +80,7 @@ mod tests {
     fn this_process_is_found() {
         let mut to = Exposition::default();
         expose(&mut to);
-        let text = to.finish();
+        let text = to.text;
         let samples = text.lines().filter(|line| !line.starts_with('#'));
         let named: Vec<_> = samples.filter_map(|line| line.split_once(' ')).collect();
         assert_eq!(named.len(), 6, "{text}");

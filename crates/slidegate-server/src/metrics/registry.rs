@@ -1,19 +1,17 @@
 //! All counters of one server, and the text in which Prometheus reads them.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use slidegate::RuleSet;
 use slidegate::store::Stats;
 use slidegate::time::Clock;
 
-use super::decisions::{Decisions, Outcome, Transport};
-use super::exposition::Exposition;
+use super::decisions::{Decisions, Transport};
+use super::exposition::{Exposition, seconds};
 use super::histogram::Histogram;
 use super::operations::Operations;
 use super::process;
-use super::seconds::seconds_of_us;
 
 /// All counters of one server.
 pub(crate) struct Metrics {
@@ -21,15 +19,15 @@ pub(crate) struct Metrics {
     store: &'static str,
     clock: Arc<dyn Clock>,
     started_us: u64,
-    decisions: Decisions,
+    pub(crate) decisions: Decisions,
     took: [Histogram; Transport::ALL.len()],
-    operations: Operations,
+    pub(crate) operations: Operations,
     connections_opened: AtomicU64,
     connections_closed: AtomicU64,
     reloads_ok: AtomicU64,
     reloads_failed: AtomicU64,
-    /// Whether the last attempt succeeded; the rules that a server starts with are no attempt.
-    last_reload_failed: AtomicU64,
+    /// Whether the last attempt failed; the rules that a server starts with are no attempt.
+    last_reload_failed: AtomicBool,
     last_reload_us: AtomicU64,
     /// What the configuration in force is known by.
     config_hash: Mutex<String>,
@@ -39,49 +37,32 @@ impl Metrics {
     /// Nothing counted yet. The clock says when configurations were read.
     pub(crate) fn new(store: &'static str, clock: Arc<dyn Clock>) -> Self {
         let started_us = clock.now_us();
-        let zero = || AtomicU64::new(0);
         Self {
             store,
             clock,
             started_us,
-            decisions: Decisions::new(),
-            took: Transport::ALL.map(|_| Histogram::new()),
-            operations: Operations::new(),
-            connections_opened: zero(),
-            connections_closed: zero(),
-            reloads_ok: zero(),
-            reloads_failed: zero(),
-            last_reload_failed: zero(),
+            decisions: Decisions::default(),
+            took: Default::default(),
+            operations: Operations::default(),
+            connections_opened: AtomicU64::default(),
+            connections_closed: AtomicU64::default(),
+            reloads_ok: AtomicU64::default(),
+            reloads_failed: AtomicU64::default(),
+            last_reload_failed: AtomicBool::default(),
             last_reload_us: AtomicU64::new(started_us),
             config_hash: Mutex::default(),
         }
     }
 
-    /// Counts a charge under its rule; the units only if they were charged. Inline rules share a label.
-    #[inline]
-    pub(crate) fn decided(&self, transport: Transport, rule: &str, outcome: Outcome, units: u64) {
-        self.decisions.count(transport, rule, outcome, units);
-    }
-
     /// Counts how long a decision took, from the request read to the answer ready.
     #[inline]
-    pub(crate) fn took(&self, transport: Transport, took: Duration) {
-        self.took[transport as usize].observe(took);
-    }
-
-    /// Counts how long the store took to answer a call.
-    pub(crate) fn store_took(&self, operation: &'static str, took: Duration) {
-        self.operations.took(operation, took);
-    }
-
-    /// Counts a call that the store did not answer.
-    pub(crate) fn store_failed(&self, operation: &'static str, kind: &'static str) {
-        self.operations.failed(operation, kind);
+    pub(crate) fn took(&self, transport: Transport, took_us: u64) {
+        self.took[transport as usize].observe(took_us);
     }
 
     /// Counts an attempt to replace the configuration.
     pub(crate) fn reloaded(&self, ok: bool) {
-        self.last_reload_failed.store(u64::from(!ok), Ordering::Relaxed);
+        self.last_reload_failed.store(!ok, Ordering::Relaxed);
         if ok {
             self.reloads_ok.fetch_add(1, Ordering::Relaxed);
             self.last_reload_us.store(self.clock.now_us(), Ordering::Relaxed);
@@ -97,7 +78,7 @@ impl Metrics {
 
     /// Whether the configuration in force is the one that was given last.
     pub(crate) fn last_reload_ok(&self) -> bool {
-        self.last_reload_failed.load(Ordering::Relaxed) == 0
+        !self.last_reload_failed.load(Ordering::Relaxed)
     }
 
     pub(crate) fn connection_opened(&self) {
@@ -106,13 +87,6 @@ impl Metrics {
 
     pub(crate) fn connection_closed(&self) {
         self.connections_closed.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Connections that are open.
-    pub(crate) fn connections(&self) -> u64 {
-        // In this order, as one that opens and closes in between must not count as less than none.
-        let closed = self.connections_closed.load(Ordering::Relaxed);
-        self.connections_opened.load(Ordering::Relaxed).saturating_sub(closed)
     }
 
     /// Everything, as text of the type [`CONTENT_TYPE`](super::CONTENT_TYPE). `stats` are those of a store in this process.
@@ -135,16 +109,15 @@ impl Metrics {
         self.expose_configuration(&mut to);
         self.expose_server(&mut to);
         process::expose(&mut to);
-        to.finish()
+        to.text
     }
 
     fn expose_limits(&self, to: &mut Exposition, rules: &RuleSet) {
         to.family("slidegate_limit_units", "gauge", "Units that a rule allows in a window, after headroom.");
         for rule in rules.iter().filter(|rule| self.decisions.has_label(rule.name())) {
             for limit in rule.limits() {
-                let window = seconds_of_us(limit.window_us());
-                let labels = [("rule", rule.name()), ("window_seconds", &window)];
-                to.sample("", &labels, &limit.units().to_string());
+                let window = seconds(limit.window_us());
+                to.sample("", &[("rule", rule.name()), ("window_seconds", &window)], limit.units());
             }
         }
     }
@@ -157,50 +130,51 @@ impl Metrics {
             ("slidegate_store_budget_bytes", "Memory that states may take.", stats.budget_bytes),
         ] {
             to.family(name, "gauge", help);
-            to.sample("", &[store], &value.to_string());
+            to.sample("", &[store], value);
         }
         to.family("slidegate_keys_evicted_total", "counter", "Keys that were forgotten, by why.");
-        for (reason, count) in [("expired", stats.swept), ("capacity", stats.evicted)] {
-            to.sample("", &[store, ("reason", reason)], &count.to_string());
-        }
-        let help = "Charges that found the memory spent.";
-        to.family("slidegate_store_full_total", "counter", help);
-        to.sample("", &[store], &stats.full.to_string());
+        to.sample("", &[store, ("reason", "expired")], stats.swept);
+        to.sample("", &[store, ("reason", "capacity")], stats.evicted);
+        to.family("slidegate_store_full_total", "counter", "Charges that found the memory spent.");
+        to.sample("", &[store], stats.full);
     }
 
     fn expose_configuration(&self, to: &mut Exposition) {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let help = "Attempts to replace the configuration.";
-        to.family("slidegate_config_reloads_total", "counter", help);
-        for (result, counter) in [("ok", &self.reloads_ok), ("failed", &self.reloads_failed)] {
-            to.sample("", &[("result", result)], &read(counter).to_string());
-        }
+        to.family("slidegate_config_reloads_total", "counter", "Attempts to replace the configuration.");
+        to.sample("", &[("result", "ok")], read(&self.reloads_ok));
+        to.sample("", &[("result", "failed")], read(&self.reloads_failed));
         let help = "Whether the configuration in force is the one that was given last.";
-        let successful = 1 - read(&self.last_reload_failed);
-        let name = "slidegate_config_last_reload_successful";
-        to.single(name, "gauge", help, &successful.to_string());
-        let help = "When the configuration in force was read.";
+        let successful = u8::from(self.last_reload_ok());
+        to.single("slidegate_config_last_reload_successful", "gauge", help, successful);
         let name = "slidegate_config_last_reload_success_timestamp_seconds";
-        to.single(name, "gauge", help, &seconds_of_us(read(&self.last_reload_us)));
+        let help = "When the configuration in force was read.";
+        to.single(name, "gauge", help, seconds(read(&self.last_reload_us)));
         let hash = self.config_hash.lock().unwrap_or_else(PoisonError::into_inner);
         to.family("slidegate_config_info", "gauge", "The file in force; empty without one.");
-        to.sample("", &[("hash", &hash)], "1");
+        to.sample("", &[("hash", &hash)], 1);
     }
 
     fn expose_server(&self, to: &mut Exposition) {
-        let help = "Connections that are open.";
-        to.single("slidegate_connections", "gauge", help, &self.connections().to_string());
-        let opened = self.connections_opened.load(Ordering::Relaxed).to_string();
-        to.single("slidegate_connections_total", "counter", "Connections that were opened.", &opened);
+        // In this order, as one that opens and closes in between must not count as less than none.
+        let closed = self.connections_closed.load(Ordering::Relaxed);
+        let opened = self.connections_opened.load(Ordering::Relaxed);
+        to.single(
+            "slidegate_connections",
+            "gauge",
+            "Connections that are open.",
+            opened.saturating_sub(closed),
+        );
+        to.single("slidegate_connections_total", "counter", "Connections that were opened.", opened);
         to.family("slidegate_build_info", "gauge", "What runs here.");
         let labels = [
             ("version", env!("CARGO_PKG_VERSION")),
-            // Whoever builds packages knows it; a crate from the registry does not.
+            // Those who build packages know it; a crate from the registry does not.
             ("revision", option_env!("SLIDEGATE_REVISION").unwrap_or("")),
             ("rustc", env!("BUILT_BY_RUSTC")),
         ];
-        to.sample("", &labels, "1");
-        let started = seconds_of_us(self.started_us);
-        to.single("process_start_time_seconds", "gauge", "When the process started.", &started);
+        to.sample("", &labels, 1);
+        let started = seconds(self.started_us);
+        to.single("process_start_time_seconds", "gauge", "When the process started.", started);
     }
 }

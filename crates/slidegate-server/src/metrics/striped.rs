@@ -19,11 +19,13 @@ pub(super) struct Striped<const N: usize> {
     stripes: [Stripe<N>; STRIPES],
 }
 
-impl<const N: usize> Striped<N> {
-    pub(super) fn new() -> Self {
+impl<const N: usize> Default for Striped<N> {
+    fn default() -> Self {
         Self { stripes: array::from_fn(|_| Stripe(array::from_fn(|_| AtomicU64::new(0)))) }
     }
+}
 
+impl<const N: usize> Striped<N> {
     /// Adds to one of them.
     #[inline]
     pub(super) fn add(&self, counter: usize, amount: u64) {
@@ -47,7 +49,7 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_between_threads() {
-        let counters = Striped::<2>::new();
+        let counters = Striped::<2>::default();
         std::thread::scope(|scope| {
             for _ in 0..2 * STRIPES {
                 scope.spawn(|| {

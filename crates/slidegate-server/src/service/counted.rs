@@ -7,11 +7,10 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
-use slidegate::store::{CheckError, StoreError, UpdateError};
+use slidegate::store::{CheckError, LimitUsage, StoreError, UpdateError};
 use slidegate::time::Clock;
-use slidegate::{Admission, Decision};
+use slidegate::{Admission, Applied, Decision};
 
 use crate::metrics::{Metrics, Outcome, Transport};
 use crate::top::Top;
@@ -69,7 +68,7 @@ impl Counted {
 
     /// Counts one charge.
     pub(super) fn charge(&self, transport: Transport, rule: &str, key: &str, outcome: Outcome, units: u64) {
-        self.metrics.decided(transport, rule, outcome, units);
+        self.metrics.decisions.count(transport, rule, outcome, units);
         match outcome {
             Outcome::Allowed | Outcome::ErrorAllowed => self.top.decided(rule, key, true),
             Outcome::Denied | Outcome::ErrorDenied => self.top.decided(rule, key, false),
@@ -79,33 +78,24 @@ impl Counted {
     }
 
     /// Asks the store, and counts how long that takes and whether it fails.
-    pub(super) async fn asked<T, E: Fault>(
+    pub(super) async fn asked<T: Heard, E: Heard>(
         &self,
         operation: &'static str,
         call: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         let answer = self.timed(operation, call).await;
-        match &answer {
-            Ok(_) => self.answered(),
-            Err(error) => self.failed_by(operation, error),
-        }
+        self.heard(operation, &answer);
         answer
     }
 
     /// Notes whether the store has answered, or the outage policy in its place.
-    pub(super) fn heard(&self, operation: &'static str, decided: &Result<Decision<'_>, CheckError>) {
-        match decided {
-            Ok(decision) => match decision.store_error() {
+    pub(super) fn heard<T: Heard, E: Heard>(&self, operation: &'static str, answer: &Result<T, E>) {
+        match answer {
+            Ok(answer) => match answer.store_error() {
                 None => self.answered(),
                 Some(error) => self.failed(operation, error),
             },
-            Err(error) => self.failed_by(operation, error),
-        }
-    }
-
-    fn failed_by(&self, operation: &'static str, error: &impl Fault) {
-        if let Some(error) = error.of_store() {
-            self.failed(operation, error);
+            Err(error) => error.store_error().into_iter().for_each(|error| self.failed(operation, error)),
         }
     }
 
@@ -116,8 +106,7 @@ impl Counted {
         }
         let begun_us = self.clock.now_us();
         let answer = call.await;
-        let took_us = self.clock.now_us().saturating_sub(begun_us);
-        self.metrics.store_took(operation, Duration::from_micros(took_us));
+        self.metrics.operations.took(operation, self.clock.now_us().saturating_sub(begun_us));
         answer
     }
 
@@ -131,7 +120,7 @@ impl Counted {
             StoreError::Refused { .. } => "refused",
             _ => "other",
         };
-        self.metrics.store_failed(operation, kind);
+        self.metrics.operations.failed(operation, kind);
         // Once, however many requests find it so: the metric counts them.
         let is_down = matches!(error, StoreError::Unavailable { .. } | StoreError::Ambiguous { .. });
         if is_down && !self.store_is_down.swap(true, Ordering::Relaxed) {
@@ -148,25 +137,32 @@ impl Counted {
     }
 }
 
-impl std::fmt::Debug for Counted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Counted").finish_non_exhaustive()
+/// What a call came to: an answer, in whose place the outage policy may have answered, or an error.
+pub(super) trait Heard {
+    /// What the store failed with.
+    fn store_error(&self) -> Option<&StoreError> {
+        None
     }
 }
 
-/// An error that may be the store's.
-pub(super) trait Fault {
-    fn of_store(&self) -> Option<&StoreError>;
+impl Heard for Applied {}
+
+impl Heard for Vec<LimitUsage> {}
+
+impl Heard for Decision<'_> {
+    fn store_error(&self) -> Option<&StoreError> {
+        self.store_error()
+    }
 }
 
-impl Fault for CheckError {
-    fn of_store(&self) -> Option<&StoreError> {
+impl Heard for CheckError {
+    fn store_error(&self) -> Option<&StoreError> {
         if let Self::Store(error) = self { Some(error) } else { None }
     }
 }
 
-impl Fault for UpdateError {
-    fn of_store(&self) -> Option<&StoreError> {
+impl Heard for UpdateError {
+    fn store_error(&self) -> Option<&StoreError> {
         if let Self::Store(error) = self { Some(error) } else { None }
     }
 }

@@ -15,19 +15,20 @@ use slidegate::{
 use super::counted::Counted;
 use super::failure::{Failure, Kind};
 use super::settings::Settings;
-use crate::metrics::{Metrics, Outcome, Transport};
+use crate::metrics::{Outcome, Transport};
 use crate::receipts::ReceiptText;
 use crate::rules::Live;
 use crate::stores::OpenError;
-use crate::top::TopKeys;
 
 /// Everything that a request needs; shared by all threads.
-#[derive(Debug)]
 pub(crate) struct Service {
-    live: Arc<Live>,
-    limiter: Arc<Limiter<BoxStore>>,
-    receipts: ReceiptText,
-    counted: Counted,
+    /// The rules in force, which a reload replaces.
+    pub(crate) live: Arc<Live>,
+    /// A reload carries states over with it; the wires ask through the verbs below, which count.
+    pub(crate) limiter: Arc<Limiter<BoxStore>>,
+    /// How receipts are written and read.
+    pub(crate) receipts: ReceiptText,
+    pub(crate) counted: Counted,
 }
 
 /// What a rule means for a key, and what is used of it.
@@ -70,34 +71,9 @@ impl Service {
         self.live.load()
     }
 
-    /// What is counted.
-    pub(crate) fn metrics(&self) -> &Metrics {
-        &self.counted.metrics
-    }
-
-    /// The same, for tasks that outlive a request.
-    pub(crate) fn shared_metrics(&self) -> Arc<Metrics> {
-        Arc::clone(&self.counted.metrics)
-    }
-
-    /// The rules in force, to be replaced.
-    pub(crate) fn live(&self) -> Arc<Live> {
-        Arc::clone(&self.live)
-    }
-
-    /// The limiter, for live changes of rules.
-    pub(crate) fn limiter(&self) -> Arc<Limiter<BoxStore>> {
-        Arc::clone(&self.limiter)
-    }
-
     /// Everything that is counted, as Prometheus reads it.
     pub(crate) fn exposition(&self) -> String {
         self.counted.metrics.expose(&self.live.load(), self.limiter.store().stats().as_ref())
-    }
-
-    /// The keys that were allowed and denied most.
-    pub(crate) fn top(&self, listed: usize) -> TopKeys {
-        self.counted.top.read(listed)
     }
 
     /// Whether the store answers, and if not, why. Charges nothing.
@@ -105,11 +81,6 @@ impl Service {
         let rule = Rule::inline("1/1s".parse().expect("a rate"), Algorithm::FixedWindow);
         self.limiter.inspect_async(&rule, "slidegate-readyz").await?;
         Ok(())
-    }
-
-    /// How receipts are written and read.
-    pub(crate) fn receipts(&self) -> &ReceiptText {
-        &self.receipts
     }
 
     /// Decides and, if every charge passes, makes all of them; counted under the `transport` of the request.
@@ -122,8 +93,8 @@ impl Service {
     ) -> Result<Decision<'a>, Failure> {
         let admission = self.admission(transport, rules, requests)?;
         let limiter = self.limiter.with_outage_policy(policy);
-        let decided = self.timed("check", &admission, limiter.decide_async(&admission)).await;
-        self.decided("check", transport, &admission, decided)
+        let decided = self.asked("check", &admission, limiter.decide_async(&admission)).await;
+        self.decided(transport, &admission, decided)
     }
 
     /// Decides several requests, each on its own, and answers in their order.
@@ -143,7 +114,10 @@ impl Service {
         let mut decided = self.counted.timed("check_batch", call).await.into_iter();
         let answered = resolved.into_iter().map(|admission| {
             let (admission, decided) = (admission?, decided.next().expect("an answer for each admission"));
-            self.decided("check_batch", transport, &admission, decided)
+            if !admission.asks().is_empty() {
+                self.counted.heard("check_batch", &decided);
+            }
+            self.decided(transport, &admission, decided)
         });
         answered.collect()
     }
@@ -157,9 +131,7 @@ impl Service {
     ) -> Result<Decision<'a>, Failure> {
         let admission = rules.admission(requests).map_err(|error| Failure::of(error, requests.len()))?;
         let limiter = self.limiter.with_outage_policy(policy);
-        let peeked = self.timed("peek", &admission, limiter.peek_admission_async(&admission)).await;
-        self.heard("peek", &admission, &peeked);
-        Ok(peeked?)
+        Ok(self.asked("peek", &admission, limiter.peek_admission_async(&admission)).await?)
     }
 
     /// What the rules mean for a charge, and what is used; charges nothing.
@@ -202,22 +174,16 @@ impl Service {
     }
 
     /// Gives back the oldest units.
-    pub(crate) async fn credit(
-        &self,
-        rules: &RuleSet,
-        request: &ChargeRequest<'_>,
-    ) -> Result<Applied, Failure> {
+    pub(crate) async fn credit(&self, request: &ChargeRequest<'_>) -> Result<Applied, Failure> {
+        let rules = self.rules();
         let charge = rules.resolve(request)?.charge();
         let call = self.limiter.credit_async(charge.rule(), charge.key().as_str(), charge.cost());
         Ok(self.counted.asked("credit", call).await?)
     }
 
     /// Forgets a key.
-    pub(crate) async fn reset(
-        &self,
-        rules: &RuleSet,
-        request: &ChargeRequest<'_>,
-    ) -> Result<Applied, Failure> {
+    pub(crate) async fn reset(&self, request: &ChargeRequest<'_>) -> Result<Applied, Failure> {
+        let rules = self.rules();
         let charge = rules.resolve(request)?.charge();
         let call = self.limiter.reset_async(charge.rule(), charge.key().as_str());
         Ok(self.counted.asked("reset", call).await?)
@@ -253,36 +219,28 @@ impl Service {
         })
     }
 
-    /// Counts how long the store takes. An admission of unlimited keys asks none.
-    async fn timed<T>(
+    /// Asks the store, and counts how long that takes and whether it fails. An admission of unlimited keys asks none.
+    async fn asked<'a>(
         &self,
         operation: &'static str,
         admission: &Admission<'_>,
-        call: impl Future<Output = T>,
-    ) -> T {
-        if admission.asks().is_empty() { call.await } else { self.counted.timed(operation, call).await }
-    }
-
-    fn heard(
-        &self,
-        operation: &'static str,
-        admission: &Admission<'_>,
-        decided: &Result<Decision<'_>, CheckError>,
-    ) {
-        if !admission.asks().is_empty() {
-            self.counted.heard(operation, decided);
+        call: impl Future<Output = Result<Decision<'a>, CheckError>>,
+    ) -> Result<Decision<'a>, CheckError> {
+        if admission.asks().is_empty() {
+            return call.await;
         }
+        let decided = self.counted.timed(operation, call).await;
+        self.counted.heard(operation, &decided);
+        decided
     }
 
     /// Counts an answer.
     fn decided<'a>(
         &self,
-        operation: &'static str,
         transport: Transport,
         admission: &Admission<'_>,
         decided: Result<Decision<'a>, CheckError>,
     ) -> Result<Decision<'a>, Failure> {
-        self.heard(operation, admission, &decided);
         match &decided {
             Ok(decision) => self.counted.decided(transport, decision),
             Err(_) => self.counted.refused(transport, admission),

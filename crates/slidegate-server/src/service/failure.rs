@@ -1,7 +1,7 @@
 //! Why a request has no answer, whichever wire it came in on.
 
 use slidegate::ruleset::{AdmissionError, AdmissionErrorKind};
-use slidegate::{ChargeError, CheckError, KeyError, ReceiptError, ResolveError, StoreError, UpdateError};
+use slidegate::{ChargeError, CheckError, ReceiptError, ResolveError, StoreError, UpdateError};
 
 use crate::receipts::BadReceipt;
 
@@ -54,12 +54,6 @@ impl Failure {
     }
 }
 
-impl From<KeyError> for Failure {
-    fn from(error: KeyError) -> Self {
-        Self::new(Kind::Malformed, error.to_string())
-    }
-}
-
 impl From<ResolveError> for Failure {
     fn from(error: ResolveError) -> Self {
         let kind = match error {
@@ -96,7 +90,6 @@ impl From<StoreError> for Failure {
 impl From<CheckError> for Failure {
     fn from(error: CheckError) -> Self {
         match error {
-            CheckError::Key(error) => error.into(),
             CheckError::Charge(error) => error.into(),
             CheckError::Store(error) => error.into(),
             other => Self::new(Kind::Malformed, other.to_string()),

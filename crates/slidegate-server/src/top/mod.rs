@@ -6,5 +6,5 @@ mod sketch;
 mod zipf;
 
 #[cfg(test)]
-pub(crate) use busiest::TopKey;
-pub(crate) use busiest::{LISTED_MAX, Top, TopKeys};
+pub(crate) use busiest::{TopKey, TopKeys};
+pub(crate) use busiest::{LISTED_MAX, Top};

@@ -70,8 +70,20 @@ for _ in range(6):
     urllib.request.urlopen(urllib.request.Request(url + '/v1/check', b'{\"rule\":\"api\",\"key\":\"alice\",\"cost\":7}',
         {'content-type': 'application/json'}))
 text = urllib.request.urlopen(url + '/metrics').read().decode()
+families = list(text_string_to_metric_families(text))
 found = {(s.name, s.labels.get('rule'), s.labels.get('result')): s.value
-    for family in text_string_to_metric_families(text) for s in family.samples}
+    for family in families for s in family.samples}
+for family in families:
+    series = {}
+    for s in family.samples if family.type == 'histogram' else []:
+        of = {name: value for name, value in s.labels.items() if name != 'le'}
+        series.setdefault(json.dumps(of), []).append(s)
+    for *buckets, total, count in series.values():
+        bounds, counts = [float(s.labels['le']) for s in buckets], [s.value for s in buckets]
+        assert bounds == sorted(set(bounds)) and bounds[-1] == float('inf'), text
+        assert counts == sorted(counts) and counts[-1] == count.value, text
+        assert total.name.endswith('_sum') and count.name.endswith('_count'), text
+assert any(family.type == 'histogram' and family.samples for family in families), text
 assert found['slidegate_decisions_total', 'api', 'allowed'] == 6, text
 assert found['slidegate_hits_total', 'api', None] == 42, text
 assert found['slidegate_keys', None, None] == 1, text
