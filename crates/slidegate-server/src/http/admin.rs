@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::problem::Problem;
+use super::problem::{BAD_FILE, NO_FILE, Problem, STORE_BEHIND};
 use super::reply::Reply;
 use crate::reload::{FileReloader, Reloaded, Trigger};
 use crate::service::Service;
@@ -21,10 +21,7 @@ pub(super) fn top(service: &Service, query: &str) -> Result<Reply, Problem> {
             return Err(Problem::malformed(&text));
         }
     };
-    let mut body = Vec::new();
-    // Writing to memory does not fail, and all of it can be written as JSON.
-    let _ = serde_json::to_writer(&mut body, &service.counted.top.read(listed));
-    Ok(Reply::json(200, body))
+    Ok(Reply::of(&service.counted.top.read(listed)))
 }
 
 /// What a reload did.
@@ -41,7 +38,8 @@ struct Report<'a> {
 /// `POST /v1/admin/reload`: what a changed file would do by itself, at once and with an answer.
 pub(super) async fn reload(reloader: Option<&FileReloader>) -> Result<Reply, Problem> {
     let Some(reloader) = reloader else {
-        return Err(Problem::no_file("the server was started without a file; start it with --config FILE"));
+        let text = "the server was started without a file; start it with --config FILE";
+        return Err(Problem::new(NO_FILE, text));
     };
     let report = reloader.reload_now(Trigger::Request).await;
     let (result, [added, changed, removed]): (_, [&[String]; 3]) = match &report.result {
@@ -49,19 +47,15 @@ pub(super) async fn reload(reloader: Option<&FileReloader>) -> Result<Reply, Pro
         Reloaded::Unchanged => ("unchanged", [&[], &[], &[]]),
         Reloaded::Refused(mistakes) => {
             let text = format!("the old rules stay in force: {}", mistakes.join(" | "));
-            return Err(Problem::bad_file(&text));
+            return Err(Problem::new(BAD_FILE, &text));
         }
         Reloaded::StoreFailed(text) => {
             let text = format!("the old rules stay in force: {text}; it is tried again every few seconds");
-            return Err(Problem::store_behind(&text));
+            return Err(Problem::new(STORE_BEHIND, &text));
         }
     };
     let (needs_restart, warnings) = (&report.needs_restart, &report.warnings);
-    let report = Report { result, added, changed, removed, needs_restart, warnings };
-    let mut body = Vec::new();
-    // Writing to memory does not fail, and all of it can be written as JSON.
-    let _ = serde_json::to_writer(&mut body, &report);
-    Ok(Reply::json(200, body))
+    Ok(Reply::of(&Report { result, added, changed, removed, needs_restart, warnings }))
 }
 
 /// The value of a parameter; the empty text if it has none.

@@ -1,6 +1,6 @@
 //! The end of a connection, such that the last answer can be read.
 //!
-//! Whoever closes a socket with unread bytes in it makes the system throw away what the other side has not read yet.
+//! Closing a socket with unread bytes in it makes the system throw away what the other side has not read yet.
 //! So we say that we have finished, and then take in what still comes, within bounds.
 
 use std::io;
@@ -13,21 +13,22 @@ use tokio::time::timeout;
 
 use super::problem::Problem;
 use super::raw;
+use super::reply::Reply;
 
 /// A body of so many bytes may follow a refusal that its sender reads only afterwards.
 const BYTES_MAX: usize = 128 << 20;
 const TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Whoever has heard nothing new for long need not be waited for.
+/// A client that has heard nothing new for long need not be waited for.
 const IDLE_TIME_MAX: Duration = Duration::from_millis(250);
 
 /// Says the last words, if there are any, and closes.
 pub(super) async fn close(mut stream: TcpStream, last_words: Option<&Problem>, clock: &impl Clock) {
-    // Whoever does not listen any more needs no farewell.
+    // A client that does not listen any more needs no farewell.
     let _ = timeout(TIME_MAX, async {
         if let Some(problem) = last_words {
-            let (reply, mut bytes) = (problem.reply(), Vec::new());
-            raw::write(reply.status, reply.content, &reply.lines, &reply.body, clock, true, &mut bytes);
+            let mut bytes = Vec::new();
+            raw::write(&Reply { close: true, ..problem.reply() }, clock, &mut bytes);
             stream.write_all(&bytes).await?;
         }
         take_in(stream).await

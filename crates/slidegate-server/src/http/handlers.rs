@@ -1,5 +1,6 @@
 //! What every route does: reads its body, asks the service, writes the answer.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use slidegate::charge::CHARGES_MAX;
@@ -7,18 +8,21 @@ use slidegate::time::{Clock, SystemClock};
 use slidegate::{ChargeRequest, Decision};
 
 use super::body::Request;
-use super::explanation::Together;
-use super::plain::{self, Scratch};
 use super::problem::Problem;
 use super::reply::{self, Content, Reply, whole_seconds};
 use super::route::Route;
 use super::{admin, explanation, health, openapi, path, rate_headers, raw, rules_list, slow_body};
 use crate::metrics::Transport;
 use crate::reload::FileReloader;
-use crate::service::{Failure, HeaderSet, Service};
+use crate::service::{Failure, HeaderSet, Kind, Service};
 
 /// The rule that the small-service form is about.
 const DEFAULT_RULE: &str = "default";
+
+thread_local! {
+    /// A reply and the bytes of its receipt, kept for the next plain check so that it need not allocate them.
+    static KEPT: RefCell<(Reply, Vec<u8>)> = RefCell::new((Reply::json(200, Vec::new()), Vec::new()));
+}
 
 /// What the routes need.
 pub(super) struct Handlers {
@@ -71,7 +75,7 @@ impl Handlers {
             Route::Settle => self.settle(body).await,
             Route::Credit => self.credit(body).await,
             Route::Reset => self.reset(body).await,
-            Route::Rules => Ok(Reply::json(200, rules_list::written(&self.service.rules()))),
+            Route::Rules => Ok(Reply::of(&rules_list::listed(&self.service.rules()))),
             Route::Key { rule, key } => self.key(rule, key).await,
             Route::Rlaas { user } => self.rlaas(user).await,
             Route::Top => admin::top(&self.service, query),
@@ -99,14 +103,15 @@ impl Handlers {
         let charges = request.charges.as_slice();
         match self.service.check(Transport::Http, &rules, charges, request.policy).await {
             Ok(decision) => {
-                plain::write_answer(&*self.clock, close, out, |Scratch { lines, body, receipt }| {
-                    self.write_decided(&decision, 429, lines, body, receipt)
+                KEPT.with_borrow_mut(|(reply, receipt)| {
+                    self.write_decided(&decision, 429, reply, receipt);
+                    reply.close = close;
+                    raw::write(reply, &*self.clock, out);
                 });
                 self.took_since(begun_us);
             }
             Err(failure) => {
-                let Reply { status, content, lines, body, .. } = Problem::of(&failure).reply();
-                raw::write(status, content, &lines, &body, &*self.clock, close, out);
+                raw::write(&Reply { close, ..Problem::from(failure).reply() }, &*self.clock, out);
             }
         }
     }
@@ -122,23 +127,17 @@ impl Handlers {
     /// The answer with its headers; a denial has the status `denied`.
     fn decided(&self, decision: &Decision<'_>, denied: u16) -> Reply {
         let mut reply = Reply::json(200, Vec::new());
-        let Reply { lines, body, .. } = &mut reply;
-        reply.status = self.write_decided(decision, denied, lines, body, &mut Vec::new());
+        self.write_decided(decision, denied, &mut reply, &mut Vec::new());
         reply
     }
 
-    /// Writes the answer and its headers; says its status.
-    fn write_decided(
-        &self,
-        decision: &Decision<'_>,
-        denied: u16,
-        lines: &mut Vec<u8>,
-        body: &mut Vec<u8>,
-        scratch: &mut Vec<u8>,
-    ) -> u16 {
-        reply::decided(decision, &self.service.receipts, scratch, body);
-        rate_headers::write(&decision.binding(), &self.headers, &*self.clock, lines);
-        if decision.allowed() { 200 } else { denied }
+    /// The same, written over another reply.
+    fn write_decided(&self, decision: &Decision<'_>, denied: u16, reply: &mut Reply, scratch: &mut Vec<u8>) {
+        reply.status = if decision.allowed() { 200 } else { denied };
+        reply.body.clear();
+        reply::decided(decision, &self.service.receipts, scratch, &mut reply.body);
+        reply.lines.clear();
+        rate_headers::write(&decision.binding(), &self.headers, &*self.clock, &mut reply.lines);
     }
 
     async fn check_batch(&self, body: &[u8]) -> Result<Reply, Problem> {
@@ -150,17 +149,13 @@ impl Handlers {
         let mut out = Vec::with_capacity(384 * answers.len());
         let mut scratch = Vec::new();
         out.extend_from_slice(b"{\"answers\":[");
-        for (index, answer) in answers.iter().enumerate() {
+        for (index, answer) in answers.into_iter().enumerate() {
             if index > 0 {
                 out.push(b',');
             }
             match answer {
-                Ok(decision) => {
-                    reply::decided(decision, &self.service.receipts, &mut scratch, &mut out);
-                }
-                Err(failure) => {
-                    Problem::of(failure).within(&format!("/checks/{index}")).write(&mut out);
-                }
+                Ok(decision) => reply::decided(&decision, &self.service.receipts, &mut scratch, &mut out),
+                Err(failure) => Problem::from(failure).within(&format!("/checks/{index}")).write(&mut out),
             }
         }
         out.extend_from_slice(b"]}");
@@ -177,15 +172,16 @@ impl Handlers {
         }
         let mut explained = Vec::with_capacity(charges.len());
         for (index, charge) in charges.iter().enumerate() {
-            let explanation = self.service.explain(&rules, charge).await.map_err(|failure| {
-                let at = (charges.len() > 1).then_some(index);
-                Problem::of(&Failure { at, ..failure })
-            })?;
-            explained.push((charge, explanation));
+            let at = (charges.len() > 1).then_some(index);
+            let explanation = self.service.explain(&rules, charge).await;
+            explained.push((charge, explanation.map_err(|failure| Failure { at, ..failure })?));
         }
         // Charges on one state are summed, so what each would be told alone is not enough.
-        let together = Together::of(self.service.peek(&rules, charges, None).await)?;
-        Ok(Reply::json(200, explanation::written(&explained, together)))
+        let together = match self.service.peek(&rules, charges, None).await {
+            Err(Failure { kind: Kind::Never | Kind::Blocked, .. }) => None,
+            peeked => Some(peeked?),
+        };
+        Ok(Reply::of(&explanation::explained(&explained, together.as_ref())))
     }
 
     async fn refund(&self, body: &[u8]) -> Result<Reply, Problem> {
@@ -209,17 +205,17 @@ impl Handlers {
     }
 
     async fn key(&self, rule: &str, key: &str) -> Result<Reply, Problem> {
-        let rule = path::decode(rule).map_err(|text| Problem::malformed(&text))?;
-        let key = path::decode(key).map_err(|text| Problem::malformed(&text))?;
+        let rule = path::decode(rule).map_err(Problem::malformed)?;
+        let key = path::decode(key).map_err(Problem::malformed)?;
         let rules = self.service.rules();
         let request = ChargeRequest::named(&*rule, &*key, 0);
         let (rule, usages) = self.service.inspect(&rules, &request).await?;
-        Ok(Reply::json(200, explanation::usages_written(rule, &key, &usages)))
+        Ok(Reply::of(&explanation::used(rule, &key, &usages)))
     }
 
     /// The small-service form: the count before this request, and the window in seconds.
     async fn rlaas(&self, user: &str) -> Result<Reply, Problem> {
-        let user = path::decode(user).map_err(|text| Problem::malformed(&text))?;
+        let user = path::decode(user).map_err(Problem::malformed)?;
         let rules = self.service.rules();
         let charges = [ChargeRequest::named(DEFAULT_RULE, &*user, 1)];
         let decision = self.service.check(Transport::Http, &rules, &charges, None).await?;
@@ -237,11 +233,5 @@ impl Handlers {
         let mut reply = Reply::json(if allowed { 200 } else { 429 }, body.into_bytes());
         rate_headers::write(&binding, &self.headers, &*self.clock, &mut reply.lines);
         Ok(reply)
-    }
-}
-
-impl From<Failure> for Problem {
-    fn from(failure: Failure) -> Self {
-        Self::of(&failure)
     }
 }

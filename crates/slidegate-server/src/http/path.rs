@@ -1,7 +1,9 @@
 //! Parts of a path, percent-encoded.
 
+const BAD_PERCENT: &str = "path: has a % without two hexadecimal digits; write % itself as %25";
+
 /// The text that a part of a path stands for; the error says what is wrong with it.
-pub(super) fn decode(part: &str) -> Result<String, String> {
+pub(super) fn decode(part: &str) -> Result<String, &'static str> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();
     while let [first, after @ ..] = rest {
@@ -11,19 +13,15 @@ pub(super) fn decode(part: &str) -> Result<String, String> {
             continue;
         }
         let Some((&[high, low], after)) = rest.split_first_chunk() else {
-            return Err(bad());
+            return Err(BAD_PERCENT);
         };
         let (Some(high), Some(low)) = (char::from(high).to_digit(16), char::from(low).to_digit(16)) else {
-            return Err(bad());
+            return Err(BAD_PERCENT);
         };
         rest = after;
         bytes.push(u8::try_from(high << 4 | low).unwrap_or_default());
     }
-    String::from_utf8(bytes).map_err(|_| "path: is not UTF-8; percent-encode UTF-8".to_owned())
-}
-
-fn bad() -> String {
-    "path: has a % without two hexadecimal digits; write % itself as %25".to_owned()
+    String::from_utf8(bytes).map_err(|_| "path: is not UTF-8; percent-encode UTF-8")
 }
 
 #[cfg(test)]

@@ -8,8 +8,6 @@
 //! With hyper alone a check costs twice the processor time in this process: its head and body take several allocations
 //! and a channel each.
 
-use std::cell::RefCell;
-
 use httparse::{EMPTY_HEADER, Header, Status};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -17,7 +15,6 @@ use tokio::net::TcpStream;
 use super::body::Request;
 use super::connection::Shared;
 use super::gate::Head;
-use super::raw;
 use super::watch::{Stage, Watch};
 
 /// Longest request that is taken here, head and body.
@@ -55,7 +52,7 @@ pub(super) async fn serve(stream: &mut TcpStream, shared: &Shared, watch: &Watch
             let Some(request) = Request::read_good(&rest[body]) else {
                 break Found::Other;
             };
-            // Whoever is told that the connection ends must not have sent more.
+            // A client that is told that the connection ends must not have sent more.
             let close = shared.is_draining() && !matches!(find(&rest[end..], shared), Found::Whole { .. });
             watch.enter(Stage::Answering);
             shared.handlers.check_plain(&request, close, &mut out).await;
@@ -171,34 +168,6 @@ fn length(value: &[u8]) -> Option<usize> {
         return None;
     }
     Some(value.iter().fold(0, |length, digit| length * 10 + usize::from(digit - b'0')))
-}
-
-/// What answers are written in before their length is known.
-#[derive(Debug, Default)]
-pub(super) struct Scratch {
-    pub(super) lines: Vec<u8>,
-    pub(super) body: Vec<u8>,
-    pub(super) receipt: Vec<u8>,
-}
-
-thread_local! {
-    static SCRATCH: RefCell<Scratch> = RefCell::default();
-}
-
-/// Writes an answer with buffers that are kept for the next one.
-pub(super) fn write_answer(
-    clock: &impl slidegate::time::Clock,
-    close: bool,
-    out: &mut Vec<u8>,
-    write: impl FnOnce(&mut Scratch) -> u16,
-) {
-    SCRATCH.with_borrow_mut(|scratch| {
-        scratch.lines.clear();
-        scratch.body.clear();
-        let status = write(scratch);
-        let Scratch { lines, body, .. } = &scratch;
-        raw::write(status, super::reply::Content::Json, lines, body, clock, close, out);
-    });
 }
 
 #[cfg(test)]

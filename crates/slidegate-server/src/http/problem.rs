@@ -36,9 +36,16 @@ struct Document {
 /// Status, name and title of a problem.
 type About = (u16, &'static str, &'static str);
 
+const MALFORMED: About = (400, "malformed", "The request is not understood");
+pub(super) const FOREIGN: About = (403, "foreign", "The request comes from elsewhere");
+pub(super) const UNKNOWN_ROUTE: About = (404, "unknown-route", "There is nothing at this path");
+pub(super) const NO_FILE: About = (409, "no-file", "There is no configuration file");
+pub(super) const BAD_FILE: About = (422, "configuration", "The configuration is not accepted");
+pub(super) const STORE_BEHIND: About = (503, "store", "The store does not follow");
+
 impl Problem {
     /// A problem from a text of the form `field: what is wrong; remedy`.
-    fn new((status, name, title): About, text: &str) -> Self {
+    pub(super) fn new((status, name, title): About, text: &str) -> Self {
         // What ends with a quote is what the caller wrote, whatever it says.
         let (what, remedy) = match text.rsplit_once("; ").filter(|_| !text.ends_with('"')) {
             Some((what, remedy)) => (what, Some(escaped(remedy))),
@@ -64,7 +71,7 @@ impl Problem {
     }
 
     pub(super) fn malformed(text: &str) -> Self {
-        Self::new((400, "malformed", "The request is not understood"), text)
+        Self::new(MALFORMED, text)
     }
 
     pub(super) fn unauthorized(text: &str) -> Self {
@@ -72,16 +79,8 @@ impl Problem {
         problem.with_lines("www-authenticate: Bearer\r\n")
     }
 
-    pub(super) fn foreign(text: &str) -> Self {
-        Self::new((403, "foreign", "The request comes from elsewhere"), text)
-    }
-
-    pub(super) fn unknown_route(text: &str) -> Self {
-        Self::new((404, "unknown-route", "There is nothing at this path"), text)
-    }
-
     pub(super) fn method(allowed: &'static str) -> Self {
-        let text = format!("method: is not for this path; use {}", allowed.trim());
+        let text = format!("method: is not for this path; use {allowed}");
         let lines = if allowed == "GET" { "allow: GET\r\n" } else { "allow: POST\r\n" };
         Self::new((405, "method", "The path is asked in another way"), &text).with_lines(lines)
     }
@@ -89,18 +88,6 @@ impl Problem {
     pub(super) fn late(what: &str) -> Self {
         let text = format!("{what} did not arrive in time; send it at once, or raise request_time");
         Self::new((408, "timeout", "The request did not arrive in time"), &text)
-    }
-
-    pub(super) fn no_file(text: &str) -> Self {
-        Self::new((409, "no-file", "There is no configuration file"), text)
-    }
-
-    pub(super) fn bad_file(text: &str) -> Self {
-        Self::new((422, "configuration", "The configuration is not accepted"), text)
-    }
-
-    pub(super) fn store_behind(text: &str) -> Self {
-        Self::new((503, "store", "The store does not follow"), text)
     }
 
     pub(super) fn too_large(bytes_max: usize) -> Self {
@@ -129,28 +116,6 @@ impl Problem {
         Self::new((503, "busy", "The server has no connection left"), &text)
     }
 
-    /// A failure of the service.
-    pub(super) fn of(failure: &Failure) -> Self {
-        let about = match failure.kind {
-            Kind::Malformed => (400, "malformed", "The request is not understood"),
-            Kind::Receipt => (400, "bad-receipt", "The receipt is not accepted"),
-            Kind::UnknownRule => (404, "unknown-rule", "There is no such rule"),
-            Kind::InlineForbidden => (403, "inline-forbidden", "Inline rules are not allowed"),
-            Kind::Blocked => (403, "blocked", "The key is blocked"),
-            Kind::Never => (422, "never", "The cost is above the limit"),
-            Kind::Actual => (422, "actual", "The receipt cannot be settled for that"),
-            Kind::Store { .. } => (503, "store", "The store did not answer"),
-        };
-        let mut problem = Self::new(about, &failure.text);
-        if let Kind::Store { maybe_charged } = failure.kind {
-            (problem.0.degraded, problem.0.maybe_charged) = (Some(true), Some(maybe_charged));
-        }
-        if let Some(at) = failure.at {
-            problem = problem.within(&format!("/checks/{at}"));
-        }
-        problem
-    }
-
     /// The same about a part of the body.
     pub(super) fn within(mut self, pointer: &str) -> Self {
         if let Some(field) = self.0.field.as_mut().filter(|field| field.starts_with('/')) {
@@ -168,12 +133,30 @@ impl Problem {
     pub(super) fn reply(&self) -> Reply {
         let mut body = Vec::with_capacity(256);
         self.write(&mut body);
-        Reply {
-            status: self.0.status,
-            content: Content::Problem,
-            lines: self.0.lines.into(),
-            body,
-            close: false,
+        let lines = self.0.lines.into();
+        Reply { status: self.0.status, content: Content::Problem, lines, body, close: false }
+    }
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        let about = match failure.kind {
+            Kind::Malformed => MALFORMED,
+            Kind::Receipt => (400, "bad-receipt", "The receipt is not accepted"),
+            Kind::UnknownRule => (404, "unknown-rule", "There is no such rule"),
+            Kind::InlineForbidden => (403, "inline-forbidden", "Inline rules are not allowed"),
+            Kind::Blocked => (403, "blocked", "The key is blocked"),
+            Kind::Never => (422, "never", "The cost is above the limit"),
+            Kind::Actual => (422, "actual", "The receipt cannot be settled for that"),
+            Kind::Store { .. } => (503, "store", "The store did not answer"),
+        };
+        let mut problem = Self::new(about, &failure.text);
+        if let Kind::Store { maybe_charged } = failure.kind {
+            (problem.0.degraded, problem.0.maybe_charged) = (Some(true), Some(maybe_charged));
+        }
+        match failure.at {
+            Some(at) => problem.within(&format!("/checks/{at}")),
+            None => problem,
         }
     }
 }

@@ -6,22 +6,14 @@ use std::time::{Duration, SystemTime};
 use hyper::StatusCode;
 use slidegate::time::Clock;
 
-use super::reply::{Content, number};
+use super::reply::{Reply, number};
 
 /// The length of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`.
 const DATE_BYTES: usize = 29;
 
 /// Appends a whole answer.
-pub(super) fn write(
-    status: u16,
-    content: Content,
-    lines: &[u8],
-    body: &[u8],
-    clock: &impl Clock,
-    close: bool,
-    out: &mut Vec<u8>,
-) {
-    match status {
+pub(super) fn write(reply: &Reply, clock: &impl Clock, out: &mut Vec<u8>) {
+    match reply.status {
         200 => out.extend_from_slice(b"HTTP/1.1 200 OK\r\n"),
         429 => out.extend_from_slice(b"HTTP/1.1 429 Too Many Requests\r\n"),
         status => {
@@ -34,15 +26,15 @@ pub(super) fn write(
         }
     }
     out.extend_from_slice(b"content-type: ");
-    out.extend_from_slice(content.media_type().as_bytes());
+    out.extend_from_slice(reply.content.media_type().as_bytes());
     out.extend_from_slice(b"\r\n");
-    out.extend_from_slice(lines);
+    out.extend_from_slice(&reply.lines);
     out.extend_from_slice(b"content-length: ");
-    number(body.len() as u64, out);
-    out.extend_from_slice(if close { b"\r\nconnection: close\r\ndate: " } else { &b"\r\ndate: "[..] });
+    number(reply.body.len() as u64, out);
+    out.extend_from_slice(if reply.close { b"\r\nconnection: close\r\ndate: " } else { &b"\r\ndate: "[..] });
     out.extend_from_slice(&date(clock.now_us() / 1_000_000));
     out.extend_from_slice(b"\r\n\r\n");
-    out.extend_from_slice(body);
+    out.extend_from_slice(&reply.body);
 }
 
 thread_local! {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use slidegate::{Applied, Decision, Verdict};
 
 use crate::metrics::CONTENT_TYPE as METRICS_TYPE;
@@ -50,6 +51,12 @@ impl Reply {
         Self { content, ..Self::json(status, body.into_bytes()) }
     }
 
+    /// A value as JSON.
+    pub(super) fn of(value: &impl Serialize) -> Self {
+        // Whatever is answered can be written as JSON.
+        Self::json(200, serde_json::to_vec(value).unwrap_or_default())
+    }
+
     /// What a refund, a settlement, a credit or a reset did.
     pub(super) fn applied(Applied { applied, units }: Applied) -> Self {
         Self::json(200, format!("{{\"applied\":{applied},\"units\":{units}}}").into_bytes())
@@ -62,30 +69,23 @@ pub(super) fn number(value: u64, out: &mut Vec<u8>) {
 }
 
 /// Appends a text in quotes.
-pub(super) fn text(value: &str, out: &mut Vec<u8>) {
+fn text(value: &str, out: &mut Vec<u8>) {
     // Writing to memory does not fail.
     let _ = serde_json::to_writer(out, value);
 }
 
-/// Appends `,"name":value`.
-pub(super) fn field(name: &str, value: u64, out: &mut Vec<u8>) {
+/// Appends `,"name":value`; null where nobody knows the value.
+fn field(name: &str, value: Option<u64>, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"");
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b"\":");
-    number(value, out);
-}
-
-/// The same, where nobody may know the value.
-fn optional_field(name: &str, value: Option<u64>, out: &mut Vec<u8>) {
-    if let Some(value) = value {
-        return field(name, value, out);
+    match value {
+        Some(value) => number(value, out),
+        None => out.extend_from_slice(b"null"),
     }
-    out.extend_from_slice(b",\"");
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\":null");
 }
 
-/// Milliseconds, rounded up: whoever waits so long does not come too early.
+/// Milliseconds, rounded up: a caller that waits so long does not come too early.
 pub(super) fn whole_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
@@ -154,10 +154,10 @@ fn verdicts(decision: &Decision<'_>, degraded: bool, out: &mut Vec<u8>) {
 
 /// Appends the numbers of a verdict; null where nobody knows them. An unlimited key has none to wait for.
 fn numbers(verdict: &Verdict<'_>, degraded: bool, out: &mut Vec<u8>) {
-    optional_field("limit", verdict.limit(), out);
-    optional_field("used", verdict.used(), out);
-    optional_field("remaining", verdict.remaining(), out);
+    field("limit", verdict.limit(), out);
+    field("used", verdict.used(), out);
+    field("remaining", verdict.remaining(), out);
     let wait_ms = |wait: Option<Duration>| (!degraded).then(|| wait.map_or(0, whole_ms));
-    optional_field("retry_after_ms", wait_ms(verdict.retry_after()), out);
-    optional_field("reset_after_ms", wait_ms(verdict.reset_after()), out);
+    field("retry_after_ms", wait_ms(verdict.retry_after()), out);
+    field("reset_after_ms", wait_ms(verdict.reset_after()), out);
 }

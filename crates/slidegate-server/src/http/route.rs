@@ -1,6 +1,6 @@
 //! Where a request goes.
 
-use super::problem::Problem;
+use super::problem::{Problem, UNKNOWN_ROUTE};
 use crate::text::nearest;
 
 /// What a request is for. Parts of paths are still percent-encoded.
@@ -55,7 +55,7 @@ impl<'a> Route<'a> {
     /// The route of a method and a path.
     pub(super) fn find(method: &str, path: &'a str) -> Result<Self, Problem> {
         let (allowed, route) = Self::at(path)?;
-        // Whoever asks for the head alone asks in vain where asking is spending.
+        // Asking for the head alone is refused where asking is spending.
         let is_head = method == "HEAD" && allowed == "GET" && !matches!(route, Self::Rlaas { .. });
         if method == allowed || is_head { Ok(route) } else { Err(Problem::method(allowed)) }
     }
@@ -76,30 +76,22 @@ impl<'a> Route<'a> {
             Some(meant) => format!("did you mean {meant}?"),
             None => "ask for units with POST /v1/check".to_owned(),
         };
-        Err(Problem::unknown_route(&format!("path: is unknown; {remedy}")))
+        Err(Problem::new(UNKNOWN_ROUTE, &format!("path: is unknown; {remedy}")))
     }
 
     /// Whether it is asked with a JSON body.
     pub(super) fn has_body(self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::Check
-            | Self::CheckBatch
-            | Self::Peek
-            | Self::Explain
-            | Self::Refund
-            | Self::Settle
-            | Self::Credit
-            | Self::Reset => true,
-            Self::Rules
-            | Self::Key { .. }
-            | Self::Rlaas { .. }
-            | Self::Top
-            | Self::Reload
-            | Self::Metrics
-            | Self::Livez
-            | Self::Readyz
-            | Self::OpenApi => false,
-        }
+                | Self::CheckBatch
+                | Self::Peek
+                | Self::Explain
+                | Self::Refund
+                | Self::Settle
+                | Self::Credit
+                | Self::Reset
+        )
     }
 
     /// Whether it is answered without a token.
