@@ -1,11 +1,14 @@
-//! What those who run a server ask it: who asks most, and to read its configuration again.
+//! What those who run a server ask it: who asks most, to read its configuration again, and what orchestrators ask:
+//! whether it lives and is ready.
 
 use serde::Serialize;
+use slidegate::rule::OnStoreError;
 
 use super::problem::{BAD_FILE, NO_FILE, Problem, STORE_BEHIND};
-use super::reply::Reply;
+use super::reply::{Content, Reply};
 use crate::reload::{FileReloader, Reloaded, Trigger};
 use crate::service::Service;
+use crate::text::escaped;
 use crate::top::LISTED_MAX as TOP_LISTED_MAX;
 
 /// Keys of each kind that are listed unless the query says otherwise.
@@ -58,8 +61,43 @@ pub(super) async fn reload(reloader: Option<&FileReloader>) -> Result<Reply, Pro
     Ok(Reply::of(&Report { result, added, changed, removed, needs_restart, warnings }))
 }
 
+/// `GET /livez`: the answer says it all. It never depends on the store, which a restart would not repair.
+pub(super) fn live() -> Reply {
+    Reply::text(200, Content::Text, "ok\n".to_owned())
+}
+
+/// `GET /readyz`: whether requests should come here; `?verbose` says why or why not, line by line.
+pub(super) async fn ready(service: &Service, query: &str, draining: bool) -> Reply {
+    let rules = service.rules();
+    // Where every rule that refuses lets pass what the store does not answer, the server is of use without it.
+    let needs_store = rules.iter().any(|rule| !rule.shadow() && rule.on_store_error() != OnStoreError::Allow);
+    let store = service.store_answers().await;
+    let config = "the last file was not accepted; the rules before it are in force";
+    let config = (!service.counted.metrics.last_reload_ok()).then(|| config.to_owned());
+    // What is looked at, why it fails, and whether the server is not ready without it.
+    let parts = [
+        ("serving", draining.then(|| "is about to end".to_owned()), true),
+        ("store", store.err().map(|failure| failure.text), needs_store),
+        ("config", config, false),
+    ];
+    let ready = parts.iter().all(|(_, failed, is_needed)| failed.is_none() || !is_needed);
+    let mut text = String::new();
+    if parameter(query, "verbose").is_some() {
+        text.extend(parts.iter().map(|(name, failed, is_needed)| line(name, failed.as_deref(), *is_needed)));
+    }
+    text.push_str(if ready { "ok\n" } else { "not ready\n" });
+    Reply::text(if ready { 200 } else { 503 }, Content::Text, text)
+}
+
+fn line(name: &str, failed: Option<&str>, is_needed: bool) -> String {
+    match failed {
+        None => format!("[+] {name}: ok\n"),
+        Some(why) => format!("[{}] {name}: {}\n", if is_needed { '-' } else { '!' }, escaped(why)),
+    }
+}
+
 /// The value of a parameter; the empty text if it has none.
-pub(super) fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
+fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
     let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     pairs.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value)
 }
@@ -74,5 +112,12 @@ mod tests {
         assert_eq!(parameter("a=1&verbose", "verbose"), Some(""));
         assert_eq!(parameter("nn=1", "n"), None);
         assert_eq!(parameter("", "n"), None);
+    }
+
+    #[test]
+    fn a_line_says_how_bad_it_is() {
+        assert_eq!(line("store", None, true), "[+] store: ok\n");
+        assert_eq!(line("store", Some("gone\naway"), true), "[-] store: gone\\naway\n");
+        assert_eq!(line("store", Some("gone"), false), "[!] store: gone\n");
     }
 }

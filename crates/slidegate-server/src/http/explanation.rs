@@ -1,11 +1,42 @@
-//! Why a charge would pass or not: the rule, what stands in its place, what is used, and how long to wait.
+//! What callers may look at: the rules in force, what is used of them, and why a charge would pass or not.
 
 use serde_json::{Value, json};
-use slidegate::rule::OnStoreError;
-use slidegate::{ChargeRequest, Decision, Resolved, Rule};
+use slidegate::rule::{AtBudget, Limit, OnStoreError};
+use slidegate::{ChargeRequest, Decision, Resolved, Rule, RuleSet};
 
 use super::reply::whole_ms;
 use crate::service::{Explained, LimitUsage};
+
+/// All rules, in the order of their names.
+pub(super) fn rules(rules: &RuleSet) -> Value {
+    let listed: Vec<_> = rules.iter().map(listed).collect();
+    json!({ "rules": listed, "inline_rules": rules.allows_inline() })
+}
+
+fn listed(rule: &Rule) -> Value {
+    let limit = |limit: &Limit| {
+        let window_ms = limit.window_us().div_ceil(1_000);
+        json!({ "rate": limit.rate().to_string(), "limit": limit.units(), "window_ms": window_ms })
+    };
+    let on_store_error = match rule.on_store_error() {
+        OnStoreError::Deny => json!("deny"),
+        OnStoreError::Allow => json!("allow"),
+        OnStoreError::Local(share) => json!({ "local": share.to_string() }),
+    };
+    let at_budget = match rule.at_budget() {
+        AtBudget::Refuse => "refuse",
+        AtBudget::EvictOldest => "evict-oldest",
+    };
+    json!({
+        "rule": rule.name(),
+        "algorithm": rule.algorithm().to_string(),
+        "limits": rule.limits().iter().map(limit).collect::<Vec<_>>(),
+        "headroom": rule.headroom().to_string(),
+        "shadow": rule.shadow(),
+        "on_store_error": on_store_error,
+        "at_budget": at_budget,
+    })
+}
 
 /// What is used of every limit.
 fn limits(usages: &[LimitUsage]) -> Vec<Value> {

@@ -12,7 +12,6 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::problem::Problem;
-use super::raw;
 use super::reply::Reply;
 
 /// A body of so many bytes may follow a refusal that its sender reads only afterwards.
@@ -28,7 +27,7 @@ pub(super) async fn close(mut stream: TcpStream, last_words: Option<&Problem>, c
     let _ = timeout(TIME_MAX, async {
         if let Some(problem) = last_words {
             let mut bytes = Vec::new();
-            raw::write(&Reply { close: true, ..problem.reply() }, clock, &mut bytes);
+            Reply { close: true, ..problem.reply() }.write(clock, &mut bytes);
             stream.write_all(&bytes).await?;
         }
         take_in(stream).await

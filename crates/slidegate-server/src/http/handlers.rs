@@ -10,8 +10,8 @@ use slidegate::{ChargeRequest, Decision};
 use super::body::Request;
 use super::problem::Problem;
 use super::reply::{self, Content, Reply, whole_seconds};
-use super::route::Route;
-use super::{admin, explanation, health, openapi, path, rate_headers, raw, rules_list, slow_body};
+use super::route::{Route, decoded};
+use super::{admin, explanation, openapi, rate_headers, slow_body};
 use crate::metrics::Transport;
 use crate::reload::FileReloader;
 use crate::service::{Failure, HeaderSet, Kind, Service};
@@ -46,13 +46,10 @@ pub(super) struct Asked<'a> {
 impl Handlers {
     /// The answer to a request that passed the gate.
     pub(super) async fn answer(&self, route: Route<'_>, asked: Asked<'_>) -> Reply {
-        if !route.decides() {
-            return self.answer_any(route, asked).await;
-        }
         let begun_us = self.clock.now_us();
         let reply = self.answer_any(route, asked).await;
         // A mistake is no decision.
-        if matches!(reply.status, 200 | 429) {
+        if route.decides() && matches!(reply.status, 200 | 429) {
             self.took_since(begun_us);
         }
         reply
@@ -75,14 +72,14 @@ impl Handlers {
             Route::Settle => self.settle(body).await,
             Route::Credit => self.credit(body).await,
             Route::Reset => self.reset(body).await,
-            Route::Rules => Ok(Reply::of(&rules_list::listed(&self.service.rules()))),
+            Route::Rules => Ok(Reply::of(&explanation::rules(&self.service.rules()))),
             Route::Key { rule, key } => self.key(rule, key).await,
             Route::Rlaas { user } => self.rlaas(user).await,
             Route::Top => admin::top(&self.service, query),
             Route::Reload => admin::reload(self.reloader.as_deref()).await,
             Route::Metrics => Ok(Reply::text(200, Content::Metrics, self.service.exposition())),
-            Route::Livez => Ok(health::live()),
-            Route::Readyz => Ok(health::ready(&self.service, query, draining).await),
+            Route::Livez => Ok(admin::live()),
+            Route::Readyz => Ok(admin::ready(&self.service, query, draining).await),
             Route::OpenApi => Ok(Reply::json(200, openapi::written())),
         };
         answered.unwrap_or_else(|problem| problem.reply())
@@ -106,13 +103,11 @@ impl Handlers {
                 KEPT.with_borrow_mut(|(reply, receipt)| {
                     self.write_decided(&decision, 429, reply, receipt);
                     reply.close = close;
-                    raw::write(reply, &*self.clock, out);
+                    reply.write(&*self.clock, out);
                 });
                 self.took_since(begun_us);
             }
-            Err(failure) => {
-                raw::write(&Reply { close, ..Problem::from(failure).reply() }, &*self.clock, out);
-            }
+            Err(failure) => Reply { close, ..Problem::from(failure).reply() }.write(&*self.clock, out),
         }
     }
 
@@ -205,8 +200,8 @@ impl Handlers {
     }
 
     async fn key(&self, rule: &str, key: &str) -> Result<Reply, Problem> {
-        let rule = path::decode(rule).map_err(Problem::malformed)?;
-        let key = path::decode(key).map_err(Problem::malformed)?;
+        let rule = decoded(rule).map_err(Problem::malformed)?;
+        let key = decoded(key).map_err(Problem::malformed)?;
         let rules = self.service.rules();
         let request = ChargeRequest::named(&*rule, &*key, 0);
         let (rule, usages) = self.service.inspect(&rules, &request).await?;
@@ -215,7 +210,7 @@ impl Handlers {
 
     /// The small-service form: the count before this request, and the window in seconds.
     async fn rlaas(&self, user: &str) -> Result<Reply, Problem> {
-        let user = path::decode(user).map_err(Problem::malformed)?;
+        let user = decoded(user).map_err(Problem::malformed)?;
         let rules = self.service.rules();
         let charges = [ChargeRequest::named(DEFAULT_RULE, &*user, 1)];
         let decision = self.service.check(Transport::Http, &rules, &charges, None).await?;

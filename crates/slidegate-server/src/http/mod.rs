@@ -5,7 +5,7 @@
 //! it asks for (`slow_body` says what is wrong with it), `handlers` ask the service, `reply` and `rate_headers` write
 //! the answer, and `problem` is every answer that is none.
 //!
-//! `health`, `admin` and `openapi` answer those who run the server instead of those who ask it.
+//! `admin` and `openapi` answer those who run the server instead of those who ask it.
 //!
 //! A route is an arm in [`route`], an arm in [`handlers`] and one in [`openapi`].
 
@@ -16,16 +16,12 @@ mod explanation;
 mod farewell;
 mod gate;
 mod handlers;
-mod health;
 mod openapi;
-mod path;
 mod plain;
 mod problem;
 mod rate_headers;
-mod raw;
 mod reply;
 mod route;
-mod rules_list;
 mod server;
 mod slow_body;
 mod stream;

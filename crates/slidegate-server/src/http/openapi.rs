@@ -210,6 +210,7 @@ mod tests {
             let asked = path.replace("{rule}", "api").replace("{key}", "alice").replace("{userId}", "alice");
             let found = Route::find(known.1, &asked).unwrap();
             assert_eq!(about(found), about(known.2), "{path}");
+            assert_eq!(about(found).1.is_some(), found.has_body(), "{path}");
             for method in ["GET", "POST", "PUT", "DELETE", "PATCH"] {
                 let is_listed = document["paths"][path.as_str()].get(method.to_ascii_lowercase()).is_some();
                 assert_eq!(Route::find(method, &asked).is_ok(), is_listed, "{method} {path}");

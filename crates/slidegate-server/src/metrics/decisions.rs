@@ -26,13 +26,8 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
-    pub(super) const ALL: [Self; 1] = [Self::Http];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-        }
-    }
+    /// Each with its label, in their order.
+    pub(super) const ALL: [(Self, &'static str); 1] = [(Self::Http, "http")];
 }
 
 /// What became of a charge.
@@ -49,18 +44,14 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    const ALL: [Self; 5] =
-        [Self::Allowed, Self::Denied, Self::ShadowDenied, Self::ErrorAllowed, Self::ErrorDenied];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Allowed => "allowed",
-            Self::Denied => "denied",
-            Self::ShadowDenied => "shadow_denied",
-            Self::ErrorAllowed => "error_allowed",
-            Self::ErrorDenied => "error_denied",
-        }
-    }
+    /// Each with its label, in their order.
+    const ALL: [(Self, &'static str); 5] = [
+        (Self::Allowed, "allowed"),
+        (Self::Denied, "denied"),
+        (Self::ShadowDenied, "shadow_denied"),
+        (Self::ErrorAllowed, "error_allowed"),
+        (Self::ErrorDenied, "error_denied"),
+    ];
 }
 
 /// Where the units of a rule are counted, behind its decisions.
@@ -133,10 +124,9 @@ impl Decisions {
         let all = self.read();
         to.family("slidegate_decisions_total", "counter", "Charges that were decided, by rule and result.");
         for (rule, counters) in &all {
-            for transport in Transport::ALL {
-                for outcome in Outcome::ALL {
-                    let (result, transport_name) = (outcome.name(), transport.name());
-                    let labels = [("rule", rule.as_ref()), ("result", result), ("transport", transport_name)];
+            for (transport, on) in Transport::ALL {
+                for (outcome, result) in Outcome::ALL {
+                    let labels = [("rule", rule.as_ref()), ("result", result), ("transport", on)];
                     to.sample("", &labels, counters[place(transport, outcome)]);
                 }
             }
@@ -179,7 +169,7 @@ mod tests {
     #[test]
     fn units_are_counted_where_they_were_charged() {
         let decisions = Decisions::default();
-        for outcome in Outcome::ALL {
+        for (outcome, _) in Outcome::ALL {
             decisions.count(Transport::Http, "api", outcome, 7);
         }
         decisions.count(Transport::Http, "api", Outcome::Allowed, 1);

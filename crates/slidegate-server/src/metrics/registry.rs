@@ -99,8 +99,8 @@ impl Metrics {
         self.expose_limits(&mut to, rules);
         let name = "slidegate_decision_duration_seconds";
         to.family(name, "histogram", "How long a decision took, from the request read to the answer ready.");
-        for (transport, took) in Transport::ALL.iter().zip(&self.took) {
-            took.expose(&mut to, &[("transport", transport.name()), ("store", self.store)]);
+        for ((_, transport), took) in Transport::ALL.iter().zip(&self.took) {
+            took.expose(&mut to, &[("transport", transport), ("store", self.store)]);
         }
         self.operations.expose(&mut to, self.store);
         if let Some(stats) = stats {

@@ -5,6 +5,6 @@ mod sketch;
 #[cfg(test)]
 mod zipf;
 
+pub(crate) use busiest::{LISTED_MAX, Top};
 #[cfg(test)]
 pub(crate) use busiest::{TopKey, TopKeys};
-pub(crate) use busiest::{LISTED_MAX, Top};
