@@ -81,10 +81,7 @@ async fn serve_any(stream: TcpStream, before: Vec<u8>, shared: Arc<Shared>, mut 
         .header_read_timeout(None)
         .max_buf_size(shared.bounds.header_bytes.max(8 << 10))
         .serve_connection(Watched::new(stream, before, Arc::clone(&watch)), service);
-    let ended = {
-        let served = pin!(poll_fn(|context| Pin::new(&mut connection).poll(context)));
-        under_watch(served, &watch, &shared.bounds, &mut draining).await
-    };
+    let ended = under_watch(Pin::new(&mut connection), &watch, &shared.bounds, &mut draining).await;
     let last_words = match ended {
         Ended::Done(Err(error)) if error.is_parse_too_large() => {
             Some(Problem::head_too_large(shared.bounds.header_bytes))

@@ -64,21 +64,21 @@ impl Gate {
         let Some(names) = &self.names else {
             return Ok(());
         };
-        let is_own = |name: &[u8]| names.iter().any(|own| own.as_bytes().eq_ignore_ascii_case(name));
-        if !head.host.is_none_or(|host| is_own(without_port(host))) {
-            let text = "host: is not a name of this server; ask localhost, or add the name to `hosts`";
-            return Err(Problem::new(FOREIGN, text));
-        }
-        if !head.origin.is_none_or(|origin| host_of(origin).is_some_and(|host| is_own(without_port(host)))) {
-            let text = "origin: is a page of another site; ask from a program, or add its host to `hosts`";
-            return Err(Problem::new(FOREIGN, text));
-        }
-        // A page may ask without an origin where it does not read the answer: asking is enough to spend.
-        if !head.fetch_site.is_none_or(|site| matches!(site, b"none" | b"same-origin")) {
-            let text = "sec-fetch-site: is a page of another site; ask from a program";
-            return Err(Problem::new(FOREIGN, text));
-        }
-        Ok(())
+        let is_own = |host: &[u8]| {
+            let name = without_port(host);
+            names.iter().any(|own| own.as_bytes().eq_ignore_ascii_case(name))
+        };
+        let text = if !head.host.is_none_or(is_own) {
+            "host: is not a name of this server; ask localhost, or add the name to `hosts`"
+        } else if !head.origin.is_none_or(|origin| host_of(origin).is_some_and(is_own)) {
+            "origin: is a page of another site; ask from a program, or add its host to `hosts`"
+        } else if !head.fetch_site.is_none_or(|site| matches!(site, b"none" | b"same-origin")) {
+            // A page may ask without an origin where it does not read the answer: asking is enough to spend.
+            "sec-fetch-site: is a page of another site; ask from a program"
+        } else {
+            return Ok(());
+        };
+        Err(Problem::new(FOREIGN, text))
     }
 
     fn check_token(&self, head: &Head<'_>) -> Result<(), Problem> {

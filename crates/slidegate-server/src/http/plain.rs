@@ -1,7 +1,7 @@
 //! Checks in their plainest form, which nearly all are, without a detour.
 //!
 //! What is taken here: `POST /v1/check` over HTTP/1.1 with a short body of known length that is as it should be, from
-//! somebody who may ask. Requests are looked at where they arrived, several that came together are answered together,
+//! a client that may ask. Requests are looked at where they arrived, several that came together are answered together,
 //! and an answer is one write. Whatever is otherwise, a header of another meaning included, leaves this way before it
 //! has been touched, and hyper serves the connection from there on.
 //!

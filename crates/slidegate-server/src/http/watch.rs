@@ -1,4 +1,4 @@
-//! How far a connection has come with its request, for whoever watches the clock.
+//! How far a connection has come with its request, for the task that watches the clock.
 //!
 //! The connection only says when it goes on; the watcher looks now and then, and counts for how many looks nothing has
 //! changed. A request so costs no reading of a clock and sets no timer.
@@ -49,7 +49,7 @@ impl Watch {
         }
     }
 
-    /// Tells whoever waits for a body not to wait any longer.
+    /// Tells the task that waits for a body not to wait any longer.
     pub(super) fn set_late(&self) {
         self.is_late.store(true, Ordering::Relaxed);
     }

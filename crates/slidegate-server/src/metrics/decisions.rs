@@ -10,8 +10,8 @@ use slidegate::Rule;
 use super::exposition::Exposition;
 use super::striped::Striped;
 
-/// Most rules that have a label of their own; the rest share [`OTHER`]. Whoever writes more rules than this by a
-/// program must not flood the system that watches.
+/// Most rules that have a label of their own; the rest share [`OTHER`]. A program
+/// that writes more rules than this must not flood the system that watches.
 pub(super) const RULES_MAX: usize = 1_000;
 
 /// The label of all rules that requests bring along: there is no end to them.

@@ -94,7 +94,7 @@ fn no_changed_text_is_believed() {
     assert_eq!(ReceiptText::new(&[8; 32]).read(&good), Err(BadReceipt), "another store's secret");
 }
 
-/// Whoever has the secret may still be an older or a newer program.
+/// A program that has the secret may still be an older or a newer one.
 #[test]
 fn what_is_signed_and_no_receipt_is_refused() {
     let text = ReceiptText::new(&SECRET);

@@ -82,7 +82,7 @@ impl Default for Settings {
     }
 }
 
-/// One core is left to the kernel, which does more than half of the work of a request, and to whoever else runs there.
+/// One core is left to the kernel, which does more than half of the work of a request, and to other programs.
 fn threads() -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     (cores - 1).max(1)

@@ -60,59 +60,33 @@ impl Top {
     /// The `listed` most frequent of each kind.
     pub(crate) fn read(&self, listed: usize) -> TopKeys {
         let listed = listed.min(LISTED_MAX);
-        let merged = |of: fn(&Sketches) -> &Sketch| {
-            let mut merged = Merged::default();
-            for worker in &self.workers {
-                merged.add(of(&locked(worker)));
+        let allowed = self.merged(listed, |sketches| &sketches.allowed);
+        TopKeys { allowed, denied: self.merged(listed, |sketches| &sketches.denied) }
+    }
+
+    /// The most frequent of one sketch per thread.
+    fn merged(&self, listed: usize, of: fn(&Sketches) -> &Sketch) -> Vec<TopKey> {
+        let mut by_name = HashMap::<(String, String), Found>::new();
+        // What a key can have been counted in all sketches together without having a counter in any.
+        let mut floor = 0;
+        for worker in &self.workers {
+            let sketches = locked(worker);
+            let sketch = of(&sketches);
+            floor += sketch.floor();
+            for counter in sketch.counters() {
+                let name = (counter.rule().to_owned(), counter.key().to_owned());
+                let found = by_name.entry(name).or_default();
+                found.count += counter.count;
+                found.error += counter.error;
+                found.floors += sketch.floor();
             }
-            merged.first(listed)
-        };
-        TopKeys { allowed: merged(|sketches| &sketches.allowed), denied: merged(|sketches| &sketches.denied) }
-    }
-}
-
-/// A panic in between leaves counts that may be off by one and nothing else.
-fn locked(worker: &Mutex<Sketches>) -> MutexGuard<'_, Sketches> {
-    worker.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Several sketches in one.
-#[derive(Debug, Default)]
-struct Merged {
-    /// Counts and errors above the floors of those sketches that have a counter.
-    by_name: HashMap<(String, String), Above>,
-    /// What a key can have been counted in all sketches together without having a counter in any.
-    floor: u64,
-}
-
-#[derive(Debug, Default, Clone, Copy)]
-struct Above {
-    count: u64,
-    error: u64,
-    /// Floors of the sketches in which the key has a counter.
-    floors: u64,
-}
-
-impl Merged {
-    fn add(&mut self, sketch: &Sketch) {
-        self.floor += sketch.floor();
-        for counter in sketch.counters() {
-            let name = (counter.rule().to_owned(), counter.key().to_owned());
-            let above = self.by_name.entry(name).or_default();
-            above.count += counter.count;
-            above.error += counter.error;
-            above.floors += sketch.floor();
         }
-    }
-
-    fn first(self, listed: usize) -> Vec<TopKey> {
-        let floor = self.floor;
-        let counted = |((rule, key), above): ((String, String), Above)| {
+        let counted = |((rule, key), found): ((String, String), Found)| {
             // Where it has no counter it may have come as often as any that has none.
-            let missed = floor - above.floors;
-            TopKey { rule, key, count: above.count + missed, error: above.error + missed }
+            let missed = floor - found.floors;
+            TopKey { rule, key, count: found.count + missed, error: found.error + missed }
         };
-        let mut all: Vec<TopKey> = self.by_name.into_iter().map(counted).collect();
+        let mut all: Vec<TopKey> = by_name.into_iter().map(counted).collect();
         // By what is certain, so that a newcomer with a large error does not pass for frequent.
         all.sort_unstable_by(|one, other| {
             let certain = |key: &TopKey| key.count - key.error;
@@ -122,6 +96,20 @@ impl Merged {
         all.truncate(listed);
         all
     }
+}
+
+/// A panic in between leaves counts that may be off by one and nothing else.
+fn locked(worker: &Mutex<Sketches>) -> MutexGuard<'_, Sketches> {
+    worker.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the sketches that have a counter for a key say together.
+#[derive(Debug, Default, Clone, Copy)]
+struct Found {
+    count: u64,
+    error: u64,
+    /// Floors of these sketches.
+    floors: u64,
 }
 
 #[cfg(test)]

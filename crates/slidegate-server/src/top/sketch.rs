@@ -6,7 +6,7 @@
 //!
 //! * a count is never below the truth, and above it by at most its error;
 //! * an error is at most N / [`COUNTERS`];
-//! * whoever came more often than N / [`COUNTERS`] has a counter.
+//! * a key that came more often than N / [`COUNTERS`] has a counter.
 //!
 //! A heap finds the least counter and a table finds a key's. Names are written over those they displace, so a
 //! sketch that is full allocates only for names longer than any before in their place.
