@@ -213,8 +213,7 @@ async fn collect(mut body: Incoming, bytes_max: usize, watch: &Watch) -> Result<
 }
 
 fn response(reply: Reply) -> Response<String> {
-    // Every body is text.
-    let mut response = Response::new(String::from_utf8(reply.body).unwrap_or_default());
+    let mut response = Response::new(String::from_utf8(reply.body).expect("every body is text"));
     *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(reply.content.media_type()));

@@ -131,10 +131,8 @@ impl Problem {
     }
 
     pub(super) fn reply(&self) -> Reply {
-        let mut body = Vec::with_capacity(256);
-        self.write(&mut body);
-        let lines = self.0.lines.into();
-        Reply { status: self.0.status, content: Content::Problem, lines, body, close: false }
+        let (status, lines) = (self.0.status, self.0.lines.into());
+        Reply { status, content: Content::Problem, lines, ..Reply::of(&self.0) }
     }
 }
 

@@ -88,11 +88,10 @@ impl Reply {
         out.extend_from_slice(&self.lines);
         out.extend_from_slice(b"content-length: ");
         number(self.body.len() as u64, out);
-        out.extend_from_slice(if self.close {
-            b"\r\nconnection: close\r\ndate: "
-        } else {
-            &b"\r\ndate: "[..]
-        });
+        if self.close {
+            out.extend_from_slice(b"\r\nconnection: close");
+        }
+        out.extend_from_slice(b"\r\ndate: ");
         out.extend_from_slice(&date(clock.now_us() / 1_000_000));
         out.extend_from_slice(b"\r\n\r\n");
         out.extend_from_slice(&self.body);

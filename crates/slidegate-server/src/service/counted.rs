@@ -78,7 +78,7 @@ impl Counted {
     }
 
     /// Asks the store, and counts how long that takes and whether it fails.
-    pub(super) async fn asked<T: Heard, E: Heard>(
+    pub(super) async fn asked<T: StoreAnswer, E: StoreAnswer>(
         &self,
         operation: &'static str,
         call: impl Future<Output = Result<T, E>>,
@@ -89,13 +89,15 @@ impl Counted {
     }
 
     /// Notes whether the store has answered, or the outage policy in its place.
-    pub(super) fn heard<T: Heard, E: Heard>(&self, operation: &'static str, answer: &Result<T, E>) {
+    pub(super) fn heard<T: StoreAnswer, E: StoreAnswer>(
+        &self,
+        operation: &'static str,
+        answer: &Result<T, E>,
+    ) {
         match answer {
-            Ok(answer) => match answer.store_error() {
-                None => self.answered(),
-                Some(error) => self.failed(operation, error),
-            },
-            Err(error) => error.store_error().into_iter().for_each(|error| self.failed(operation, error)),
+            Ok(answer) if answer.store_error().is_none() => self.answered(),
+            Ok(answer) => self.failed(operation, answer.store_error()),
+            Err(error) => self.failed(operation, error.store_error()),
         }
     }
 
@@ -110,9 +112,10 @@ impl Counted {
         answer
     }
 
-    /// Counts a call that the store did not answer.
+    /// Counts a call that the store did not answer, if that is why it failed.
     #[cold]
-    fn failed(&self, operation: &'static str, error: &StoreError) {
+    fn failed(&self, operation: &'static str, error: Option<&StoreError>) {
+        let Some(error) = error else { return };
         let kind = match error {
             StoreError::Full { .. } => "full",
             StoreError::Unavailable { .. } => "unavailable",
@@ -138,30 +141,30 @@ impl Counted {
 }
 
 /// What a call came to: an answer, in whose place the outage policy may have answered, or an error.
-pub(super) trait Heard {
+pub(super) trait StoreAnswer {
     /// What the store failed with.
     fn store_error(&self) -> Option<&StoreError> {
         None
     }
 }
 
-impl Heard for Applied {}
+impl StoreAnswer for Applied {}
 
-impl Heard for Vec<LimitUsage> {}
+impl StoreAnswer for Vec<LimitUsage> {}
 
-impl Heard for Decision<'_> {
+impl StoreAnswer for Decision<'_> {
     fn store_error(&self) -> Option<&StoreError> {
         self.store_error()
     }
 }
 
-impl Heard for CheckError {
+impl StoreAnswer for CheckError {
     fn store_error(&self) -> Option<&StoreError> {
         if let Self::Store(error) = self { Some(error) } else { None }
     }
 }
 
-impl Heard for UpdateError {
+impl StoreAnswer for UpdateError {
     fn store_error(&self) -> Option<&StoreError> {
         if let Self::Store(error) = self { Some(error) } else { None }
     }
@@ -170,11 +173,10 @@ impl Heard for UpdateError {
 #[cfg(test)]
 mod tests {
     use slidegate::time::ManualClock;
-    use slidegate::{Limiter, Rule};
+    use slidegate::{Limiter, Rule, RuleSet};
 
     use super::*;
     use crate::top::{TopKey, TopKeys};
-    use slidegate::RuleSet;
 
     fn counted(text: &str, rule: &str, result: &str) -> u64 {
         let sample =

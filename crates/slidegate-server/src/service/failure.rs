@@ -100,7 +100,6 @@ impl From<CheckError> for Failure {
 impl From<UpdateError> for Failure {
     fn from(error: UpdateError) -> Self {
         match error {
-            UpdateError::Key(error) => error.into(),
             UpdateError::Store(error) => error.into(),
             UpdateError::Receipt(error) => {
                 let kind = match error {
