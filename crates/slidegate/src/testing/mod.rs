@@ -27,9 +27,21 @@ mod rng;
 pub mod trace;
 pub mod traffic;
 
-pub use crate::time::block_on::block_on;
 pub use auditor::{Auditor, Findings};
 pub use coverage::{Coverage, Event};
 pub use failing::{FailingStore, Failure};
 pub use forgetting::Forgetting;
 pub use rng::Rng;
+
+/// Runs a future on this thread, which parks while it waits.
+///
+/// It has no timers and no input or output of its own: a future that needs a runtime's is run on that runtime.
+///
+/// ```
+/// use slidegate::testing::block_on;
+///
+/// assert_eq!(block_on(async { 6 * 7 }), 42);
+/// ```
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    crate::time::block_on(future)
+}

@@ -30,15 +30,7 @@ pub(super) fn waker_of_this_thread() -> Waker {
 /// Runs a future on this thread, which parks while it waits.
 ///
 /// It has no timers and no input or output of its own: a future that needs a runtime's is run on that runtime.
-///
-/// ```
-/// # #[cfg(feature = "testing")] {
-/// use slidegate::testing::block_on;
-///
-/// assert_eq!(block_on(async { 6 * 7 }), 42);
-/// # }
-/// ```
-pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let waker = waker_of_this_thread();
     loop {

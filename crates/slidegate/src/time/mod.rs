@@ -9,7 +9,7 @@
 //! * [`JumpingClock`]: another clock, set back or ahead; for testing what that does.
 //! * [`Timer`]: how a task sleeps.
 
-pub(crate) mod block_on;
+mod block_on;
 mod interpolated;
 mod jumping;
 mod line;
