@@ -73,12 +73,8 @@ was not."##;
 /// Replays the trace and says whether every line was executed.
 pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Result<ExitCode> {
     let config = args.config.as_deref().map(Config::load).transpose()?;
-    let store = match (&args.store, &config) {
-        (Some(store), _) => store.clone(),
-        (None, Some(config)) => config.store(),
-        (None, None) => StoreUrl::default(),
-    };
-    let opened = Opened::open(&store)?;
+    let store = args.store.clone().or_else(|| config.as_ref().and_then(Config::store));
+    let opened = Opened::open(&store.unwrap_or_default())?;
     let rules = config.map_or_else(RuleSet::new, Config::into_rules);
     let trace = open(&args.trace, err)?;
     let replayed = replay::run(&opened, rules, trace, &mut BufWriter::new(out));

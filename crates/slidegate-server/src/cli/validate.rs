@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use slidegate::rule::{Decimal, Limit, OnStoreError};
-use slidegate::ruleset::Override;
+use slidegate::ruleset::{Override, Overrides};
 use slidegate::{Rule, RuleSet};
 
-use crate::config::{Config, ConfigError, Found, Layer, Source};
+use crate::config::{Config, Found, Given, Source};
 use crate::service::Settings;
 use crate::stores::bytes_per_key;
 
@@ -41,17 +41,19 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
     let config = match Config::load(&args.file) {
         Ok(config) => config,
         Err(error) if args.json => {
-            writeln!(out, "{}", refused(&error)).context("cannot write to stdout")?;
+            let mistakes: Vec<Value> = error.mistakes.iter().map(found_json).collect();
+            let refused = json!({ "valid": false, "mistakes": mistakes });
+            writeln!(out, "{refused}").context("cannot write to stdout")?;
             return Ok(ExitCode::from(2));
         }
         Err(error) => return Err(error.into()),
     };
-    let settings = Settings::layered(Layer::default(), Layer::default(), config.layer());
-    let (rules, warnings) = (config.rules(), config.warnings(&config.layer(), &settings));
+    let (settings, alone) = (&config.settings, Given::default());
+    let (rules, warnings) = (config.rules(&alone), config.warnings(&alone, settings));
     if args.json {
         let meant = json!({
             "valid": true,
-            "rules": rules.with_overrides().map(|(rule, _)| rule_json(&rules, rule)).collect::<Vec<_>>(),
+            "rules": rules.with_overrides().map(rule_json).collect::<Vec<_>>(),
             "warnings": warnings.iter().map(found_json).collect::<Vec<_>>(),
         });
         writeln!(out, "{meant}").context("cannot write to stdout")?;
@@ -60,37 +62,29 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
     for warning in &warnings {
         writeln!(err, "warning: {warning}").ok();
     }
-    let text = described(&rules, &settings, warnings.len());
+    let text = described(&rules, settings, warnings.len());
     out.write_all(text.as_bytes()).context("cannot write to stdout")?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn refused(error: &ConfigError) -> Value {
-    json!({ "valid": false, "mistakes": error.mistakes().iter().map(found_json).collect::<Vec<_>>() })
 }
 
 fn found_json(found: &Found) -> Value {
     let (file, at) = match &found.source {
         Source::File(file, at) => (Some(file), *at),
-        Source::Flag(_) | Source::Variable(_) => (None, None),
+        Source::Name(_) => (None, None),
     };
     let (line, column) = at.unzip();
     json!({ "file": file, "line": line, "column": column, "text": found.text })
 }
 
-fn rule_json(rules: &RuleSet, rule: &Rule) -> Value {
-    let overrides = rules.with_overrides().find(|(other, _)| other.name() == rule.name());
-    let overrides = overrides.into_iter().flat_map(|(_, overrides)| overrides.iter());
-    let overrides: serde_json::Map<String, Value> = overrides
-        .map(|(key, meant)| {
-            let meant = match meant {
-                Override::Limited(rule) => json!(rule.limits().iter().map(limit_json).collect::<Vec<_>>()),
-                Override::Unlimited => json!("unlimited"),
-                Override::Blocked => json!("blocked"),
-            };
-            (key.to_owned(), meant)
-        })
-        .collect();
+fn rule_json((rule, overrides): (&Rule, &Overrides)) -> Value {
+    let overrides = overrides.iter().map(|(key, meant)| {
+        let meant = match meant {
+            Override::Limited(rule) => json!(rule.limits().iter().map(limit_json).collect::<Vec<_>>()),
+            Override::Unlimited => json!("unlimited"),
+            Override::Blocked => json!("blocked"),
+        };
+        (key.to_owned(), meant)
+    });
     json!({
         "name": rule.name(),
         "algorithm": rule.algorithm().to_string(),
@@ -98,7 +92,7 @@ fn rule_json(rules: &RuleSet, rule: &Rule) -> Value {
         "shadow": rule.shadow(),
         "on_store_error": policy(rule.on_store_error()),
         "bytes_per_key_max": bytes_of(rule),
-        "overrides": overrides,
+        "overrides": overrides.collect::<serde_json::Map<String, Value>>(),
     })
 }
 

@@ -5,31 +5,28 @@ use std::io::Read;
 use std::path::Path;
 
 use ring::digest::{SHA256, digest};
+use serde_saphyr::Location;
 use slidegate::RuleSet;
 use slidegate::ruleset::Overrides;
+use slidegate_stores::StoreUrl;
 
-use super::layer::Layer;
-use super::mistake::{ConfigError, Found, Mistake};
+use super::mistake::{ConfigError, Findings, Found, Source};
 use super::node::{Node, Value};
 use super::rule::{self, FileRule};
-use super::setting::SETTINGS;
-use super::settings::FileSettings;
+use super::section::{LATER, Section};
+use super::setting::{Given, LISTS, SETTINGS};
 use super::{small, warning, yaml};
 use crate::service::Settings;
-use crate::text::{did_you_mean, shown};
-use slidegate_stores::StoreUrl;
+use crate::text::escaped;
 
 /// Bytes of a hash that are shown.
 const HASH_BYTES: usize = 8;
 /// Largest configuration file.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// Fields that are promised, but that this version cannot keep.
-const FIELDS_LATER: [&str; 2] = ["grpc", "resp"];
-
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
-const EXAMPLE: &str = "write for example `rules: { api: { limit: 60/1m } }`";
-const TOKEN: &str = "token: does not belong here, where many may read it; write it to a file of its own and name that: \
+const EXAMPLE: &str = "for example `rules: { api: { limit: 60/1m } }`";
+const TOKEN: &str = "does not belong here, where many may read it; write it to a file of its own and name that: \
                      token_file: PATH";
 
 /// A configuration that holds no mistake.
@@ -37,201 +34,191 @@ const TOKEN: &str = "token: does not belong here, where many may read it; write 
 pub(crate) struct Config {
     file: String,
     /// What it was read from, so that a later reading can tell whether anything was changed.
-    text: String,
+    pub(crate) text: String,
     rules: Vec<FileRule>,
-    settings: FileSettings,
+    /// What it says over the defaults.
+    pub(crate) settings: Settings,
+    given: Given,
 }
 
 impl Config {
     /// Reads a file.
     pub(crate) fn load(path: &Path) -> Result<Self, ConfigError> {
-        let file = path.display().to_string();
-        let text = Self::read(path)?;
-        Self::parse(&file, &text)
+        Self::parse(&path.display().to_string(), &Self::read(path)?)
     }
 
     /// The text of a file.
     pub(crate) fn read(path: &Path) -> Result<String, ConfigError> {
-        read(path).map_err(|mistake| ConfigError::new(&path.display().to_string(), vec![mistake]))
+        let wrong = |place, text: &str| {
+            let source = Source::File(escaped(&path.display().to_string()), place);
+            ConfigError { mistakes: vec![Found::new(source, text)] }
+        };
+        let mut bytes = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
+        read.map_err(|error| wrong(None, &format!("cannot be read: {error}; check the path")))?;
+        if bytes.len() as u64 > FILE_BYTES_MAX {
+            return Err(wrong(Some((1, 1)), &format!("has more than {FILE_BYTES_MAX} bytes; shorten it")));
+        }
+        // Without its byte order mark, so that columns are those of an editor.
+        let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
+        let text = str::from_utf8(bytes).map_err(|error| {
+            let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+            let line = before.rsplit('\n').next().unwrap_or_default();
+            let place = (before.matches('\n').count() as u64 + 1, line.chars().count() as u64 + 1);
+            wrong(Some(place), "is not UTF-8; save it as UTF-8")
+        })?;
+        Ok(text.to_owned())
     }
 
     /// Reads the text of a file.
     pub(crate) fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
-        let root = yaml::parse(text).map_err(|mistake| ConfigError::new(file, vec![mistake]))?;
-        let mut mistakes = Vec::new();
-        let mut config = read_root(file, &root, &mut mistakes);
-        text.clone_into(&mut config.text);
-        if mistakes.is_empty() { Ok(config) } else { Err(ConfigError::new(file, mistakes)) }
+        let mut config = Self {
+            file: file.to_owned(),
+            text: text.to_owned(),
+            rules: Vec::new(),
+            settings: Settings::default(),
+            given: Given::default(),
+        };
+        let mut found = Findings::of(file);
+        match yaml::parse(text) {
+            Ok(Node { value: Value::Null, .. }) => {
+                found.add(Location::UNKNOWN, &format!("is empty; write {EXAMPLE}"));
+            }
+            Ok(root) => config.read_root(&root, &mut found),
+            Err((at, text)) => found.add(at, &text),
+        }
+        found.into_result(config)
     }
 
-    /// The rules.
+    /// The rules, with their overrides.
     pub(crate) fn into_rules(self) -> RuleSet {
-        self.rules()
+        self.rules(&Given::default())
     }
 
-    /// A copy of the rules, with their overrides.
-    pub(crate) fn rules(&self) -> RuleSet {
-        self.rules_under(&self.settings.layer)
-    }
-
-    /// The same, where `layer` says whether requests may bring rules of their own.
-    pub(crate) fn rules_under(&self, layer: &Layer) -> RuleSet {
+    /// A copy of the rules. `over` goes over what the file says of rules that requests bring along.
+    pub(crate) fn rules(&self, over: &Given) -> RuleSet {
         let mut rules = RuleSet::new();
         for FileRule { rule, overrides, .. } in &self.rules {
             rules.insert_with(rule.clone(), overrides.clone());
         }
-        let inline = layer.inline_rules.as_ref().is_some_and(|given| given.value);
-        if !inline {
+        if over.inline_rules().or(self.given.inline_rules()) != Some(true) {
             rules.forbid_inline(&self.file);
         }
         rules
     }
 
-    /// What it says of settings.
-    pub(crate) fn layer(&self) -> Layer {
-        self.settings.layer.clone()
-    }
-
-    /// What it was read from.
-    pub(crate) fn text(&self) -> &str {
-        &self.text
-    }
-
     /// What it is known by: other text, another hash.
     pub(crate) fn hash(&self) -> String {
         let digest = digest(&SHA256, self.text.as_bytes());
-        let number =
-            digest.as_ref()[..HASH_BYTES].iter().fold(0_u64, |number, &byte| number << 8 | u64::from(byte));
-        format!("{number:016x}")
-    }
-
-    /// The store that the file names; memory if it names none.
-    pub(crate) fn store(&self) -> StoreUrl {
-        self.store_named().unwrap_or_default()
+        digest.as_ref()[..HASH_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// The store that the file names.
-    pub(crate) fn store_named(&self) -> Option<StoreUrl> {
-        self.settings.layer.store.as_ref().map(|given| given.value.clone())
+    pub(crate) fn store(&self) -> Option<StoreUrl> {
+        self.given.source("store").map(|_| self.settings.store.clone())
     }
 
-    /// What is legal but unwise, given the settings that are in force in the end.
-    pub(crate) fn warnings(&self, layer: &Layer, settings: &Settings) -> Vec<Found> {
-        warning::find(&self.file, &self.rules, layer, settings)
+    /// What is legal but unwise, given what goes over the file and the settings that are in force in the end.
+    pub(crate) fn warnings(&self, over: &Given, settings: &Settings) -> Vec<Found> {
+        warning::find(&self.file, &self.rules, &over.over(&self.given), settings)
     }
 
     /// Settings that differ from those of `before` and cannot change while the server runs.
     pub(crate) fn changed_settings(&self, before: &Self) -> Vec<&'static str> {
-        let (now, then) = (&self.settings, &before.settings);
-        let token = |layer: &Layer| layer.token.as_ref().map(|given| given.value.clone());
         let differs = |name: &str| match name {
             // Rules carry it, so it changes with them.
             "inline_rules" => false,
-            "token_file" => {
-                now.written.get(name) != then.written.get(name) || token(&now.layer) != token(&then.layer)
-            }
-            name => now.written.get(name) != then.written.get(name),
+            "token_file" if self.settings.token != before.settings.token => true,
+            _ => self.given.texts(name) != before.given.texts(name),
         };
-        SETTINGS.into_iter().filter(|name| differs(name)).collect()
+        SETTINGS.iter().map(|(name, _)| *name).filter(|name| differs(name)).collect()
     }
-}
 
-fn read(path: &Path) -> Result<String, Mistake> {
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
-    read.map_err(|error| Mistake::unreadable(&format!("cannot be read: {error}; check the path")))?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(Mistake::at_start(&format!("has more than {FILE_BYTES_MAX} bytes; shorten it")));
-    }
-    // Without its byte order mark, so that columns are those of an editor.
-    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
-    match str::from_utf8(bytes) {
-        Ok(text) => Ok(text.to_owned()),
-        Err(error) => {
-            let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
-            Err(Mistake::after(&before, "is not UTF-8; save it as UTF-8"))
-        }
-    }
-}
-
-fn read_root(file: &str, root: &Node, mistakes: &mut Vec<Mistake>) -> Config {
-    let mut read = Config {
-        file: file.to_owned(),
-        text: String::new(),
-        rules: Vec::new(),
-        settings: FileSettings::default(),
-    };
-    let fields = match &root.value {
-        Value::Map(fields) => fields,
-        Value::Null => {
-            mistakes.push(Mistake::at_start(&format!("is empty; {EXAMPLE}")));
-            return read;
-        }
-        other => {
-            let text = format!("expected a mapping with `rules`, found {}; {EXAMPLE}", other.kind());
-            mistakes.push(Mistake::at(root.referenced, &text));
-            return read;
-        }
-    };
-    for (name, node) in fields {
-        match name.value.as_str() {
-            "rules" => read.rules.append(&mut read_rules(node, mistakes)),
-            "rate-limiter" => {
-                let found = small::read(name, node, mistakes);
-                let at = name.referenced;
-                let rule = found.map(|rule| FileRule {
-                    rule,
-                    overrides: Overrides::default(),
-                    at,
-                    has_policy: false,
-                });
-                read.rules.extend(rule);
-            }
-            "token" => mistakes.push(Mistake::at(name.referenced, TOKEN)),
-            later if FIELDS_LATER.contains(&later) => {
-                let text = format!("{later}: is not supported by this version; remove it");
-                mistakes.push(Mistake::at(name.referenced, &text));
-            }
-            other => {
-                if !read.settings.read(file, other, node, mistakes) {
-                    let text =
-                        format!("{}: is not a field; {}", shown(other), did_you_mean(other, &fields_known()));
-                    mistakes.push(Mistake::at(name.referenced, &text));
+    fn read_root(&mut self, root: &Node, found: &mut Findings) {
+        let expected = ("a mapping with `rules`", EXAMPLE);
+        let Some(mut root) = Section::open(String::new(), root, expected, found) else { return };
+        for (name, node) in root.fields {
+            match name.value.as_str() {
+                "rules" => self.read_rules(node, root.found),
+                "rate-limiter" => {
+                    let rule = small::read(name, node, root.found);
+                    let (overrides, at) = (Overrides::default(), name.referenced);
+                    self.rules.extend(rule.map(|rule| FileRule { rule, overrides, at, has_policy: false }));
+                }
+                "bounds" => self.read_bounds(node, root.found),
+                other if self.read_setting(other, node, root.found) => {}
+                _ => {
+                    let refused = [("token", TOKEN), ("grpc", LATER), ("resp", LATER)];
+                    root.check_name(name, &fields_known(), &refused, "is not a field");
                 }
             }
         }
-    }
-    let has = |field: &str| fields.iter().find(|(name, _)| name.value == field);
-    match (has("rules"), has("rate-limiter")) {
-        (None, None) => mistakes.push(Mistake::at_start(&format!("rules: is missing; {EXAMPLE}"))),
-        (Some((_, rules)), Some((name, _))) => {
-            let twice = matches!(&rules.value, Value::Map(rules) if rules.iter().any(|(name, _)| name.value == small::DEFAULT_RULE));
-            if twice {
+        match (root.node("rules"), root.node("rate-limiter")) {
+            (None, None) => root.mistake(Location::UNKNOWN, &format!("rules: is missing; write {EXAMPLE}")),
+            (Some(Node { value: Value::Map(rules), .. }), Some(_))
+                if rules.iter().any(|(name, _)| name.value == small::DEFAULT_RULE) =>
+            {
                 let text = "rate-limiter: means rule `default`, which `rules` has as well; keep one of them";
-                mistakes.push(Mistake::at(name.referenced, text));
+                let small = root.fields.iter().find(|(name, _)| name.value == "rate-limiter");
+                root.mistake(small.map_or(Location::UNKNOWN, |(name, _)| name.referenced), text);
+            }
+            _ => {}
+        }
+    }
+
+    fn read_rules(&mut self, node: &Node, found: &mut Findings) {
+        let expected = ("rules by name", EXAMPLE);
+        let Some(mut section) = Section::open("rules: ".to_owned(), node, expected, found) else { return };
+        if section.fields.is_empty() {
+            section.mistake(node.referenced, &format!("expected rules by name, found none; write {EXAMPLE}"));
+        }
+        let rules = section.fields.iter();
+        self.rules.extend(rules.filter_map(|(name, node)| rule::read(name, node, section.found)));
+    }
+
+    fn read_bounds(&mut self, node: &Node, found: &mut Findings) {
+        let expected = ("fields", "{ connections: 1000 }");
+        let Some(mut section) = Section::open("bounds: ".to_owned(), node, expected, found) else { return };
+        for (name, node) in section.fields {
+            if !self.read_setting(&format!("bounds.{}", name.value), node, section.found) {
+                let known: Vec<_> =
+                    SETTINGS.iter().filter_map(|(name, _)| name.strip_prefix("bounds.")).collect();
+                section.check_name(name, &known, &[], "is not a field here");
             }
         }
-        _ => {}
     }
-    read
+
+    /// Reads the setting of that name; says whether there is one.
+    fn read_setting(&mut self, name: &str, node: &Node, found: &mut Findings) -> bool {
+        let Some((name, example)) = SETTINGS.iter().find(|(setting, _)| *setting == name) else {
+            return false;
+        };
+        let items = match &node.value {
+            Value::List(items) if LISTS.contains(name) => items.iter().collect(),
+            _ => vec![node],
+        };
+        let mut texts = Vec::new();
+        for item in &items {
+            match item.value.text() {
+                Some(text) => texts.push(text),
+                None => {
+                    let text = format!("{name}: expected a text, found {}; {example}", item.value.kind());
+                    found.add(item.referenced, &text);
+                }
+            }
+        }
+        if texts.len() == items.len() {
+            let source = found.source(node.referenced);
+            if let Err((index, text)) = self.given.set(&mut self.settings, name, texts, &source) {
+                found.add(items.get(index).unwrap_or(&node).referenced, &format!("{name}: {text}"));
+            }
+        }
+        true
+    }
 }
 
 /// What the fields at the top are called.
-pub(super) fn fields_known() -> Vec<&'static str> {
-    let settings = SETTINGS.into_iter().filter(|setting| !setting.contains('.'));
+fn fields_known() -> Vec<&'static str> {
+    let settings = SETTINGS.iter().map(|(name, _)| *name).filter(|name| !name.contains('.'));
     ["rules", "rate-limiter"].into_iter().chain(settings).chain(["bounds"]).collect()
-}
-
-fn read_rules(node: &Node, mistakes: &mut Vec<Mistake>) -> Vec<FileRule> {
-    match &node.value {
-        Value::Map(entries) if !entries.is_empty() => {
-            entries.iter().filter_map(|(name, node)| rule::read(name, node, mistakes)).collect()
-        }
-        other => {
-            let found = if matches!(other, Value::Map(_)) { "none".to_owned() } else { other.kind() };
-            let text = format!("rules: expected rules by name, found {found}; {EXAMPLE}");
-            mistakes.push(Mistake::at(node.referenced, &text));
-            Vec::new()
-        }
-    }
 }

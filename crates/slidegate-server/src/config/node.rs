@@ -55,6 +55,17 @@ impl Value {
             Self::Map(_) => "a mapping".to_owned(),
         }
     }
+
+    /// The text of a value without parts.
+    pub(super) fn text(&self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text.clone()),
+            Self::Bool(value) => Some(value.to_string()),
+            Self::Whole(number) => Some(number.to_string()),
+            Self::Number(number) => Some(number.decimal.clone()),
+            Self::Null | Self::List(_) | Self::Map(_) => None,
+        }
+    }
 }
 
 /// Looks up how numbers are written in `text`, from which the nodes were read: the parser hands over

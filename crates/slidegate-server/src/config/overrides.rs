@@ -1,73 +1,66 @@
 //! The overrides of a rule: `{ alice: 600/1m, "ci-*": unlimited, mallory: blocked }`.
 
+use serde_saphyr::Location;
+use slidegate::Rule;
 use slidegate::ruleset::{Override, Overrides};
-use slidegate::{Rate, Rule};
 
-use super::mistake::Mistake;
+use super::mistake::Findings;
 use super::node::{Node, Value};
-use super::rule::rate;
+use super::section::Section;
+use super::values::rate;
 use crate::text::{did_you_mean, nearest, shown};
 
 const MEANINGS: &str = "write a rate such as 600/1m, a list of rates, unlimited or blocked";
 const WORDS: [&str; 2] = ["unlimited", "blocked"];
 
-/// Reads the overrides of `rule`; what is wrong goes to `mistakes`.
-pub(super) fn read(rule: &Rule, node: &Node, mistakes: &mut Vec<Mistake>) -> Overrides {
+/// Reads the overrides of `rule`.
+pub(super) fn read(rule: &Rule, node: &Node, found: &mut Findings) -> Overrides {
     let mut overrides = Overrides::default();
-    let rule_name = shown(rule.name());
-    let Value::Map(entries) = &node.value else {
-        let found = node.value.kind();
-        let text =
-            format!("rule `{rule_name}`: overrides: expected keys, found {found}; write {{ alice: 600/1m }}");
-        mistakes.push(Mistake::at(node.referenced, &text));
-        return overrides;
-    };
-    for (key, node) in entries {
-        let named = |text: &str| format!("rule `{rule_name}`: overrides: `{}`: {text}", shown(&key.value));
-        match meaning(rule, node) {
-            Ok(meant) => {
-                if let Err(error) = overrides.add(&key.value, meant) {
-                    mistakes.push(Mistake::at(key.referenced, &named(&error.to_string())));
-                }
-            }
-            Err(wrong) => {
-                mistakes.extend(wrong.iter().map(|(at, text)| Mistake::at(at.referenced, &named(text))));
-            }
+    let prefix = format!("rule `{}`: overrides: ", shown(rule.name()));
+    let expected = ("keys", "{ alice: 600/1m }");
+    let Some(mut section) = Section::open(prefix, node, expected, found) else { return overrides };
+    for (key, node) in section.fields {
+        let added = meaning(rule, node).and_then(|meant| {
+            overrides.add(&key.value, meant).map_err(|error| vec![(key.referenced, error.to_string())])
+        });
+        for (at, text) in added.err().into_iter().flatten() {
+            section.mistake(at, &format!("`{}`: {text}", shown(&key.value)));
         }
     }
     overrides
 }
 
 /// What stands at a key, or everything that is wrong with it.
-fn meaning<'a>(rule: &Rule, node: &'a Node) -> Result<Override, Vec<(&'a Node, String)>> {
+fn meaning(rule: &Rule, node: &Node) -> Result<Override, Vec<(Location, String)>> {
+    let wrong = |text: String| vec![(node.referenced, text)];
     let rates = match &node.value {
         Value::Text(text) if text == "unlimited" => return Ok(Override::Unlimited),
         Value::Text(text) if text == "blocked" => return Ok(Override::Blocked),
         Value::Text(text) if nearest(text, WORDS.into_iter()).is_some() => {
-            return Err(vec![(
-                node,
-                format!("`{}` is unknown; {}", shown(text), did_you_mean(text, &WORDS)),
-            )]);
+            return Err(wrong(format!("`{}` is unknown; {}", shown(text), did_you_mean(text, &WORDS))));
         }
-        Value::List(items) => items.iter().collect(),
-        Value::Text(_) => vec![node],
-        other => return Err(vec![(node, format!("found {}; {MEANINGS}", other.kind()))]),
+        Value::Text(_) => {
+            let text = |text| wrong(format!("{text}; or write unlimited or blocked"));
+            vec![rate(node).map_err(text)?]
+        }
+        Value::List(items) => {
+            let (mut rates, mut wrong) = (Vec::new(), Vec::new());
+            for item in items {
+                match rate(item) {
+                    Ok(rate) => rates.push(rate),
+                    Err(text) => wrong.push((item.referenced, text)),
+                }
+            }
+            if !wrong.is_empty() {
+                return Err(wrong);
+            }
+            rates
+        }
+        other => return Err(wrong(format!("found {}; {MEANINGS}", other.kind()))),
     };
-    let mut good: Vec<Rate> = Vec::new();
-    let mut wrong = Vec::new();
-    for item in rates {
-        match rate(item) {
-            Ok(rate) => good.push(rate),
-            Err(text) if matches!(node.value, Value::List(_)) => wrong.push((item, text)),
-            Err(text) => wrong.push((item, format!("{text}; or write unlimited or blocked"))),
-        }
-    }
-    if !wrong.is_empty() {
-        return Err(wrong);
-    }
-    rule.with_rates(&good).map(Override::Limited).map_err(|error| {
+    rule.with_rates(&rates).map(Override::Limited).map_err(|error| {
         let text = error.to_string();
         let prefix = format!("rule `{}`: ", rule.name());
-        vec![(node, text.strip_prefix(&prefix).unwrap_or(&text).to_owned())]
+        wrong(text.strip_prefix(&prefix).unwrap_or(&text).to_owned())
     })
 }

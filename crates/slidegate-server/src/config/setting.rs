@@ -1,95 +1,130 @@
-//! The settings: what each is called, and how its text is read, whoever gives it.
+//! The settings: what each is called, how its text is read, whichever source gives it, and which were given.
 
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::time::Duration;
 
 use slidegate::store::BUDGET_BYTES_MIN;
 use slidegate_redis::WAIT_MAX;
-
-use super::amount::{bytes, count, duration};
-use super::layer::{Given, Layer};
-use super::mistake::Source;
-use super::token;
-use crate::service::HeaderSet;
-use crate::text::{did_you_mean, shown};
 use slidegate_stores::{StoreUrl, UrlError};
 
-/// Names of all settings, as a file nests them. Variables of the environment are called after them.
-pub(crate) const SETTINGS: [&str; 15] = [
-    "http",
-    "threads",
-    "store",
-    "deadline",
-    "memory_budget",
-    "token_file",
-    "hosts",
-    "headers",
-    "inline_rules",
-    "bounds.body_bytes",
-    "bounds.header_bytes",
-    "bounds.connections",
-    "bounds.request_time",
-    "bounds.idle_time",
-    "bounds.drain_time",
+use super::amount::{bytes, count, duration};
+use super::mistake::Source;
+use crate::service::{HeaderSet, Secret, Settings};
+use crate::text::{did_you_mean, shown};
+
+/// All settings, as a file nests them, each with what to write. Variables of the environment are called after them.
+pub(super) const SETTINGS: [(&str, &str); 15] = [
+    ("http", "write `http: 127.0.0.1:8080`"),
+    ("threads", "write a whole number"),
+    ("store", "write `store: memory`"),
+    ("deadline", "write `deadline: 50ms`"),
+    ("memory_budget", "write `memory_budget: 512MiB`"),
+    ("token_file", "write `token_file: PATH`"),
+    ("hosts", "write `hosts: [slidegate.internal]`"),
+    ("headers", "write `headers: [draft-11]`"),
+    ("inline_rules", "write true or false"),
+    ("bounds.body_bytes", "write an amount such as 64KiB"),
+    ("bounds.header_bytes", "write an amount such as 64KiB"),
+    ("bounds.connections", "write a whole number"),
+    ("bounds.request_time", "write a duration such as 10s"),
+    ("bounds.idle_time", "write a duration such as 10s"),
+    ("bounds.drain_time", "write a duration such as 10s"),
 ];
 
 /// Settings of which several may be given: a list in a file, separated by commas elsewhere.
-pub(crate) const LISTS: [&str; 2] = ["hosts", "headers"];
+pub(super) const LISTS: [&str; 2] = ["hosts", "headers"];
 
 const HEADER_SETS: [(&str, HeaderSet); 3] =
     [("draft-11", HeaderSet::Draft11), ("x-ratelimit", HeaderSet::XRateLimit), ("github", HeaderSet::GitHub)];
 
 const TIME_MAX: Duration = Duration::from_secs(3_600);
 const MILLISECOND: Duration = Duration::from_millis(1);
+const TOKEN_BYTES_MIN: usize = 16;
+const TOKEN_BYTES_MAX: usize = 4_096;
 
 /// The variable of the environment that gives a setting.
-pub(crate) fn variable(setting: &str) -> String {
+pub(super) fn variable(setting: &str) -> String {
     format!("SLIDEGATE_{}", setting.replace('.', "_").to_ascii_uppercase())
 }
 
-/// The texts of a setting that was given as one.
-pub(super) fn texts(setting: &str, text: &str) -> Vec<String> {
-    if !LISTS.contains(&setting) {
-        return vec![text.to_owned()];
+/// The settings that a source gave, which are good in themselves, and the texts of each.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Given(BTreeMap<&'static str, (Source, Vec<String>)>);
+
+impl Given {
+    /// Reads a setting into `settings`, and notes who gave it.
+    pub(super) fn set(
+        &mut self,
+        settings: &mut Settings,
+        setting: &'static str,
+        texts: Vec<String>,
+        source: &Source,
+    ) -> Result<(), Wrong> {
+        set(settings, setting, &texts)?;
+        self.0.insert(setting, (source.clone(), texts));
+        Ok(())
     }
-    text.split(',').map(|part| part.trim().to_owned()).collect()
+
+    /// These settings, and those of `below` where there are none.
+    pub(super) fn over(&self, below: &Self) -> Self {
+        Self(below.0.iter().chain(&self.0).map(|(setting, given)| (*setting, given.clone())).collect())
+    }
+
+    pub(super) fn source(&self, setting: &str) -> Option<Source> {
+        self.0.get(setting).map(|(source, _)| source.clone())
+    }
+
+    /// The texts of a setting, so that a later reading can tell whether it was changed.
+    pub(super) fn texts(&self, setting: &str) -> Option<&[String]> {
+        self.0.get(setting).map(|(_, texts)| texts.as_slice())
+    }
+
+    /// Whether requests may bring rules of their own, where that was given.
+    pub(super) fn inline_rules(&self) -> Option<bool> {
+        self.texts("inline_rules").map(|texts| texts == ["true"])
+    }
 }
 
 /// What is wrong with a setting: which of its texts, and why.
 pub(super) type Wrong = (usize, String);
 
-/// Reads a setting into a layer. Only those of [`LISTS`] have other than one text.
-pub(super) fn set(layer: &mut Layer, setting: &str, texts: &[String], source: &Source) -> Result<(), Wrong> {
-    let wrong = |text: String| (0, text);
-    let text = texts.first().map_or("", String::as_str);
-    let of_bytes = |least, most| bytes(text, least, most).map_err(wrong);
-    let time = || duration(text, MILLISECOND, TIME_MAX).map_err(wrong);
+/// Reads a setting. Only those of [`LISTS`] have other than one text.
+fn set(settings: &mut Settings, setting: &str, texts: &[String]) -> Result<(), Wrong> {
     match setting {
-        "http" => put(&mut layer.http, address(text).map_err(wrong)?, source),
-        "threads" => put(&mut layer.threads, size(count(text, 1, 1_024).map_err(wrong)?), source),
-        "store" => put(&mut layer.store, store(text).map_err(wrong)?, source),
-        "deadline" => put(&mut layer.deadline, duration(text, MILLISECOND, WAIT_MAX).map_err(wrong)?, source),
-        "memory_budget" => put(&mut layer.memory_budget, of_bytes(BUDGET_BYTES_MIN, 1 << 50)?, source),
-        "token_file" => put(&mut layer.token, token::read(Path::new(text)).map_err(wrong)?, source),
-        "hosts" => put(&mut layer.hosts, each(texts, host)?, source),
-        "headers" => put(&mut layer.headers, headers(texts)?, source),
-        "inline_rules" => put(&mut layer.inline_rules, boolean(text).map_err(wrong)?, source),
-        "bounds.body_bytes" => put(&mut layer.body_bytes, size(of_bytes(1 << 10, 64 << 20)?), source),
-        "bounds.header_bytes" => put(&mut layer.header_bytes, size(of_bytes(8 << 10, 1 << 20)?), source),
-        "bounds.connections" => {
-            put(&mut layer.connections, size(count(text, 1, 1_000_000).map_err(wrong)?), source);
+        "hosts" => settings.hosts = each(texts, host)?,
+        "headers" => settings.headers = headers(texts)?,
+        _ => {
+            let text = texts.first().map_or("", String::as_str);
+            set_one(settings, setting, text).map_err(|text| (0, text))?;
         }
-        "bounds.request_time" => put(&mut layer.request_time, time()?, source),
-        "bounds.idle_time" => put(&mut layer.idle_time, time()?, source),
-        "bounds.drain_time" => put(&mut layer.drain_time, time()?, source),
-        other => return Err((0, format!("`{}` is not a setting", shown(other)))),
     }
     Ok(())
 }
 
-fn put<T>(field: &mut Option<Given<T>>, value: T, source: &Source) {
-    *field = Some(Given { value, source: source.clone() });
+fn set_one(settings: &mut Settings, setting: &str, text: &str) -> Result<(), String> {
+    let bounds = &mut settings.bounds;
+    let time = || duration(text, MILLISECOND, TIME_MAX);
+    match setting {
+        "http" => settings.http = address(text)?,
+        "threads" => settings.threads = size(count(text, 1, 1_024)?),
+        "store" => settings.store = store(text)?,
+        "deadline" => settings.deadline = duration(text, MILLISECOND, WAIT_MAX)?,
+        "memory_budget" => settings.memory_budget = Some(bytes(text, BUDGET_BYTES_MIN, 1 << 50)?),
+        "token_file" => settings.token = Some(token(text)?),
+        // Rules carry it, so that it changes with them.
+        "inline_rules" => _ = boolean(text)?,
+        "bounds.body_bytes" => bounds.body_bytes = size(bytes(text, 1 << 10, 64 << 20)?),
+        "bounds.header_bytes" => bounds.header_bytes = size(bytes(text, 8 << 10, 1 << 20)?),
+        "bounds.connections" => bounds.connections = size(count(text, 1, 1_000_000)?),
+        "bounds.request_time" => bounds.request_time = time()?,
+        "bounds.idle_time" => bounds.idle_time = time()?,
+        "bounds.drain_time" => bounds.drain_time = time()?,
+        other => return Err(format!("`{}` is not a setting", shown(other))),
+    }
+    Ok(())
 }
 
 /// Small enough for any machine, by the range that was checked.
@@ -98,12 +133,8 @@ fn size(number: u64) -> usize {
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        format!(
-            "`{}` is not an address and a port; write for example 127.0.0.1:8080 or [::1]:8080",
-            shown(text)
-        )
-    })
+    let example = "write for example 127.0.0.1:8080 or [::1]:8080";
+    text.parse().map_err(|_| format!("`{}` is not an address and a port; {example}", shown(text)))
 }
 
 fn store(text: &str) -> Result<StoreUrl, String> {
@@ -153,18 +184,42 @@ fn headers(texts: &[String]) -> Result<Vec<HeaderSet>, Wrong> {
     Ok(found)
 }
 
+/// Reads a token; a line break at its end does not count. What the file holds is never repeated.
+/// It comes from a file of its own, because the configuration may be read by many.
+fn token(path: &str) -> Result<Secret, String> {
+    let name = shown(path);
+    let mut text = String::new();
+    let most = TOKEN_BYTES_MAX as u64 + 3;
+    let read = File::open(path).and_then(|file| file.take(most).read_to_string(&mut text));
+    read.map_err(|error| format!("`{name}` cannot be read: {error}; check the path and who may read it"))?;
+    let token = text.strip_suffix('\n').unwrap_or(&text);
+    let token = token.strip_suffix('\r').unwrap_or(token);
+    if !(TOKEN_BYTES_MIN..=TOKEN_BYTES_MAX).contains(&token.len()) {
+        let range = format!("{TOKEN_BYTES_MIN} to {TOKEN_BYTES_MAX} bytes");
+        return Err(format!(
+            "`{name}` holds no token of {range}; write one, for example by `openssl rand -hex 32`"
+        ));
+    }
+    if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(format!(
+            "`{name}` holds more than one word, or one that is not ASCII; write one line of ASCII"
+        ));
+    }
+    Ok(Secret(token.to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn wrong(setting: &str, texts: &[&str]) -> Wrong {
         let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
-        set(&mut Layer::default(), setting, &texts, &Source::Flag("--x".into())).unwrap_err()
+        set(&mut Settings::default(), setting, &texts).unwrap_err()
     }
 
     #[test]
     fn every_setting_has_a_reader_and_every_reader_refuses_nonsense() {
-        for setting in SETTINGS {
+        for (setting, _) in SETTINGS {
             let (_, text) = wrong(setting, &["no such thing \u{1}"]);
             assert!(!text.contains("is not a setting") && text.contains("; "), "{setting}: {text}");
         }

@@ -4,12 +4,14 @@
 
 use std::time::Duration;
 
-use serde_saphyr::{Location, Spanned};
-use slidegate::{Algorithm, Rate, Rule};
+use serde_saphyr::Spanned;
+use slidegate::rate::LIMIT_MAX;
+use slidegate::{Algorithm, Rate, RateError, Rule};
 
-use super::mistake::Mistake;
-use super::node::{Node, Value};
-use super::scalar::{whole, word};
+use super::mistake::Findings;
+use super::node::Node;
+use super::section::Section;
+use super::values::{whole, word};
 use crate::text::{did_you_mean, shown};
 
 /// The rule that the form means.
@@ -48,67 +50,31 @@ fn algorithm(text: &str) -> Result<Algorithm, String> {
 }
 
 /// Reads the form, or says everything that is wrong with it.
-pub(super) fn read(name: &Spanned<String>, node: &Node, mistakes: &mut Vec<Mistake>) -> Option<Rule> {
-    let before = mistakes.len();
-    let mut wrong =
-        |at: Location, text: &str| mistakes.push(Mistake::at(at, &format!("rate-limiter: {text}")));
-    let Value::Map(fields) = &node.value else {
-        let found = node.value.kind();
-        wrong(
-            node.referenced,
-            &format!("expected fields, found {found}; write {{ window-size: 60, max-requests: 5 }}"),
-        );
-        return None;
-    };
-    let (mut algorithm_named, mut window_s, mut limit) = (Algorithm::default(), None, None);
-    for (field, node) in fields {
-        let field_name = field.value.as_str();
-        let read = match field_name {
-            "use-algo" => word(node).and_then(algorithm).map(|named| algorithm_named = named),
-            "window-size" => whole(node).map(|seconds| window_s = Some((seconds, node.referenced))),
-            "max-requests" => whole(node).map(|units| limit = Some((units, node.referenced))),
-            other => {
-                wrong(
-                    field.referenced,
-                    &format!("{}: is not a field here; {}", shown(other), did_you_mean(other, &FIELDS)),
-                );
-                Ok(())
-            }
-        };
-        if let Err(text) = read {
-            wrong(node.referenced, &format!("{field_name}: {text}"));
-        }
+pub(super) fn read(name: &Spanned<String>, node: &Node, found: &mut Findings) -> Option<Rule> {
+    let expected = ("fields", "{ window-size: 60, max-requests: 5 }");
+    let mut form = Section::open("rate-limiter: ".to_owned(), node, expected, found)?;
+    for (name, _) in form.fields {
+        form.check_name(name, &FIELDS, &[], "is not a field here");
     }
+    let named = form.read("use-algo", |node| word(node).and_then(algorithm));
+    let (seconds, units) = (form.read("window-size", whole), form.read("max-requests", whole));
     for (field, meaning) in [("window-size", "seconds"), ("max-requests", "requests per window")] {
-        if !fields.iter().any(|(name, _)| name.value == field) {
-            wrong(name.referenced, &format!("{field}: is missing; write the number of {meaning}"));
+        if form.node(field).is_none() {
+            let text = format!("{field}: is missing; write the number of {meaning}");
+            form.mistake(name.referenced, &text);
         }
     }
-    let ((seconds, seconds_at), (units, units_at)) = (window_s?, limit?);
-    let rate = match Rate::new(units, Duration::from_secs(seconds)) {
-        Ok(rate) => rate,
-        Err(slidegate::RateError::Limit { .. }) => {
-            wrong(
-                units_at,
-                &format!(
-                    "max-requests: {units} is outside 1 to {}; choose another",
-                    slidegate::rate::LIMIT_MAX
-                ),
-            );
-            return None;
-        }
-        Err(_) => {
-            wrong(
-                seconds_at,
-                &format!("window-size: {seconds} is outside 1 to 34560000 seconds; choose another"),
-            );
-            return None;
-        }
-    };
-    if mistakes.len() > before {
-        return None;
-    }
-    Rule::builder(DEFAULT_RULE).limit(rate).algorithm(algorithm_named).build().ok()
+    let (seconds, units) = (seconds?, units?);
+    let rate = Rate::new(units, Duration::from_secs(seconds));
+    let rate = rate.map_err(|error| {
+        let (field, text) = match error {
+            RateError::Limit { .. } => ("max-requests", format!("{units} is outside 1 to {LIMIT_MAX}")),
+            _ => ("window-size", format!("{seconds} is outside 1 to 34560000 seconds")),
+        };
+        form.read::<()>(field, |_| Err(format!("{text}; choose another")));
+    });
+    let rule = Rule::builder(DEFAULT_RULE).limit(rate.ok()?).algorithm(named.unwrap_or_default());
+    rule.build().ok().filter(|_| form.is_good())
 }
 
 #[cfg(test)]

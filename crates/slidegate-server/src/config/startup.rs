@@ -1,4 +1,5 @@
-//! What a server starts with: flags, environment and file read together, so that one run names every mistake.
+//! What a server starts with: flags over the environment (`SLIDEGATE_HTTP` and its like) over a file over defaults. All are
+//! read together, so that one run names every mistake.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,13 +7,18 @@ use std::time::Duration;
 
 use slidegate::{Algorithm, Rate, Rule, RuleSet};
 
-use super::environment::Environment;
 use super::file::Config;
-use super::layer::Layer;
 use super::mistake::{ConfigError, Found, Source};
+use super::setting::{Given, LISTS, SETTINGS, variable};
 use super::small::DEFAULT_RULE;
-use super::{setting, warning};
+use super::warning;
 use crate::service::Settings;
+use crate::text::{did_you_mean, shown};
+
+/// What all our variables begin with.
+const PREFIX: &str = "SLIDEGATE_";
+/// The variable that names the configuration file.
+const CONFIG: &str = "SLIDEGATE_CONFIG";
 
 /// What a server starts with.
 #[derive(Debug)]
@@ -30,8 +36,8 @@ pub(crate) struct Startup {
 pub(crate) struct StartupFile {
     pub(crate) path: PathBuf,
     pub(crate) config: Config,
-    /// What flags and environment say, which goes over it.
-    pub(crate) over: Layer,
+    /// What flags and environment give, which goes over it.
+    pub(crate) over: Given,
     pub(crate) settings: Settings,
 }
 
@@ -40,67 +46,110 @@ impl Startup {
     /// with their texts; a file named by a flag goes over one named by the environment.
     pub(crate) fn read(
         file: Option<&Path>,
-        flags: &[(&str, Option<&str>)],
+        flags: &[(&'static str, Option<&str>)],
         variables: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<Self, ConfigError> {
-        let mut mistakes = Vec::new();
-        let flags = of_flags(flags, &mut mistakes);
-        let environment = good(Environment::read(variables), &mut mistakes).unwrap_or_default();
-        let path = file.map(Path::to_owned).or(environment.config);
-        let config = path.as_ref().and_then(|path| good(Config::load(path), &mut mistakes));
-        if !mistakes.is_empty() {
-            return Err(ConfigError::of(mistakes));
-        }
-        let of_file = config.as_ref().map(Config::layer).unwrap_or_default();
-        let over = flags.over(environment.layer);
-        let layer = over.clone().over(of_file);
-        let settings = Settings::layered(layer.clone(), Layer::default(), Layer::default());
-        let mut warnings = environment.warnings;
-        let Some((path, config)) = path.zip(config) else {
-            warnings.append(&mut warning::find("", &[], &layer, &settings));
-            let rules = without_file(&layer);
-            return Ok(Self { settings, rules, warnings, file: None });
+        let Environment { config, texts, mut warnings } = Environment::of(variables);
+        let path = file.map(Path::to_owned).or(config);
+        let (config, of_file) = match path.as_deref().map(Config::load).transpose() {
+            Ok(config) => (config, Vec::new()),
+            Err(error) => (None, error.mistakes),
         };
-        warnings.append(&mut config.warnings(&layer, &settings));
-        let rules = config.rules_under(&layer);
+        let mut settings = config.as_ref().map_or_else(Settings::default, |config| config.settings.clone());
+        let mut over = Given::default();
+        let of_environment = give(&mut over, &mut settings, texts);
+        let flags = flags.iter().filter_map(|(setting, text)| {
+            let name = format!("--{}", setting.replace(['.', '_'], "-"));
+            Some((*setting, OsString::from((*text)?), Source::Name(name)))
+        });
+        let of_flags = give(&mut over, &mut settings, flags);
+        let mistakes = [of_flags, of_environment, of_file].concat();
+        if !mistakes.is_empty() {
+            return Err(ConfigError { mistakes });
+        }
+        let Some((path, config)) = path.zip(config) else {
+            warnings.append(&mut warning::find("", &[], &over, &settings));
+            return Ok(Self { rules: without_file(&over), settings, warnings, file: None });
+        };
+        warnings.append(&mut config.warnings(&over, &settings));
+        let rules = config.rules(&over);
         let file = StartupFile { path, config, over, settings: settings.clone() };
         Ok(Self { settings, rules, warnings, file: Some(file) })
     }
 }
 
+/// A setting that a flag or a variable gives.
+type Text = (&'static str, OsString, Source);
+
+/// Reads texts into `settings`; returns the mistakes.
+fn give(given: &mut Given, settings: &mut Settings, texts: impl IntoIterator<Item = Text>) -> Vec<Found> {
+    let mut mistakes = Vec::new();
+    for (setting, text, source) in texts {
+        let read = text.into_string().map_err(|_| "is not UTF-8; write it as UTF-8".to_owned());
+        let read = read.and_then(|text| {
+            let texts = if LISTS.contains(&setting) {
+                text.split(',').map(|part| part.trim().to_owned()).collect()
+            } else {
+                vec![text]
+            };
+            given.set(settings, setting, texts, &source).map_err(|(_, text)| text)
+        });
+        mistakes.extend(read.err().map(|text| Found::new(source, &text)));
+    }
+    mistakes
+}
+
+/// What the environment says. An empty variable is as good as none.
+#[derive(Debug, Default)]
+struct Environment {
+    /// The configuration file.
+    config: Option<PathBuf>,
+    texts: Vec<Text>,
+    /// Variables that look like ours and are not.
+    warnings: Vec<Found>,
+}
+
+impl Environment {
+    fn of(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let mut read = Self::default();
+        let ours = variables.into_iter().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        let mut ours: Vec<(String, OsString)> =
+            ours.filter(|(name, value)| name.starts_with(PREFIX) && !value.is_empty()).collect();
+        ours.sort();
+        let known = SETTINGS.map(|(setting, _)| variable(setting));
+        for (name, value) in ours {
+            if name == CONFIG {
+                read.config = Some(value.into());
+            } else if let Some(index) = known.iter().position(|known| *known == name) {
+                read.texts.push((SETTINGS[index].0, value, Source::Name(name)));
+            } else {
+                let known: Vec<&str> = known.iter().map(String::as_str).chain([CONFIG]).collect();
+                let remedy = did_you_mean(&name, &known);
+                let text = format!("is not a variable of ours and has no effect; {remedy}");
+                read.warnings.push(Found::new(Source::Name(shown(&name)), &text));
+            }
+        }
+        read
+    }
+}
+
 /// Without a file: rule `default`, five a minute, so that the small-service route answers at once.
-fn without_file(layer: &Layer) -> RuleSet {
+fn without_file(given: &Given) -> RuleSet {
     let rate = Rate::new(5, Duration::from_secs(60));
     let rule = rate.ok().and_then(|rate| {
         Rule::builder(DEFAULT_RULE).limit(rate).algorithm(Algorithm::default()).build().ok()
     });
     let mut rules: RuleSet = rule.into_iter().collect();
-    if let Some(given) = layer.inline_rules.as_ref().filter(|given| !given.value) {
-        rules.forbid_inline(&given.source.to_string());
+    if let (Some(false), Some(source)) = (given.inline_rules(), given.source("inline_rules")) {
+        rules.forbid_inline(&source.to_string());
     }
     rules
-}
-
-fn of_flags(flags: &[(&str, Option<&str>)], mistakes: &mut Vec<Found>) -> Layer {
-    let mut layer = Layer::default();
-    for (setting, text) in flags {
-        let Some(text) = text else { continue };
-        let source = Source::Flag(format!("--{}", setting.replace(['.', '_'], "-")));
-        let texts = setting::texts(setting, text);
-        if let Err((_, text)) = setting::set(&mut layer, setting, &texts, &source) {
-            mistakes.push(Found::new(source, &text));
-        }
-    }
-    layer
-}
-
-fn good<T>(read: Result<T, ConfigError>, mistakes: &mut Vec<Found>) -> Option<T> {
-    read.map_err(|error| mistakes.extend(error.mistakes().iter().cloned())).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::HeaderSet;
 
     fn variables(given: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
         given.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
@@ -144,5 +193,58 @@ mod tests {
         assert!(warnings[1].starts_with("--http: http: anybody who reaches 0.0.0.0:2 may"), "{warnings:?}");
         let forbidden = Startup::read(None, &[], variables(&[("SLIDEGATE_INLINE_RULES", "false")])).unwrap();
         assert!(!forbidden.rules.allows_inline());
+    }
+
+    #[test]
+    fn flags_go_over_the_environment_over_the_file_over_defaults() {
+        let path = std::env::temp_dir().join(format!("slidegate-startup-{}.yaml", std::process::id()));
+        let text = "rules: { api: { limit: 5/1m } }\nhttp: 127.0.0.1:3\ndeadline: 30ms\nbounds: { connections: 7 }\n";
+        std::fs::write(&path, text).unwrap();
+        let environment = [
+            ("SLIDEGATE_CONFIG", path.to_str().unwrap()),
+            ("SLIDEGATE_HTTP", "127.0.0.1:2"),
+            ("SLIDEGATE_DEADLINE", "20ms"),
+        ];
+        let started = Startup::read(None, &[("http", Some("127.0.0.1:1"))], variables(&environment)).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let settings = started.settings;
+        assert_eq!((settings.http.port(), settings.deadline), (1, Duration::from_millis(20)));
+        assert_eq!(settings.bounds.connections, 7);
+        assert_eq!(settings.bounds.body_bytes, Settings::default().bounds.body_bytes);
+        assert_eq!(settings.headers, [HeaderSet::Draft11]);
+        assert_eq!(started.file.unwrap().path, path);
+    }
+
+    #[test]
+    fn every_setting_has_a_variable() {
+        let given = variables(&[
+            ("SLIDEGATE_HTTP", "0.0.0.0:80"),
+            ("SLIDEGATE_STORE", ""),
+            ("SLIDEGATE_HEADERS", "draft-11, github"),
+            ("SLIDEGATE_BOUNDS_CONNECTIONS", "5"),
+            ("HTTP", "x"),
+        ]);
+        let Startup { settings, warnings, .. } = Startup::read(None, &[], given).unwrap();
+        assert_eq!((settings.http.port(), settings.bounds.connections), (80, 5));
+        assert_eq!(settings.store.kind(), "memory", "an empty variable says nothing");
+        assert_eq!(settings.headers, [HeaderSet::Draft11, HeaderSet::GitHub]);
+        assert_eq!(warnings.len(), 1, "none but that it is exposed: {warnings:?}");
+    }
+
+    #[test]
+    fn all_mistakes_name_their_variable() {
+        let given = variables(&[("SLIDEGATE_HTTP", "8080"), ("SLIDEGATE_DEADLINE", "50")]);
+        let error = Startup::read(None, &[], given).unwrap_err().to_string();
+        let lines: Vec<&str> = error.lines().collect();
+        assert!(lines[0].starts_with("SLIDEGATE_DEADLINE: `50` is not a duration; "), "{error}");
+        assert!(lines[1].starts_with("SLIDEGATE_HTTP: `8080` is not an address and a port; "), "{error}");
+    }
+
+    #[test]
+    fn unknown_variables_are_named_with_the_nearest() {
+        let given = variables(&[("SLIDEGATE_HTPP", "x"), ("SLIDEGATE_COLOUR_OF_BIKESHED", "x")]);
+        let warnings = Startup::read(None, &[], given).unwrap().warnings;
+        assert!(warnings[0].to_string().contains("SLIDEGATE_COLOUR_OF_BIKESHED: is not a variable of ours"));
+        assert!(warnings[1].to_string().ends_with("did you mean `SLIDEGATE_HTTP`?"), "{warnings:?}");
     }
 }

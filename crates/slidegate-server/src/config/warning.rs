@@ -5,27 +5,27 @@ use slidegate::rule::OnStoreError;
 use slidegate::ruleset::Override;
 use slidegate::{Algorithm, Rule};
 
-use super::layer::Layer;
-use super::mistake::{Found, Source, place};
+use super::mistake::{Findings, Found, Source};
 use super::rule::FileRule;
+use super::setting::Given;
 use crate::service::Settings;
 use crate::stores::bytes_per_key;
-use crate::text::{escaped, shown};
+use crate::text::shown;
 
 /// An exact log of more units than these is worth a second thought.
 const LOG_UNITS_MAX: u64 = 10_000;
 
 /// Warnings about a file's rules and settings, given the settings that are in force in the end.
-pub(super) fn find(file: &str, rules: &[FileRule], layer: &Layer, settings: &Settings) -> Vec<Found> {
-    let mut found = Warnings { file: escaped(file), found: Vec::new() };
+pub(super) fn find(file: &str, rules: &[FileRule], given: &Given, settings: &Settings) -> Vec<Found> {
+    let mut found = Findings::of(file);
     if let Some(text) = exposed(settings) {
-        let source = layer.http.as_ref().map(|given| given.source.clone());
-        found.found.push(Found::new(source.unwrap_or_else(|| Source::Flag("http".to_owned())), &text));
+        let source = given.source("http").unwrap_or_else(|| Source::Name("http".to_owned()));
+        found.found.push(Found::new(source, &text));
     }
     let is_remote = settings.store.kind() != "memory";
-    if let (true, Some(budget)) = (is_remote, &layer.memory_budget) {
+    if let (true, Some(source)) = (is_remote, given.source("memory_budget")) {
         let text = "memory_budget: has no effect, as states live in another store; remove it";
-        found.found.push(Found::new(budget.source.clone(), text));
+        found.found.push(Found::new(source, text));
     }
     for rule in rules {
         of_rule(rule, is_remote, &mut found);
@@ -39,7 +39,7 @@ pub(super) fn find(file: &str, rules: &[FileRule], layer: &Layer, settings: &Set
 }
 
 /// What is said of an address that others can reach without a token.
-pub(crate) fn exposed(settings: &Settings) -> Option<String> {
+fn exposed(settings: &Settings) -> Option<String> {
     let open = !settings.http.ip().is_loopback() && settings.token.is_none();
     open.then(|| {
         let http = settings.http;
@@ -49,18 +49,7 @@ pub(crate) fn exposed(settings: &Settings) -> Option<String> {
     })
 }
 
-struct Warnings {
-    file: String,
-    found: Vec<Found>,
-}
-
-impl Warnings {
-    fn add(&mut self, at: Location, text: &str) {
-        self.found.push(Found::new(Source::File(self.file.clone(), Some(place(at))), text));
-    }
-}
-
-fn of_rule(given: &FileRule, is_remote: bool, found: &mut Warnings) {
+fn of_rule(given: &FileRule, is_remote: bool, found: &mut Findings) {
     let FileRule { rule, overrides, at, has_policy } = given;
     let name = shown(rule.name());
     if is_remote && !has_policy {
@@ -80,7 +69,7 @@ fn of_rule(given: &FileRule, is_remote: bool, found: &mut Warnings) {
     }
 }
 
-fn long_logs(rule: &Rule, named: &str, at: Location, found: &mut Warnings) {
+fn long_logs(rule: &Rule, named: &str, at: Location, found: &mut Findings) {
     for limit in rule.limits() {
         if limit.algorithm() == Algorithm::SlidingLog && limit.units() > LOG_UNITS_MAX {
             let (units, bytes) = (limit.units(), bytes_per_key(limit));

@@ -4,7 +4,6 @@ use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::{NonFiniteFloatPolicy, Options};
 use serde_saphyr::{Error, Location};
 
-use super::mistake::Mistake;
 use super::node::{self, Node};
 
 /// Most values of a file, names and what aliases repeat included: a rule with its limit has four.
@@ -18,12 +17,10 @@ const ANCHORS_MAX: usize = 50_000;
 /// Most mappings that are merged into others.
 const MERGES_MAX: usize = 50_000;
 
-/// Reads a file's text.
-pub(super) fn parse(text: &str) -> Result<Node, Mistake> {
-    let mut root: Node = serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
-        let location = error.location().unwrap_or(Location::UNKNOWN);
-        Mistake::at(location, &message(&error))
-    })?;
+/// Reads a file's text, or says where it is wrong and why.
+pub(super) fn parse(text: &str) -> Result<Node, (Location, String)> {
+    let mut root: Node = serde_saphyr::from_str_with_options(text, options())
+        .map_err(|error| (error.location().unwrap_or(Location::UNKNOWN), message(&error)))?;
     node::keep_numbers_as_written(&mut root, text);
     Ok(root)
 }

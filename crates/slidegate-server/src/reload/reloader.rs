@@ -131,19 +131,20 @@ impl<S: Store> Reloader<S> {
             trigger: Trigger::Start,
             at_us: clock.now_us(),
             result: Reloaded::Applied {
-                added: names(&started.config.rules()),
+                added: started
+                    .config
+                    .rules(&started.over)
+                    .iter()
+                    .map(|rule| rule.name().to_owned())
+                    .collect(),
                 changed: Vec::new(),
                 removed: Vec::new(),
             },
             hash: Some(started.config.hash()),
             needs_restart: Vec::new(),
-            warnings: texts(
-                &started
-                    .config
-                    .warnings(&started.over.clone().over(started.config.layer()), &started.settings),
-            ),
+            warnings: texts(&started.config.warnings(&started.over, &started.settings)),
         };
-        let last_text = tokio::sync::Mutex::new(Some(started.config.text().to_owned()));
+        let last_text = tokio::sync::Mutex::new(Some(started.config.text.clone()));
         Self {
             started,
             live,
@@ -197,13 +198,12 @@ impl<S: Store> Reloader<S> {
         let mut hash = None;
         let file = self.path().display().to_string();
         let result = match text.and_then(|text| Config::parse(&file, &text)) {
-            Err(error) => Reloaded::Refused(mistakes(&error)),
+            Err(error) => Reloaded::Refused(texts(&error.mistakes)),
             Ok(config) => {
                 let StartupFile { config: started, over, settings, .. } = &self.started;
-                let layer = over.clone().over(config.layer());
                 needs_restart = config.changed_settings(started);
-                warnings = texts(&config.warnings(&layer, settings));
-                match self.put_in_force(config.rules_under(&layer)).await {
+                warnings = texts(&config.warnings(over, settings));
+                match self.put_in_force(config.rules(over)).await {
                     Ok(done) => {
                         hash = Some(config.hash());
                         done
@@ -275,16 +275,8 @@ async fn released(rules: &Arc<RuleSet>) {
     tokio::time::timeout(IN_FLIGHT_MAX, all_ended).await.ok();
 }
 
-fn names(rules: &RuleSet) -> Vec<String> {
-    rules.iter().map(|rule| rule.name().to_owned()).collect()
-}
-
 fn texts(found: &[Found]) -> Vec<String> {
     found.iter().map(ToString::to_string).collect()
-}
-
-fn mistakes(error: &ConfigError) -> Vec<String> {
-    texts(error.mistakes())
 }
 
 #[cfg(test)]

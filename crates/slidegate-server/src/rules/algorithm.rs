@@ -2,7 +2,9 @@
 
 use slidegate::Algorithm;
 use slidegate::rule::{AlgorithmError, Buckets, Edge, Entries};
-use thiserror::Error;
+
+/// A field that cannot be, and why; the text begins with the field.
+pub(crate) type ParameterError = (&'static str, String);
 
 /// The four fields that together choose an algorithm; what is left out takes its default.
 #[derive(Debug, Clone, Copy, Default)]
@@ -45,14 +47,13 @@ impl AlgorithmText<'_> {
             ("edge", self.edge.is_some(), "sliding-buckets"),
             ("entries", self.entries.is_some(), "compact-log"),
         ];
-        for (field, _, owner) in
-            given.into_iter().filter(|(_, given, owner)| *given && *owner != named.name())
-        {
-            let text =
-                format!("{field}: is only for {owner}, not for {named}; remove it or change the algorithm");
-            // One mistake per field: what its value should be is of no use here.
-            errors.retain(|error| error.field != field);
-            errors.push(ParameterError { field, text });
+        for (field, is_given, owner) in given {
+            if is_given && owner != named.name() {
+                // One mistake per field: what its value should be is of no use here.
+                errors.retain(|(other, _)| *other != field);
+                let remedy = "remove it or change the algorithm";
+                errors.push((field, format!("{field}: is only for {owner}, not for {named}; {remedy}")));
+            }
         }
     }
 }
@@ -63,23 +64,7 @@ fn good<T>(
     value: Option<Result<T, AlgorithmError>>,
     errors: &mut Vec<ParameterError>,
 ) -> Option<T> {
-    match value? {
-        Ok(value) => Some(value),
-        Err(error) => {
-            let text = error.to_string();
-            errors.push(ParameterError { field, text });
-            None
-        }
-    }
-}
-
-/// A field of an algorithm that cannot be. The text begins with the field.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{text}")]
-pub(crate) struct ParameterError {
-    /// The field that is wrong.
-    pub(crate) field: &'static str,
-    text: String,
+    value?.map_err(|error| errors.push((field, error.to_string()))).ok()
 }
 
 #[cfg(test)]
@@ -87,7 +72,7 @@ mod tests {
     use super::*;
 
     fn texts(text: AlgorithmText) -> Vec<String> {
-        text.parse().unwrap_err().iter().map(ToString::to_string).collect()
+        text.parse().unwrap_err().into_iter().map(|(_, text)| text).collect()
     }
 
     #[test]

@@ -64,7 +64,7 @@ fn inline_rule(mut fields: Fields) -> Result<InlineRule, InlineError> {
     fields.finish()?;
     let bad = |text: String| InlineError::Rule(format!("{prefix}{text}"));
     let rate = rate.parse().map_err(bad)?;
-    let algorithm = text.parse().map_err(|errors| bad(errors[0].to_string()))?;
+    let algorithm = text.parse().map_err(|errors| bad(errors[0].1.clone()))?;
     Ok(InlineRule::new(rate, algorithm))
 }
 
@@ -116,10 +116,15 @@ impl RateText {
                     other => other.to_string(),
                 })
             }
-            Self::Whole(rate) => rate.parse().map_err(|error: RateError| {
-                let text = error.to_string();
-                format!("limit: {}", text.strip_prefix("limit: ").unwrap_or(&text))
-            }),
+            Self::Whole(rate) => parse_rate(rate).map_err(|text| format!("limit: {text}")),
         }
     }
+}
+
+/// Reads `LIMIT/WINDOW`. The error does not name the field: the caller knows whether it is `limit` or one of `limits`.
+pub(crate) fn parse_rate(text: &str) -> Result<Rate, String> {
+    text.parse().map_err(|error: RateError| {
+        let text = error.to_string();
+        text.strip_prefix("limit: ").unwrap_or(&text).to_owned()
+    })
 }

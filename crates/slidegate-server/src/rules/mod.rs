@@ -6,5 +6,5 @@ mod json;
 mod live;
 
 pub(crate) use algorithm::AlgorithmText;
-pub(crate) use json::{InlineError, charge_request};
+pub(crate) use json::{InlineError, charge_request, parse_rate};
 pub(crate) use live::Live;

@@ -66,7 +66,7 @@ impl Location {
                     value.to_str().with_context(|| format!("{VARIABLE}: is not UTF-8; write it as UTF-8"))?;
                 Some(text.parse().with_context(|| VARIABLE.to_owned())?)
             }
-            (None, None) => config.and_then(Config::store_named).map(Self::Store),
+            (None, None) => config.and_then(Config::store).map(Self::Store),
         };
         match chosen {
             Some(Self::Store(url)) if url.kind() == "memory" => bail!(

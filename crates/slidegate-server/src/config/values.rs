@@ -1,12 +1,45 @@
-//! Shares of a limit, and what a rule does when its store does not answer or has no room.
+//! Values of a rule's fields. What is said against one does not name the field: the caller knows it.
 
-use slidegate::rule::{AtBudget, Decimal, OnStoreError};
+use slidegate::Rate;
+use slidegate::rule::{AtBudget, Decimal, DecimalError, OnStoreError};
 
 use super::node::{Node, Value};
-use super::scalar::word;
+use crate::rules::parse_rate;
 use crate::text::{did_you_mean, shown};
 
 const POLICIES: &str = "choose deny, allow or { local: 0.25 }";
+
+pub(super) fn word(node: &Node) -> Result<&str, String> {
+    match &node.value {
+        Value::Text(text) => Ok(text),
+        other => Err(format!(
+            "expected a name, found {}; write the name without brackets or as text",
+            other.kind()
+        )),
+    }
+}
+
+pub(super) fn whole(node: &Node) -> Result<u64, String> {
+    match node.value {
+        Value::Whole(number) => Ok(number),
+        ref other => Err(format!("expected a whole number, found {}; write digits only", other.kind())),
+    }
+}
+
+pub(super) fn boolean(node: &Node) -> Result<bool, String> {
+    match node.value {
+        Value::Bool(value) => Ok(value),
+        ref other => Err(format!("expected true or false, found {}; write one of them", other.kind())),
+    }
+}
+
+/// Reads `LIMIT/WINDOW`.
+pub(super) fn rate(node: &Node) -> Result<Rate, String> {
+    match &node.value {
+        Value::Text(text) => parse_rate(text),
+        other => Err(format!("expected LIMIT/WINDOW, found {}; write for example 60/1m", other.kind())),
+    }
+}
 
 /// Reads a decimal, from a number or a text.
 pub(super) fn decimal(node: &Node) -> Result<Decimal, String> {
@@ -16,13 +49,11 @@ pub(super) fn decimal(node: &Node) -> Result<Decimal, String> {
         Value::Number(number) => number.decimal.parse(),
         Value::Text(text) => text.parse(),
         other => {
-            return Err(format!(
-                "expected a decimal from 0 to 1, found {}; write for example 0.05",
-                other.kind()
-            ));
+            let found = other.kind();
+            return Err(format!("expected a decimal from 0 to 1, found {found}; write for example 0.05"));
         }
     }
-    .map_err(|error: slidegate::rule::DecimalError| error.to_string())
+    .map_err(|error: DecimalError| error.to_string())
 }
 
 /// Reads `deny`, `allow` or `{ local: 0.25 }`.
@@ -52,11 +83,10 @@ pub(super) fn at_budget(node: &Node) -> Result<AtBudget, String> {
     match word(node)? {
         "refuse" => Ok(AtBudget::Refuse),
         "evict-oldest" => Ok(AtBudget::EvictOldest),
-        other => Err(format!(
-            "`{}` is unknown; {}",
-            shown(other),
-            did_you_mean(other, &["refuse", "evict-oldest"])
-        )),
+        other => {
+            let remedy = did_you_mean(other, &["refuse", "evict-oldest"]);
+            Err(format!("`{}` is unknown; {remedy}", shown(other)))
+        }
     }
 }
 
