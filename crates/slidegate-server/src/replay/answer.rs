@@ -7,50 +7,29 @@ use slidegate::store::LimitUsage;
 use slidegate::{Applied, Decision, Rule, Verdict};
 
 use super::failure::Failure;
-use crate::text::escaped;
 
 /// The answer to one line.
 #[derive(Debug, Serialize)]
 pub(crate) struct Answer {
-    line: u64,
+    pub(super) line: u64,
     #[serde(flatten)]
-    body: Body,
+    pub(super) body: Body,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Body {
     Decided(Decided),
-    Applied {
-        applied: bool,
-        units: u64,
-    },
-    Inspected {
-        rule: String,
-        key: String,
-        limits: Vec<LimitUse>,
-    },
-    Changed {
-        applied: bool,
-        rule: String,
-        limits: Vec<String>,
-    },
-    Failed {
-        error: &'static str,
-        message: String,
-        #[serde(skip)]
-        is_failure: bool,
-    },
+    Applied { applied: bool, units: u64 },
+    Inspected { rule: String, key: String, limits: Vec<LimitUse> },
+    Changed { applied: bool, rule: String, limits: Vec<String> },
+    Failed(Failure),
 }
 
 impl Answer {
-    pub(super) fn new(line: u64, body: Body) -> Self {
-        Self { line, body }
-    }
-
     /// Whether the line could not be executed.
     pub(crate) fn is_failure(&self) -> bool {
-        matches!(self.body, Body::Failed { is_failure: true, .. })
+        matches!(&self.body, Body::Failed(failure) if !failure.is_answer())
     }
 }
 
@@ -136,13 +115,6 @@ impl Checked {
 impl From<Applied> for Body {
     fn from(Applied { applied, units }: Applied) -> Self {
         Self::Applied { applied, units }
-    }
-}
-
-impl From<Failure> for Body {
-    fn from(failure: Failure) -> Self {
-        let is_failure = !failure.is_answer();
-        Self::Failed { error: failure.kind(), message: escaped(&failure.to_string()), is_failure }
     }
 }
 

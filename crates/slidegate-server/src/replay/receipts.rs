@@ -5,10 +5,8 @@
 //! trace; what remains of an old line is one byte.
 
 use std::collections::HashMap;
-use std::str::FromStr;
 
 use slidegate::Receipt;
-use thiserror::Error;
 
 use super::failure::Failure;
 use super::request::Returned;
@@ -37,18 +35,14 @@ pub(super) enum Fate {
     Charged,
 }
 
-/// `#3`: the receipt of line 3.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LineReference(u64);
-
-impl FromStr for LineReference {
-    type Err = NoReceipt;
-
-    fn from_str(text: &str) -> Result<Self, NoReceipt> {
-        let digits = text.strip_prefix('#').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-        let line = digits.and_then(|digits| digits.parse().ok()).filter(|&line| line > 0);
-        line.map(Self).ok_or_else(|| NoReceipt::NotALine { text: shown(text) })
-    }
+/// The line that `#3` names: 3.
+pub(super) fn line_of(text: &str) -> Result<u64, Failure> {
+    let digits = text.strip_prefix('#').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+    let line = digits.and_then(|digits| digits.parse().ok()).filter(|&line| line > 0);
+    line.ok_or_else(|| {
+        let remedy = "write \"#3\" for the receipt of line 3";
+        Failure::new("receipt", format!("receipt: `{}` does not name a line; {remedy}", shown(text)))
+    })
 }
 
 /// A receipt, and when it is worth nothing any more.
@@ -96,52 +90,27 @@ impl Receipts {
         Ok(receipt)
     }
 
-    /// The receipt of a line; `None` if its charges have expired by `now_us`.
-    fn get(&self, line: LineReference, now_us: u64) -> Result<Option<&Receipt>, NoReceipt> {
-        let LineReference(line) = line;
+    /// The receipt of a line, counted from 1; `None` if its charges have expired by `now_us`.
+    fn get(&self, line: u64, now_us: u64) -> Result<Option<&Receipt>, Failure> {
         let fate = usize::try_from(line - 1).ok().and_then(|index| self.fates.get(index));
-        match fate {
+        let said = match fate {
             Some(Fate::Charged) => {
                 let kept = self.alive.get(&line).filter(|kept| kept.expires_us > now_us);
-                Ok(kept.map(|kept| &kept.receipt))
+                return Ok(kept.map(|kept| &kept.receipt));
             }
-            Some(&fate) => Err(NoReceipt::OfFate { line, fate: said(fate) }),
-            None => Err(NoReceipt::OfFate { line, fate: "lies ahead" }),
-        }
+            None => "lies ahead",
+            Some(Fate::Blank) => "is blank",
+            Some(Fate::Failed) => "failed",
+            Some(Fate::Never) => "could never pass",
+            Some(Fate::Blocked) => "was blocked by an override",
+            Some(Fate::NoCheck) => "is not a check",
+            Some(Fate::Denied) => "was denied",
+            Some(Fate::Uncharged) => "was not charged, because its shadow rules would have denied it",
+            Some(Fate::Unlimited) => "was not charged, because overrides make its keys unlimited",
+        };
+        let remedy = "name an earlier line whose check was allowed";
+        Err(Failure::new("receipt", format!("receipt: line {line} {said}; {remedy}")))
     }
-}
-
-fn said(fate: Fate) -> &'static str {
-    match fate {
-        Fate::Blank => "is blank",
-        Fate::Failed => "failed",
-        Fate::Never => "could never pass",
-        Fate::Blocked => "was blocked by an override",
-        Fate::NoCheck => "is not a check",
-        Fate::Denied => "was denied",
-        Fate::Uncharged => "was not charged, because its shadow rules would have denied it",
-        Fate::Unlimited => "was not charged, because overrides make its keys unlimited",
-        Fate::Charged => unreachable!("a charged line has a receipt"),
-    }
-}
-
-/// Why a line has no receipt to present.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(super) enum NoReceipt {
-    /// The text does not name a line.
-    #[error("receipt: `{text}` does not name a line; write \"#3\" for the receipt of line 3")]
-    NotALine {
-        /// What was written.
-        text: String,
-    },
-    /// The line earned no receipt.
-    #[error("receipt: line {line} {fate}; name an earlier line whose check was allowed")]
-    OfFate {
-        /// The line.
-        line: u64,
-        /// What became of it.
-        fate: &'static str,
-    },
 }
 
 #[cfg(test)]
@@ -152,9 +121,9 @@ mod tests {
 
     #[test]
     fn references_are_a_hash_and_a_line() {
-        assert_eq!("#3".parse(), Ok(LineReference(3)));
+        assert_eq!(line_of("#3"), Ok(3));
         for text in ["", "#", "3", "#0", "#-1", "#+1", "# 3", "#3 ", "#99999999999999999999999", "receipt"] {
-            assert!(text.parse::<LineReference>().is_err(), "{text}");
+            assert!(line_of(text).is_err(), "{text}");
         }
     }
 
@@ -167,9 +136,9 @@ mod tests {
             receipts.record_charged(now_us, (now_us / 1_000 + 1) * 1_000, receipt);
         }
         assert!(receipts.alive.len() <= 2_048 + 1, "{} kept of 1,000 alive", receipts.alive.len());
-        assert_eq!(receipts.get(LineReference(1), 99_999), Ok(None), "expired, and forgotten");
-        assert_eq!(receipts.get(LineReference(98_000), 99_999), Ok(None), "expired");
-        assert!(receipts.get(LineReference(100_000), 99_999).unwrap().is_some());
-        assert!(receipts.get(LineReference(100_001), 99_999).unwrap_err().to_string().contains("lies ahead"));
+        assert_eq!(receipts.get(1, 99_999), Ok(None), "expired, and forgotten");
+        assert_eq!(receipts.get(98_000, 99_999), Ok(None), "expired");
+        assert!(receipts.get(100_000, 99_999).unwrap().is_some());
+        assert!(receipts.get(100_001, 99_999).unwrap_err().text.contains("lies ahead"));
     }
 }

@@ -5,7 +5,7 @@ use slidegate::charge::CHARGES_MAX;
 use slidegate::time::TIME_MAX_US;
 
 use super::failure::Failure;
-use super::receipts::LineReference;
+use super::receipts::line_of;
 use crate::rules::charge_request;
 use crate::text::fields::{Fields, Malformed};
 use crate::text::json::Json;
@@ -25,8 +25,7 @@ pub(super) struct Request {
 pub(super) enum Operation {
     Check(Vec<ChargeRequest<'static>>),
     Peek(Vec<ChargeRequest<'static>>),
-    Refund(Returned),
-    Settle(Returned, u64),
+    Return(Returned),
     Credit(ChargeRequest<'static>),
     Reset(ChargeRequest<'static>),
     Inspect(ChargeRequest<'static>),
@@ -37,9 +36,11 @@ pub(super) enum Operation {
 /// A receipt that is presented.
 #[derive(Debug)]
 pub(super) struct Returned {
-    pub(super) line: LineReference,
+    pub(super) line: u64,
     /// The rule that it is said to be of.
     pub(super) rule: Option<String>,
+    /// What was really spent, for a settlement; a refund takes all back.
+    pub(super) actual: Option<u64>,
 }
 
 impl Request {
@@ -60,9 +61,11 @@ impl Request {
         let operation = match name.as_str() {
             "check" => Operation::Check(charges(&mut fields)?),
             "peek" => Operation::Peek(charges(&mut fields)?),
-            "refund" => Operation::Refund(returned(&mut fields)?),
+            "refund" => Operation::Return(returned(&mut fields)?),
             "settle" => {
-                Operation::Settle(returned(&mut fields)?, fields.required_whole("actual", 0..=u64::MAX)?)
+                let returned = returned(&mut fields)?;
+                let actual = Some(fields.required_whole("actual", 0..=u64::MAX)?);
+                Operation::Return(Returned { actual, ..returned })
             }
             "credit" => {
                 let units = fields.required_whole("units", 1..=u64::MAX)?;
@@ -98,8 +101,8 @@ fn charges(fields: &mut Fields) -> Result<Vec<ChargeRequest<'static>>, Failure> 
 }
 
 fn returned(fields: &mut Fields) -> Result<Returned, Failure> {
-    let line = fields.required_text("receipt")?.parse::<LineReference>()?;
-    Ok(Returned { line, rule: fields.text("rule")? })
+    let line = line_of(&fields.required_text("receipt")?)?;
+    Ok(Returned { line, rule: fields.text("rule")?, actual: None })
 }
 
 /// Exactly one of `limit` and `limits`.

@@ -12,6 +12,7 @@ use super::lines::{LINE_BYTES_MAX, Line};
 use super::receipts::{Fate, Receipts};
 use super::request::{Operation, Request, Returned};
 use crate::reload::with_windows_of;
+use crate::rules::parse_rate;
 
 /// The rules and the limiter of a replay, and how far it has come.
 #[derive(Debug)]
@@ -55,33 +56,34 @@ impl<'s> Session<'s> {
             Ok(request) => self.run(&request).await,
             Err(failure) => Err(failure),
         };
-        let Done { body, fate, earned } = done.unwrap_or_else(|failure| {
-            let fate = failure.fate();
-            Done { body: failure.into(), fate, earned: None }
+        let Done { body, fate, earned } = done.unwrap_or_else(|failure| Done {
+            fate: failure.fate(),
+            body: Body::Failed(failure),
+            earned: None,
         });
         match earned {
             Some((receipt, expires_us)) => self.receipts.record_charged(self.now_us, expires_us, receipt),
             None => self.receipts.record(fate),
         }
-        Some(Answer::new(self.line, body))
+        Some(Answer { line: self.line, body })
     }
 
     fn parse(&self, line: Line<'_>) -> Result<Request, Failure> {
         let Line::Whole(text) = line else {
             let text = format!("line: has more than {LINE_BYTES_MAX} bytes; split it or shorten its keys");
-            return Err(Failure::Malformed(text));
+            return Err(text.into());
         };
         let request = Request::parse(text)?;
         let at_us = request.at_us;
         if at_us > TIME_MAX_US {
             let text = format!("at_us: {at_us} lies after the year 9999; write microseconds since 1970");
-            return Err(Failure::Time(text));
+            return Err(Failure::new("time", text));
         }
         if at_us < self.now_us {
             let now_us = self.now_us;
             let text =
                 format!("at_us: {at_us} is earlier than {now_us} of a line before; sort the trace by time");
-            return Err(Failure::Time(text));
+            return Err(Failure::new("time", text));
         }
         Ok(request)
     }
@@ -91,18 +93,13 @@ impl<'s> Session<'s> {
         let done = match &request.operation {
             Operation::Check(charges) => self.check(at_us, charges).await,
             Operation::Peek(charges) => self.peek(at_us, charges).await,
-            Operation::Refund(returned) => self.refund(at_us, returned).await,
-            Operation::Settle(returned, actual) => self.settle(at_us, returned, *actual).await,
+            Operation::Return(returned) => self.take_back(at_us, returned).await,
             Operation::Credit(asked) => self.credit(at_us, asked).await,
             Operation::Reset(asked) => self.reset(at_us, asked).await,
             Operation::Inspect(asked) => self.inspect(at_us, asked).await,
             Operation::Limit(rule, limits) => self.change(at_us, rule, limits).await,
         };
-        let answered = match &done {
-            Ok(_) => true,
-            Err(failure) => failure.is_answer(),
-        };
-        if answered {
+        if done.as_ref().map_or_else(Failure::is_answer, |_| true) {
             self.now_us = at_us;
         }
         done
@@ -132,25 +129,19 @@ impl<'s> Session<'s> {
         Ok(Done::no_check(Body::decided(&decision)))
     }
 
-    async fn refund(&mut self, at_us: u64, returned: &Returned) -> Result<Done, Failure> {
-        let applied = match self.receipts.presented(at_us, returned)? {
-            Some(receipt) => self.limiter.at_us(at_us).refund_async(receipt).await?,
-            None => Applied::default(),
-        };
-        Ok(Done::no_check(applied))
-    }
-
-    async fn settle(&mut self, at_us: u64, returned: &Returned, actual: u64) -> Result<Done, Failure> {
-        let applied = match self.receipts.presented(at_us, returned)? {
-            Some(receipt) => self.limiter.at_us(at_us).settle_async(receipt, actual).await?,
-            None => Applied::default(),
+    async fn take_back(&self, at_us: u64, returned: &Returned) -> Result<Done, Failure> {
+        let limiter = self.limiter.at_us(at_us);
+        let applied = match (self.receipts.presented(at_us, returned)?, returned.actual) {
+            (None, _) => Applied::default(),
+            (Some(receipt), None) => limiter.refund_async(receipt).await?,
+            (Some(receipt), Some(actual)) => limiter.settle_async(receipt, actual).await?,
         };
         Ok(Done::no_check(applied))
     }
 
     async fn credit(&mut self, at_us: u64, request: &ChargeRequest<'_>) -> Result<Done, Failure> {
         if request.cost == 0 {
-            return Err(Failure::Units);
+            return Err(Failure::new("units", "units: 0 would give nothing back; credit at least 1 unit"));
         }
         let charge = self.rules.resolve(request)?.charge();
         let limiter = self.limiter.at_us(at_us);
@@ -173,8 +164,11 @@ impl<'s> Session<'s> {
 
     async fn change(&mut self, at_us: u64, rule: &str, limits: &[(String, String)]) -> Result<Done, Failure> {
         let rule = self.rules.get(rule)?;
-        let rates = limits.iter().map(|(field, text)| rate(field, text)).collect::<Result<Vec<_>, _>>()?;
-        let changed = rule.with_rates(&rates).map_err(|error| Failure::Limit(error.to_string()))?;
+        let rates = limits.iter().map(|(field, text)| {
+            parse_rate(text).map_err(|text| Failure::new("limit", format!("{field}: {text}")))
+        });
+        let rates: Vec<Rate> = rates.collect::<Result<_, _>>()?;
+        let changed = rule.with_rates(&rates).map_err(|error| Failure::new("limit", error))?;
         // States of keys with limits of their own go on under those, as when a server reloads.
         let carried = self.rules.overrides(changed.name()).filter(|overrides| !overrides.is_empty());
         let carried = carried.map(|overrides| with_windows_of(&changed, overrides));
@@ -183,13 +177,6 @@ impl<'s> Session<'s> {
         self.rules.replace(changed);
         Ok(Done::no_check(body))
     }
-}
-
-fn rate(field: &str, text: &str) -> Result<Rate, Failure> {
-    text.parse().map_err(|error: slidegate::RateError| {
-        let error = error.to_string();
-        Failure::Limit(format!("{field}: {}", error.strip_prefix("limit: ").unwrap_or(&error)))
-    })
 }
 
 #[cfg(test)]
