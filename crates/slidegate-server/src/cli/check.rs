@@ -1,4 +1,4 @@
-//! `slidegate check`: asks for units from a script; the exit status is the answer.
+//! `slidegate check` asks for units from a script, `slidegate peek` asks without charging; the exit status is the answer.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use super::ask::{self, Asked, Shown, Verb};
 /// says when the same request passes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
-pub(super) struct Args {
+pub(super) struct CheckArgs {
     #[command(flatten)]
     asked: Asked,
 
@@ -23,7 +23,7 @@ pub(super) struct Args {
     wait: Option<Duration>,
 
     #[command(flatten)]
-    pub(super) shown: Shown,
+    shown: Shown,
 }
 
 const HELP: &str = "Example: eight jobs share 9,500 units a day, a search costs 100 of them, and
@@ -35,9 +35,31 @@ searches may take 500 in ten minutes; both are charged, or neither:
 Exit status: 0 allowed, 1 denied, 2 neither (a mistake, or a store that does not
 answer; --on-store-error allow turns the latter into 0). Ctrl-C while waiting: 130.";
 
-/// Asks, and says how the program ends.
-pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Result<ExitCode> {
-    let ended = ask::answered(&args.asked, Verb::Check, args.wait, args.shown.quiet, err)
-        .and_then(|ended| ask::print(&ended, args.shown, out, err));
-    ask::reported(args.shown.json, ended, out)
+/// Ask whether units would be granted, without charging them
+///
+/// The answer is that of a check at this instant: exit status 0 if it would pass, 1 if not.
+#[derive(Debug, clap::Args)]
+#[command(after_help = PEEK_HELP)]
+pub(super) struct PeekArgs {
+    #[command(flatten)]
+    asked: Asked,
+
+    #[command(flatten)]
+    shown: Shown,
+}
+
+const PEEK_HELP: &str = "Example: how much of the day's quota is left?
+
+  slidegate peek yt:quota:key1 --limit 9500/24h --json | jq .remaining
+
+Exit status: 0 it would pass, 1 it would be denied, 2 neither.";
+
+/// Asks for units, and says how the program ends.
+pub(super) fn check(args: &CheckArgs, out: &mut impl Write, err: &mut impl Write) -> Result<ExitCode> {
+    ask::ask(&args.asked, Verb::Check, args.wait, args.shown, out, err)
+}
+
+/// Asks without charging, and says how the program ends.
+pub(super) fn peek(args: &PeekArgs, out: &mut impl Write, err: &mut impl Write) -> Result<ExitCode> {
+    ask::ask(&args.asked, Verb::Peek, None, args.shown, out, err)
 }

@@ -4,7 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{CommandFactory, ValueEnum};
+use clap::CommandFactory;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::{Shell, generate};
 
 use super::Cli;
@@ -14,7 +15,8 @@ use super::Cli;
 #[command(after_help = HELP)]
 pub(super) struct Args {
     /// Which shell
-    shell: ShellName,
+    #[arg(value_parser = shells())]
+    shell: Shell,
 }
 
 const HELP: &str = "Example: put them where your shell looks for them:
@@ -23,23 +25,16 @@ const HELP: &str = "Example: put them where your shell looks for them:
   slidegate completions zsh > ~/.zfunc/_slidegate
   slidegate completions fish > ~/.config/fish/completions/slidegate.fish";
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum ShellName {
-    Bash,
-    Zsh,
-    Fish,
+/// Those whose scripts are tested, of all that could be written.
+fn shells() -> impl TypedValueParser<Value = Shell> {
+    PossibleValuesParser::new(["bash", "zsh", "fish"]).try_map(|name| name.parse::<Shell>())
 }
 
 /// Prints the script.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode> {
-    let shell = match args.shell {
-        ShellName::Bash => Shell::Bash,
-        ShellName::Zsh => Shell::Zsh,
-        ShellName::Fish => Shell::Fish,
-    };
     // Gathered first: writing to a closed pipe would end in a panic there.
     let mut script = Vec::new();
-    generate(shell, &mut Cli::command(), "slidegate", &mut script);
+    generate(args.shell, &mut Cli::command(), "slidegate", &mut script);
     out.write_all(&script).and_then(|()| out.flush()).context("cannot write the completions")?;
     Ok(ExitCode::SUCCESS)
 }

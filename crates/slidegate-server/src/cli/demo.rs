@@ -1,12 +1,12 @@
 //! `slidegate demo`: two bursts around a window boundary, judged by all six algorithms.
 
-use std::io::{self, ErrorKind, Write};
+use std::env;
+use std::io::{self, ErrorKind, IsTerminal, Write, stdout};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use slidegate::{Algorithm, Limiter, Rule};
 
-use super::colour::Colours;
 use super::live;
 use slidegate_stores::StoreUrl;
 
@@ -108,4 +108,42 @@ fn write_line(out: &mut impl Write, colours: Colours, algorithm: Algorithm, acce
         less => format!("2L-{less}"),
     };
     writeln!(out, "{count:<38}{mark}  bound {formula} = {bound}")
+}
+
+/// Whether what goes to stdout may be coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Colours(bool);
+
+impl Colours {
+    /// On a terminal, unless the variable `NO_COLOR` is set and not empty.
+    fn of_stdout() -> Self {
+        let unwanted = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self(stdout().is_terminal() && !unwanted)
+    }
+
+    /// Red and bold: a promise that was broken.
+    fn alarm(self, text: &str) -> String {
+        self.wrap("1;31", text)
+    }
+
+    /// Green: a promise that holds.
+    fn calm(self, text: &str) -> String {
+        self.wrap("32", text)
+    }
+
+    fn wrap(self, code: &str, text: &str) -> String {
+        if self.0 { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_escapes_around_the_same_text() {
+        assert_eq!(Colours(true).alarm("OVER"), "\x1b[1;31mOVER\x1b[0m");
+        assert_eq!(Colours(true).calm("holds"), "\x1b[32mholds\x1b[0m");
+        assert_eq!(Colours(false).alarm("OVER"), "OVER");
+    }
 }

@@ -4,89 +4,49 @@
 //! most is told by `GET /v1/top`. Secrets cannot be logged, as their types do not show them.
 
 use std::io::{self, IsTerminal};
-use std::str::FromStr;
 
-use thiserror::Error;
+use anyhow::{Context, Result};
 use tracing::{Level, Subscriber};
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::text::{did_you_mean, shown};
 
-/// What is logged, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LogOptions {
-    pub(crate) level: LogLevel,
-    /// People's or machines' form; by default people's on a terminal.
-    pub(crate) format: Option<LogFormat>,
-}
-
-impl Default for LogOptions {
-    fn default() -> Self {
-        Self { level: LogLevel(Level::INFO), format: None }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LogFormat {
+pub(super) enum LogFormat {
     /// One JSON object per line.
     Json,
     /// One line of text.
     Text,
 }
 
-impl FromStr for LogFormat {
-    type Err = LogError;
-
-    fn from_str(text: &str) -> Result<Self, LogError> {
-        match text {
-            "json" => Ok(Self::Json),
-            "text" => Ok(Self::Text),
-            _ => Err(LogError::unknown("log_format", text, &["json", "text"])),
-        }
-    }
+/// Reads a form of lines.
+pub(super) fn format(text: &str) -> Result<LogFormat, String> {
+    one_of("log_format", text, &[("json", LogFormat::Json), ("text", LogFormat::Text)])
 }
 
-/// The least important lines that are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LogLevel(Level);
-
-impl FromStr for LogLevel {
-    type Err = LogError;
-
-    fn from_str(text: &str) -> Result<Self, LogError> {
-        match text {
-            "error" => Ok(Self(Level::ERROR)),
-            "warn" => Ok(Self(Level::WARN)),
-            "info" => Ok(Self(Level::INFO)),
-            "debug" => Ok(Self(Level::DEBUG)),
-            _ => Err(LogError::unknown("log_level", text, &["error", "warn", "info", "debug"])),
-        }
-    }
+/// Reads the least important lines that are written.
+pub(super) fn level(text: &str) -> Result<Level, String> {
+    let levels =
+        [("error", Level::ERROR), ("warn", Level::WARN), ("info", Level::INFO), ("debug", Level::DEBUG)];
+    one_of("log_level", text, &levels)
 }
 
-/// Why lines cannot be logged as asked.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(crate) enum LogError {
-    /// Not one of the few.
-    #[error("{field}: `{text}` is unknown; {remedy}")]
-    Unknown { field: &'static str, text: String, remedy: String },
-    /// Lines go somewhere already.
-    #[error("log: is installed already; a process has one")]
-    Installed,
+fn one_of<T: Copy>(field: &str, text: &str, known: &[(&str, T)]) -> Result<T, String> {
+    let found = known.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        format!("{field}: `{}` is unknown; {}", shown(text), did_you_mean(text, &names))
+    })
 }
 
-impl LogError {
-    fn unknown(field: &'static str, text: &str, known: &[&str]) -> Self {
-        Self::Unknown { field, text: shown(text), remedy: did_you_mean(text, known) }
-    }
-}
-
-/// Sends the lines of this process to stderr; says in which form.
-pub(crate) fn install(options: LogOptions) -> Result<LogFormat, LogError> {
+/// Sends the lines of this process to stderr; says in which form, by default people's on a terminal.
+pub(super) fn install(level: Level, format: Option<LogFormat>) -> Result<LogFormat> {
     let terminal = io::stderr().is_terminal();
-    let format = options.format.unwrap_or(if terminal { LogFormat::Text } else { LogFormat::Json });
-    let subscriber = subscriber(options.level.0, format, terminal, io::stderr);
-    tracing::subscriber::set_global_default(subscriber).map_err(|_| LogError::Installed)?;
+    let format = format.unwrap_or(if terminal { LogFormat::Text } else { LogFormat::Json });
+    let subscriber = subscriber(level, format, terminal, io::stderr);
+    tracing::subscriber::set_global_default(subscriber)
+        .ok()
+        .context("log: is installed already; a process has one")?;
     Ok(format)
 }
 
@@ -109,37 +69,12 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::{Arc, Mutex, MutexGuard};
-
-    /// What was written, for the test to read.
-    #[derive(Clone, Default)]
-    struct Written(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for &Written {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let mut written: MutexGuard<Vec<u8>> = self.0.lock().unwrap();
-            written.extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    impl<'a> MakeWriter<'a> for Written {
-        type Writer = &'a Self;
-
-        fn make_writer(&'a self) -> &'a Self {
-            self
-        }
-    }
+    use std::sync::Mutex;
 
     fn lines(level: Level, format: LogFormat, log: impl FnOnce()) -> String {
-        let written = Written::default();
-        tracing::subscriber::with_default(subscriber(level, format, false, written.clone()), log);
-        let bytes = written.0.lock().unwrap().clone();
-        String::from_utf8(bytes).unwrap()
+        let (reader, writer) = io::pipe().unwrap();
+        tracing::subscriber::with_default(subscriber(level, format, false, Mutex::new(writer)), log);
+        io::read_to_string(reader).unwrap()
     }
 
     #[test]
@@ -176,10 +111,9 @@ mod tests {
 
     #[test]
     fn what_is_misspelt_is_answered_with_what_was_meant() {
-        assert_eq!("debug".parse(), Ok(LogLevel(Level::DEBUG)));
-        let error = "debgu".parse::<LogLevel>().unwrap_err().to_string();
-        assert_eq!(error, "log_level: `debgu` is unknown; did you mean `debug`?");
-        let error = "yaml".parse::<LogFormat>().unwrap_err().to_string();
-        assert_eq!(error, "log_format: `yaml` is unknown; choose from: json, text");
+        assert_eq!(level("debug"), Ok(Level::DEBUG));
+        assert_eq!(level("debgu"), Err("log_level: `debgu` is unknown; did you mean `debug`?".to_owned()));
+        let error = "log_format: `yaml` is unknown; choose from: json, text";
+        assert_eq!(format("yaml"), Err(error.to_owned()));
     }
 }

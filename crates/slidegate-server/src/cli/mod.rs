@@ -6,7 +6,6 @@
 mod ask;
 mod check;
 mod child;
-mod colour;
 mod completions;
 mod config;
 mod demo;
@@ -16,12 +15,10 @@ mod help;
 mod live;
 mod log;
 mod man;
-mod peek;
 mod redis;
 mod replay;
 mod reset;
 mod run;
-mod schema;
 mod serve;
 mod usage;
 mod validate;
@@ -51,16 +48,16 @@ const START: &str = "Start here:
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Check(Box<check::Args>),
-    Peek(Box<peek::Args>),
+    Check(Box<check::CheckArgs>),
+    Peek(Box<check::PeekArgs>),
     Reset(Box<reset::Args>),
     Run(Box<run::Args>),
     Serve(serve::Args),
     Demo(demo::Args),
     Replay(replay::Args),
     Validate(validate::Args),
-    Schema(schema::Args),
-    Config(config::Args),
+    Schema(config::SchemaArgs),
+    Config(config::ExampleArgs),
     Redis(redis::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -77,16 +74,16 @@ pub(crate) fn main(args: &[OsString], out: &mut impl Write, err: &mut impl Write
 
 fn run(cli: &Cli, out: &mut impl Write, err: &mut impl Write) -> ExitCode {
     let ended = match &cli.command {
-        Command::Check(args) => check::run(args, out, err),
-        Command::Peek(args) => peek::run(args, out, err),
+        Command::Check(args) => check::check(args, out, err),
+        Command::Peek(args) => check::peek(args, out, err),
         Command::Reset(args) => reset::run(args, out),
         Command::Run(args) => return run::run(args, err),
         Command::Serve(args) => serve::run(args, err),
         Command::Demo(args) => demo::run(args, out, err),
         Command::Replay(args) => replay::run(args, out, err),
         Command::Validate(args) => validate::run(args, out, err),
-        Command::Schema(_) => schema::run(out),
-        Command::Config(args) => config::run(args, out),
+        Command::Schema(_) => config::schema(out),
+        Command::Config(args) => config::example(args, out),
         Command::Redis(args) => redis::run(args, out),
         Command::Completions(args) => completions::run(args, out),
         Command::Man(args) => man::run(args, out),

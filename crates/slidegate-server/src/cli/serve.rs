@@ -14,7 +14,7 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::files;
-use super::log::{LogFormat, LogLevel, LogOptions, install as install_log};
+use super::log::{self, LogFormat};
 use crate::config::{Startup, StartupFile};
 use crate::http::Server;
 use crate::reload::{FileReloader, Watch, on_hangup, watch};
@@ -47,11 +47,11 @@ pub(super) struct Args {
     resp: Option<Wire>,
 
     /// The least important lines that are logged: error, warn, info or debug
-    #[arg(long, value_name = "LEVEL", default_value = "info")]
-    log_level: LogLevel,
+    #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = log::level)]
+    log_level: tracing::Level,
 
     /// How they are written: json or text [default: text on a terminal, else json]
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = log::format)]
     log_format: Option<LogFormat>,
 }
 
@@ -96,7 +96,7 @@ pub(super) fn run(args: &Args, err: &mut impl Write) -> Result<ExitCode> {
         Startup::read(args.config.as_deref(), &flags, std::env::vars_os())?;
     let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     warnings.extend(files::raise_limit(&mut settings.bounds));
-    let format = install_log(LogOptions { level: args.log_level, format: args.log_format })?;
+    let format = log::install(args.log_level, args.log_format)?;
     let greet = |greeting: &str| match format {
         // For people, to copy from.
         LogFormat::Text => drop(writeln!(err, "{greeting}")),

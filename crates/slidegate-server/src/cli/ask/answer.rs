@@ -11,7 +11,7 @@ use crate::cli::duration::rounded_up;
 use crate::text::escaped;
 
 /// The whole answer, with the names of the HTTP interface. Numbers are missing where nothing is counted or known.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::cli) struct Answer {
     pub(in crate::cli) allowed: bool,
     pub(super) rule: String,
@@ -24,9 +24,9 @@ pub(in crate::cli) struct Answer {
     /// Why nothing is counted.
     #[serde(rename = "override", default, skip_serializing_if = "Option::is_none")]
     by_override: Option<Override>,
-    /// Why the store did not answer; goes to stderr.
+    /// Why the store did not answer, where the outage policy did; goes to stderr.
     #[serde(skip)]
-    why: Option<String>,
+    pub(super) why: Option<String>,
     /// Every charge's own verdict, where there are several or one differs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     checks: Vec<Check>,
@@ -84,11 +84,6 @@ impl Answer {
         Self { why: Some(format!("{error:#}")), ..self }
     }
 
-    /// Why the store did not answer, where the outage policy did.
-    pub(super) fn why(&self) -> Option<&str> {
-        self.why.as_deref()
-    }
-
     /// An override has the answer, and nothing is counted.
     pub(super) fn overridden(by_override: Override, rule: &str) -> Self {
         let allowed = by_override == Override::Unlimited;
@@ -96,19 +91,7 @@ impl Answer {
     }
 
     fn without_numbers(allowed: bool, rule: &str) -> Self {
-        Self {
-            allowed,
-            rule: rule.to_owned(),
-            limit: None,
-            used: None,
-            remaining: None,
-            retry_after_ms: None,
-            reset_after_ms: None,
-            degraded: false,
-            by_override: None,
-            why: None,
-            checks: Vec::new(),
-        }
+        Self { allowed, rule: rule.to_owned(), ..Self::default() }
     }
 
     /// What a server answered.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ValueEnum, ValueHint};
 use slidegate::rule::OnStoreError;
 use slidegate::{Algorithm, Rate};
@@ -49,7 +49,7 @@ pub(in crate::cli) struct Asked {
     /// Without it: what `SLIDEGATE_STORE` says, else what the configuration says, else a file of this user,
     /// `slidegate/state.db` under `$XDG_STATE_HOME` or `~/.local/state`. A server that wants a token is shown that of
     /// `SLIDEGATE_TOKEN`.
-    #[arg(long, value_name = "URL", value_parser = ValueParser::new(values::store))]
+    #[arg(long, value_name = "URL", value_parser = Location::read)]
     pub(super) store: Option<Location>,
 
     /// What to answer when the store does not [default: what the rule says, else deny]

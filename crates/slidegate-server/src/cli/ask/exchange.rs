@@ -128,43 +128,30 @@ fn receive(stream: &mut TcpStream, timer: &Timer) -> io::Result<Reply> {
 /// The reply, if all of it is there. Without a length its body ends with the connection.
 fn read_reply(mut bytes: &[u8], closed: bool) -> io::Result<Option<Reply>> {
     for _ in 0..INTERIM_MAX {
-        match read_one(bytes, closed)? {
-            One::Interim { end } => bytes = &bytes[end..],
-            One::Final(reply) => return Ok(reply),
+        let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+        let mut head = httparse::Response::new(&mut headers);
+        let parsed = head.parse(bytes).map_err(|_| malformed("the reply is not HTTP"))?;
+        let httparse::Status::Complete(head_bytes) = parsed else { return Ok(None) };
+        bytes = &bytes[head_bytes..];
+        let status = head.code.unwrap_or(0);
+        if (100..200).contains(&status) {
+            continue;
         }
+        let header = |name: &str| {
+            let found = head.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
+            std::str::from_utf8(found.value).ok().map(str::trim)
+        };
+        let body = if header("transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case("chunked")) {
+            joined_chunks(bytes)?
+        } else if let Some(length) = header("content-length") {
+            let length: usize = length.parse().map_err(|_| malformed("the reply's length is no number"))?;
+            bytes.get(..length).map(<[u8]>::to_vec)
+        } else {
+            closed.then(|| bytes.to_vec())
+        };
+        return Ok(body.map(|body| Reply { status, body }));
     }
     Err(malformed("the server goes on announcing a reply"))
-}
-
-/// A reply, or what announces one.
-enum One {
-    Interim { end: usize },
-    Final(Option<Reply>),
-}
-
-fn read_one(bytes: &[u8], closed: bool) -> io::Result<One> {
-    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
-    let mut head = httparse::Response::new(&mut headers);
-    let parsed = head.parse(bytes).map_err(|_| malformed("the reply is not HTTP"))?;
-    let httparse::Status::Complete(head_bytes) = parsed else { return Ok(One::Final(None)) };
-    let status = head.code.unwrap_or(0);
-    let header = |name: &str| {
-        let found = head.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
-        std::str::from_utf8(found.value).ok().map(str::trim)
-    };
-    let rest = &bytes[head_bytes..];
-    if (100..200).contains(&status) {
-        return Ok(One::Interim { end: head_bytes });
-    }
-    let body = if header("transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case("chunked")) {
-        joined_chunks(rest)?
-    } else if let Some(length) = header("content-length") {
-        let length: usize = length.parse().map_err(|_| malformed("the reply's length is no number"))?;
-        rest.get(..length).map(<[u8]>::to_vec)
-    } else {
-        closed.then(|| rest.to_vec())
-    };
-    Ok(One::Final(body.map(|body| Reply { status, body })))
 }
 
 /// The body of chunks, if the last one is there.

@@ -5,11 +5,9 @@ use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 use slidegate_stores::{StoreUrl, UrlError};
-use thiserror::Error;
 
 use super::server_url::ServerUrl;
 use crate::config::Config;
@@ -29,42 +27,28 @@ pub(in crate::cli) enum Location {
     Server(ServerUrl),
 }
 
-/// Why a text names nothing that can be asked.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(in crate::cli) enum LocationError {
-    #[error(transparent)]
-    Url(#[from] UrlError),
-    /// A server that cannot be asked, or no store that outlives this program.
-    #[error("{0}")]
-    Server(String),
-}
-
-impl FromStr for Location {
-    type Err = LocationError;
-
-    fn from_str(text: &str) -> Result<Self, LocationError> {
-        match ServerUrl::read(text) {
-            Some(url) => Ok(Self::Server(url.map_err(LocationError::Server)?)),
-            None => match text.parse() {
-                Ok(url) => Ok(Self::Store(url)),
-                Err(UrlError::Unknown { text }) => Err(LocationError::Server(format!(
-                    "store: `{text}` is not available; write `sqlite:PATH`, `redis://HOST:PORT` or `http://HOST:PORT`"
-                ))),
-                Err(error) => Err(error.into()),
-            },
-        }
-    }
-}
-
 impl Location {
-    /// Whoever was named; the file of this user if nobody was.
+    /// Reads the address of a store or a server.
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        if let Some(url) = ServerUrl::read(text) {
+            return url.map(Self::Server);
+        }
+        text.parse().map(Self::Store).map_err(|error| match error {
+            UrlError::Unknown { text } => format!(
+                "store: `{text}` is not available; write `sqlite:PATH`, `redis://HOST:PORT` or `http://HOST:PORT`"
+            ),
+            other => other.to_string(),
+        })
+    }
+
+    /// The one that was named; the file of this user if none was.
     pub(super) fn choose(flag: Option<&Self>, config: Option<&Config>) -> Result<Self> {
         let chosen = match (flag, env::var_os(VARIABLE).filter(|value| !value.is_empty())) {
             (Some(flag), _) => Some(flag.clone()),
             (None, Some(value)) => {
                 let text =
                     value.to_str().with_context(|| format!("{VARIABLE}: is not UTF-8; write it as UTF-8"))?;
-                Some(text.parse().with_context(|| VARIABLE.to_owned())?)
+                Some(Self::read(text).map_err(|text| anyhow!("{VARIABLE}: {text}"))?)
             }
             (None, None) => config.and_then(Config::store).map(Self::Store),
         };

@@ -53,15 +53,28 @@ pub(super) fn answered(
             waiting::until_admitted(wait, &SystemClock::new(), &mut progress, ask)?
         }
     };
-    if let Some(why) = ended.answer.why() {
+    if let Some(why) = &ended.answer.why {
         // With stderr closed there is nobody left to tell.
         writeln!(err, "degraded: {why}").ok();
     }
     Ok(ended)
 }
 
-/// Prints what was answered, and says how the program ends.
-pub(super) fn print(
+/// Asks, prints what was answered, and says how the program ends.
+pub(super) fn ask(
+    asked: &Asked,
+    verb: Verb,
+    wait: Option<Duration>,
+    shown: Shown,
+    out: &mut impl Write,
+    err: &mut impl Write,
+) -> Result<ExitCode> {
+    let ended =
+        answered(asked, verb, wait, shown.quiet, err).and_then(|ended| print(&ended, shown, out, err));
+    reported(shown.json, ended, out)
+}
+
+fn print(
     Ended { answer, gave_up }: &Ended,
     shown: Shown,
     out: &mut impl Write,

@@ -6,7 +6,7 @@ use anyhow::{Error, anyhow};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use slidegate::rule::OnStoreError;
-use slidegate::ruleset::{InlineRule, RuleRef};
+use slidegate::ruleset::RuleRef;
 use slidegate::{Applied, ChargeRequest};
 
 use super::answer::{Answer, Override};
@@ -19,116 +19,90 @@ use crate::text::escaped;
 /// What is shown to a server that wants a token.
 const TOKEN: &str = "SLIDEGATE_TOKEN";
 
-/// A server that can be asked.
-#[derive(Debug)]
-pub(in crate::cli) struct Server {
-    url: ServerUrl,
+/// Asks once. A server that does not answer is answered for by the caller's policy; its rules are not known here.
+pub(super) fn ask(url: &ServerUrl, verb: Verb, question: &Question) -> Result<Answer, Error> {
+    match asked(url, verb, question) {
+        Err(Failure { error, is_outage: true }) if question.policy() == Some(OnStoreError::Allow) => {
+            Ok(Answer::degraded(question.rule(), &error))
+        }
+        answered => Ok(answered?),
+    }
 }
 
-impl Server {
-    pub(super) fn new(url: ServerUrl) -> Self {
-        Self { url }
+fn asked(url: &ServerUrl, verb: Verb, question: &Question) -> Result<Answer, Failure> {
+    let path = match verb {
+        Verb::Check => "/v1/check",
+        Verb::Peek => "/v1/peek",
+    };
+    let reply = send(url, path, &body_of(question))?;
+    if !matches!(reply.status, 200 | 429) {
+        let blocked = || Answer::overridden(Override::Blocked, question.rule());
+        return refusal(url, &reply).map_or_else(|| Ok(blocked()), Err);
     }
-
-    /// Asks once. A server that does not answer is answered for by the caller's policy; its rules are not known here.
-    pub(super) fn ask(&self, verb: Verb, question: &Question) -> Result<Answer, Error> {
-        match self.asked(verb, question) {
-            Ok(answer) => Ok(answer),
-            Err(Failure::Store(error)) if question.policy() == Some(OnStoreError::Allow) => {
-                Ok(Answer::degraded(question.rule(), &error))
-            }
-            Err(failure) => Err(failure.into()),
-        }
+    match Answer::of_server(&reply.body) {
+        // Status and answer say the same, or it is no server of ours that answers.
+        Ok(answer) if verb == Verb::Peek || answer.allowed == (reply.status == 200) => Ok(answer),
+        _ => Err(not_ours(url, reply.status)),
     }
+}
 
-    fn asked(&self, verb: Verb, question: &Question) -> Result<Answer, Failure> {
-        let path = match verb {
-            Verb::Check => "/v1/check",
-            Verb::Peek => "/v1/peek",
-        };
-        let reply = self.post(path, &body_of(question))?;
-        match reply.status {
-            200 | 429 => match Answer::of_server(&reply.body) {
-                // Status and answer say the same, or it is no server of ours that answers.
-                Ok(answer) if verb == Verb::Peek || answer.allowed == (reply.status == 200) => Ok(answer),
-                _ => Err(self.not_ours(reply.status)),
-            },
-            _ => match self.problem(&reply) {
-                Refusal::Blocked => Ok(Answer::overridden(Override::Blocked, question.rule())),
-                Refusal::Failed(failure) => Err(failure),
-            },
-        }
+/// Forgets a key.
+pub(super) fn reset(url: &ServerUrl, request: &ChargeRequest<'_>) -> Result<Applied, Error> {
+    let reply = send(url, "/v1/reset", &json!({ "rule": rule_of(&request.rule), "key": request.key }))?;
+    if reply.status != 200 {
+        return refusal(url, &reply).map_or_else(|| Ok(Applied::default()), |failure| Err(failure.into()));
     }
+    let Done { applied, units } =
+        serde_json::from_slice(&reply.body).map_err(|_| not_ours(url, reply.status))?;
+    Ok(Applied { applied, units })
+}
 
-    /// Forgets a key.
-    pub(super) fn reset(&self, request: &ChargeRequest<'_>) -> Result<Applied, Error> {
-        let reply = self.post("/v1/reset", &json!({ "rule": rule_of(&request.rule), "key": request.key }))?;
-        if reply.status == 200 {
-            let Done { applied, units } =
-                serde_json::from_slice(&reply.body).map_err(|_| self.not_ours(reply.status))?;
-            return Ok(Applied { applied, units });
-        }
-        match self.problem(&reply) {
-            Refusal::Blocked => Ok(Applied { applied: false, units: 0 }),
-            Refusal::Failed(failure) => Err(failure.into()),
-        }
-    }
+fn send(url: &ServerUrl, path: &str, body: &Value) -> Result<Reply, Failure> {
+    let token = env::var_os(TOKEN).filter(|token| !token.is_empty());
+    let token = token.map(|token| token.into_string().ok().filter(|token| is_line(token)));
+    let Some(token) = token.map_or(Some(None), |token| token.map(Some)) else {
+        let error = anyhow!("{TOKEN}: is not one line of printable ASCII; write it so");
+        return Err(Failure { error, is_outage: false });
+    };
+    post(url, path, token.as_deref(), body.to_string().as_bytes())
+        .map_err(|error| Failure { error: error.into(), is_outage: true })
+}
 
-    fn post(&self, path: &str, body: &Value) -> Result<Reply, Failure> {
-        let token = env::var_os(TOKEN).filter(|token| !token.is_empty());
-        let token = token.map(|token| token.into_string().ok().filter(|token| is_line(token)));
-        let Some(token) = token.map_or(Some(None), |token| token.map(Some)) else {
-            return Err(Failure::Other(anyhow!("{TOKEN}: is not one line of printable ASCII; write it so")));
-        };
-        post(&self.url, path, token.as_deref(), body.to_string().as_bytes())
-            .map_err(|error| Failure::Store(error.into()))
-    }
-
-    /// What a refusal means.
-    fn problem(&self, reply: &Reply) -> Refusal {
-        let Ok(problem) = serde_json::from_slice::<Problem>(&reply.body) else {
-            return Refusal::Failed(self.not_ours(reply.status));
-        };
-        let remedy = problem.remedy.map_or_else(String::new, |remedy| format!("; {remedy}"));
+/// Why there is no answer; `None` where an override blocks the key.
+fn refusal(url: &ServerUrl, reply: &Reply) -> Option<Failure> {
+    let Ok(problem) = serde_json::from_slice::<Problem>(&reply.body) else {
+        return Some(not_ours(url, reply.status));
+    };
+    let remedy = problem.remedy.map_or_else(String::new, |remedy| format!("; {remedy}"));
+    let error = match (reply.status, problem.kind.rsplit(':').next()) {
+        (403, Some("blocked")) => return None,
+        (401, _) => anyhow!("store: the server wants its token; set {TOKEN} to it"),
         // A server is not trusted with the terminal.
-        let text = anyhow!("{}{}", escaped(&problem.detail), escaped(&remedy));
-        Refusal::Failed(match (reply.status, problem.kind.rsplit(':').next()) {
-            (403, Some("blocked")) => return Refusal::Blocked,
-            (401, _) => Failure::Other(anyhow!("store: the server wants its token; set {TOKEN} to it")),
-            (500.., _) => Failure::Store(text),
-            _ => Failure::Other(text),
-        })
-    }
+        _ => anyhow!("{}{}", escaped(&problem.detail), escaped(&remedy)),
+    };
+    Some(Failure { error, is_outage: reply.status >= 500 })
+}
 
-    fn not_ours(&self, status: u16) -> Failure {
-        let text = format!(
-            "store: what answers at http://{} with status {status} is no slidegate server; check host and port",
-            self.url.authority
-        );
-        // A proxy in between says so when the server behind it is gone.
-        if status >= 500 { Failure::Store(anyhow!(text)) } else { Failure::Other(anyhow!(text)) }
-    }
+fn not_ours(url: &ServerUrl, status: u16) -> Failure {
+    let error = anyhow!(
+        "store: what answers at http://{} with status {status} is no slidegate server; check host and port",
+        url.authority
+    );
+    // A proxy in between says so when the server behind it is gone.
+    Failure { error, is_outage: status >= 500 }
 }
 
 /// Why there is no answer.
-enum Failure {
-    /// The server or its store gave none, and the outage policy may.
-    Store(Error),
-    /// The request cannot be answered as it is.
-    Other(Error),
+struct Failure {
+    error: Error,
+    /// The server or its store gave none, and the outage policy may; else the request cannot be answered as it is.
+    is_outage: bool,
 }
 
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Store(error) | Failure::Other(error) => error,
-        }
+        failure.error
     }
-}
-
-enum Refusal {
-    Blocked,
-    Failed(Failure),
 }
 
 /// What a server says when it has no answer (RFC 9457).
@@ -168,15 +142,10 @@ fn body_of(question: &Question) -> Value {
 fn rule_of(rule: &RuleRef<'_>) -> Value {
     match rule {
         RuleRef::Named(name) => json!(name),
-        RuleRef::Inline(rule) => inline(rule),
+        RuleRef::Inline(rule) => json!({
+            "limit": rule.rate().limit(),
+            "window": format!("{}ms", rule.rate().window().as_millis()),
+            "algorithm": rule.algorithm().name(),
+        }),
     }
-}
-
-fn inline(rule: &InlineRule) -> Value {
-    let rate = rule.rate();
-    json!({
-        "limit": rate.limit(),
-        "window": format!("{}ms", rate.window().as_millis()),
-        "algorithm": rule.algorithm().name(),
-    })
 }

@@ -10,7 +10,8 @@ use slidegate_stores::StoreUrl;
 use super::answer::Answer;
 use super::location::{Location, make_directory};
 use super::question::Question;
-use super::server::Server;
+use super::server;
+use super::server_url::ServerUrl;
 use crate::stores::{OpenError, Opened};
 
 /// How long a Redis may take to answer. A server must not keep its callers waiting for long; a script had better wait
@@ -27,22 +28,19 @@ pub(in crate::cli) enum Verb {
 /// A store or a server that can be asked now.
 #[derive(Debug)]
 pub(in crate::cli) enum Target {
-    Store(Box<Opened>),
-    /// A store that could not be opened, and what the outage policy answers for it.
-    Unopened(Box<Opened>, Error),
-    Server(Server),
+    /// A store. Where it could not be opened, the error says why, and the outage policy answers for it.
+    Store(Box<Opened>, Option<Error>),
+    Server(ServerUrl),
 }
 
 impl Target {
-    /// Opens it. A store that is not there is a target all the same: the outage policy answers for it.
+    /// Opens it. A store that is not there is a target all the same.
     pub(in crate::cli) fn open(location: &Location) -> Result<Self, Error> {
         let opened = match location {
-            Location::Server(url) => return Ok(Self::Server(Server::new(url.clone()))),
+            Location::Server(url) => return Ok(Self::Server(url.clone())),
             Location::Own(path) => match make_directory(path) {
                 Ok(()) => Opened::open(&StoreUrl::sqlite(SqliteOptions::new(path))),
-                Err(error) => {
-                    return Ok(Self::Unopened(Box::new(Opened::failed(&error.to_string())?), error));
-                }
+                Err(error) => return Self::unopened(error),
             },
             Location::Store(url) if url.kind() == "redis" => {
                 Opened::open(&url.clone().deadline(REDIS_DEADLINE)?)
@@ -50,20 +48,21 @@ impl Target {
             Location::Store(url) => Opened::open(url),
         };
         match opened {
-            Ok(opened) => Ok(Self::Store(Box::new(opened))),
-            Err(error @ OpenError::Open(_)) => {
-                Ok(Self::Unopened(Box::new(Opened::failed(&error.to_string())?), error.into()))
-            }
+            Ok(opened) => Ok(Self::Store(Box::new(opened), None)),
+            Err(error @ OpenError::Open(_)) => Self::unopened(error.into()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn unopened(error: Error) -> Result<Self, Error> {
+        Ok(Self::Store(Box::new(Opened::failed(&error.to_string())?), Some(error)))
     }
 
     /// Asks once. What the outage policy answers says why.
     pub(in crate::cli) fn ask(&self, verb: Verb, question: &Question) -> Result<Answer, Error> {
         let (opened, unopened) = match self {
-            Self::Server(server) => return server.ask(verb, question),
-            Self::Store(opened) => (opened, None),
-            Self::Unopened(opened, error) => (opened, Some(error)),
+            Self::Server(url) => return server::ask(url, verb, question),
+            Self::Store(opened, unopened) => (opened, unopened),
         };
         let admission = question.admission()?.ok_or_else(only_there)?;
         let limiter = opened.limiter.with_outage_policy(question.policy());
@@ -88,9 +87,9 @@ impl Target {
         request: &ChargeRequest<'_>,
     ) -> Result<Applied, Error> {
         let opened = match self {
-            Self::Server(server) => return server.reset(request),
-            Self::Unopened(_, error) => return Err(anyhow!("{error:#}")),
-            Self::Store(opened) => opened,
+            Self::Server(url) => return server::reset(url, request),
+            Self::Store(_, Some(error)) => return Err(anyhow!("{error:#}")),
+            Self::Store(opened, None) => opened,
         };
         let (rule, key) = question.located(request)?.ok_or_else(only_there)?;
         Ok(opened.wait(opened.limiter.reset_async(rule, key))?)

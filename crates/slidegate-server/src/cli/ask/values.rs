@@ -5,7 +5,6 @@ use std::time::Duration;
 use slidegate::rate::{WINDOW_MAX, parse_window};
 use slidegate::{Key, KeyError, Rate};
 
-use super::location::{Location, LocationError};
 use crate::text::shown;
 
 /// Another limit beside the first.
@@ -59,11 +58,6 @@ pub(in crate::cli) fn wait(text: &str) -> Result<Duration, String> {
         return Err(format!("wait: `{}` is more than 400d; wait for less", shown(text)));
     }
     Ok(wait)
-}
-
-/// Where states live.
-pub(super) fn store(text: &str) -> Result<Location, LocationError> {
-    text.parse()
 }
 
 #[cfg(test)]
