@@ -4,7 +4,6 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -39,11 +38,11 @@ pub(super) struct Args {
     http: Option<String>,
 
     /// Where Envoy's protocol is served; this version has `off` only
-    #[arg(long, value_name = "ADDR|off")]
+    #[arg(long, value_name = "ADDR|off", value_parser = wire)]
     grpc: Option<Wire>,
 
     /// Where the Redis protocol is served; this version has `off` only
-    #[arg(long, value_name = "ADDR|off")]
+    #[arg(long, value_name = "ADDR|off", value_parser = wire)]
     resp: Option<Wire>,
 
     /// The least important lines that are logged: error, warn, info or debug
@@ -64,28 +63,20 @@ const HELP: &str = r#"Example:
 A changed file comes into force by itself; SIGHUP and POST /v1/admin/reload read it
 again too. SIGTERM and SIGINT end it once all requests that have begun are answered."#;
 
-/// A wire that is not there yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wire {
-    Off,
-    At(SocketAddr),
-}
+/// Where a wire that is not there yet should be served; `None` is off.
+type Wire = Option<SocketAddr>;
 
-impl FromStr for Wire {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "off" => Ok(Self::Off),
-            text => text.parse().map(Self::At).map_err(|_| "expected ADDRESS:PORT or `off`".to_owned()),
-        }
+fn wire(text: &str) -> Result<Wire, String> {
+    match text {
+        "off" => Ok(None),
+        text => text.parse().map(Some).map_err(|_| "expected ADDRESS:PORT or `off`".to_owned()),
     }
 }
 
 /// Serves until it is told to end.
 pub(super) fn run(args: &Args, err: &mut impl Write) -> Result<ExitCode> {
     for (flag, wire) in [("--grpc", args.grpc), ("--resp", args.resp)] {
-        if let Some(Wire::At(address)) = wire {
+        if let Some(address) = wire.flatten() {
             bail!(
                 "{flag}: {address} cannot be served, this version speaks HTTP only; write `{flag} off` or leave it out"
             );
@@ -122,7 +113,7 @@ fn serve(
         // The one clock of the server.
         let clock = Arc::new(SystemClock::new());
         let service = Service::open(settings, rules, Arc::clone(&clock) as _).await?;
-        let reloader = file.map(|file| Arc::new(reloader(file, &service, Arc::clone(&clock))));
+        let reloader = file.map(|file| Arc::new(reloader(file, &service)));
         // It ends with the server.
         let _watch = reloader.as_ref().map(watched).transpose()?;
         let server = Server::bind(settings, service, clock, reloader)?;
@@ -150,10 +141,10 @@ fn serve(
 }
 
 /// Reads the file again when asked, and tells the log and the metrics what came of it.
-fn reloader(file: StartupFile, service: &Service, clock: Arc<SystemClock>) -> FileReloader {
+fn reloader(file: StartupFile, service: &Service) -> FileReloader {
     let metrics = Arc::clone(&service.counted.metrics);
     metrics.configured(&file.config.hash());
-    FileReloader::new(file, Arc::clone(&service.live), Arc::clone(&service.limiter), clock, move |report| {
+    FileReloader::new(file, Arc::clone(&service.live), Arc::clone(&service.limiter), move |report| {
         metrics.reloaded(report.is_good());
         if let Some(hash) = &report.hash {
             metrics.configured(hash);

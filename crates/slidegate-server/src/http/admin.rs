@@ -6,7 +6,7 @@ use slidegate::rule::OnStoreError;
 
 use super::problem::{BAD_FILE, NO_FILE, Problem, STORE_BEHIND};
 use super::reply::{Content, Reply};
-use crate::reload::{FileReloader, Reloaded, Trigger};
+use crate::reload::{FileReloader, Reloaded};
 use crate::service::Service;
 use crate::text::escaped;
 use crate::top::LISTED_MAX as TOP_LISTED_MAX;
@@ -44,7 +44,7 @@ pub(super) async fn reload(reloader: Option<&FileReloader>) -> Result<Reply, Pro
         let text = "the server was started without a file; start it with --config FILE";
         return Err(Problem::new(NO_FILE, text));
     };
-    let report = reloader.reload_now(Trigger::Request).await;
+    let report = reloader.reload_now().await;
     let (result, [added, changed, removed]): (_, [&[String]; 3]) = match &report.result {
         Reloaded::Applied { added, changed, removed } => ("applied", [added, changed, removed]),
         Reloaded::Unchanged => ("unchanged", [&[], &[], &[]]),

@@ -6,5 +6,5 @@ mod reloader;
 mod watch;
 
 pub(crate) use difference::with_windows_of;
-pub(crate) use reloader::{FileReloader, Reloaded, Trigger};
+pub(crate) use reloader::{FileReloader, Reloaded};
 pub(crate) use watch::{Watch, on_hangup, watch};

@@ -4,12 +4,12 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use slidegate::store::{BoxStore, Store};
-use slidegate::time::Clock;
 use slidegate::{Limiter, Rule, RuleSet};
+use tokio::sync::Mutex;
 
 use super::difference::{Difference, with_windows_of};
 use crate::config::{Config, ConfigError, Found, StartupFile};
@@ -19,19 +19,6 @@ use crate::rules::Live;
 const IN_FLIGHT_MAX: Duration = Duration::from_secs(5);
 /// How often it is looked whether they have ended.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
-
-/// Who asked for a reload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trigger {
-    /// The server has just started.
-    Start,
-    /// The file, or what lies around it, has changed.
-    File,
-    /// SIGHUP.
-    Signal,
-    /// A caller who may.
-    Request,
-}
 
 /// How a reload ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,12 +33,9 @@ pub(crate) enum Reloaded {
     StoreFailed(String),
 }
 
-/// What a reload did: for the log, a metric and `/readyz?verbose`.
+/// What a reload did: for the log, a metric and the answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReloadReport {
-    pub(crate) trigger: Trigger,
-    /// When it ended, in microseconds since 1970.
-    pub(crate) at_us: u64,
     pub(crate) result: Reloaded,
     /// That of the file in force, if it is this one.
     pub(crate) hash: Option<String>,
@@ -104,11 +88,18 @@ pub(crate) struct Reloader<S> {
     started: StartupFile,
     live: Arc<Live>,
     limiter: Arc<Limiter<S>>,
-    clock: Arc<dyn Clock>,
-    /// One reload at a time; holds what the file said at the last one.
-    last_text: tokio::sync::Mutex<Option<String>>,
-    last: Mutex<Arc<ReloadReport>>,
+    /// One reload at a time.
+    last: Mutex<Last>,
     told: Box<dyn Fn(&ReloadReport) + Send + Sync>,
+}
+
+/// What the last reload found.
+struct Last {
+    /// The text of the file, if it could be read.
+    text: Option<String>,
+    is_good: bool,
+    /// Whether a good file waits for a store that did not follow.
+    is_waiting: bool,
 }
 
 impl<S> fmt::Debug for Reloader<S> {
@@ -124,36 +115,10 @@ impl<S: Store> Reloader<S> {
         started: StartupFile,
         live: Arc<Live>,
         limiter: Arc<Limiter<S>>,
-        clock: Arc<dyn Clock>,
         told: impl Fn(&ReloadReport) + Send + Sync + 'static,
     ) -> Self {
-        let start = ReloadReport {
-            trigger: Trigger::Start,
-            at_us: clock.now_us(),
-            result: Reloaded::Applied {
-                added: started
-                    .config
-                    .rules(&started.over)
-                    .iter()
-                    .map(|rule| rule.name().to_owned())
-                    .collect(),
-                changed: Vec::new(),
-                removed: Vec::new(),
-            },
-            hash: Some(started.config.hash()),
-            needs_restart: Vec::new(),
-            warnings: texts(&started.config.warnings(&started.over, &started.settings)),
-        };
-        let last_text = tokio::sync::Mutex::new(Some(started.config.text.clone()));
-        Self {
-            started,
-            live,
-            limiter,
-            clock,
-            last_text,
-            last: Mutex::new(Arc::new(start)),
-            told: Box::new(told),
-        }
+        let last = Last { text: Some(started.config.text.clone()), is_good: true, is_waiting: false };
+        Self { started, live, limiter, last: Mutex::new(last), told: Box::new(told) }
     }
 
     /// The file that it reads.
@@ -161,38 +126,31 @@ impl<S: Store> Reloader<S> {
         &self.started.path
     }
 
-    /// What the last reload did.
-    pub(crate) fn last(&self) -> Arc<ReloadReport> {
-        Arc::clone(&self.last.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
     /// Whether a good file waits for a store that did not follow.
-    pub(crate) fn is_waiting(&self) -> bool {
-        matches!(self.last().result, Reloaded::StoreFailed(_))
+    pub(crate) async fn is_waiting(&self) -> bool {
+        self.last.lock().await.is_waiting
     }
 
     /// Reads the file and puts it in force if it is good, whether or not it has changed.
-    pub(crate) async fn reload_now(&self, trigger: Trigger) -> Arc<ReloadReport> {
-        let mut last_text = self.last_text.lock().await;
-        let text = Config::read(self.path());
-        *last_text = text.clone().ok();
-        self.reload(trigger, text).await
+    pub(crate) async fn reload_now(&self) -> ReloadReport {
+        let mut last = self.last.lock().await;
+        self.reload(&mut last, Config::read(self.path())).await
     }
 
     /// The same, if the file says something else than at the last reload: a directory has other files too.
-    pub(crate) async fn reload_if_changed(&self) -> Option<Arc<ReloadReport>> {
-        let mut last_text = self.last_text.lock().await;
+    pub(crate) async fn reload_if_changed(&self) -> Option<ReloadReport> {
+        let mut last = self.last.lock().await;
         let text = Config::read(self.path());
-        let known = text.as_ref().ok() == last_text.as_ref();
+        let known = text.as_ref().ok() == last.text.as_ref();
         // A file that is gone is told of once. One that waits for the store is tried again.
-        if known && !self.is_waiting() && (text.is_ok() || !self.last().is_good()) {
+        if known && !last.is_waiting && (text.is_ok() || !last.is_good) {
             return None;
         }
-        *last_text = text.clone().ok();
-        Some(self.reload(Trigger::File, text).await)
+        Some(self.reload(&mut last, text).await)
     }
 
-    async fn reload(&self, trigger: Trigger, text: Result<String, ConfigError>) -> Arc<ReloadReport> {
+    async fn reload(&self, last: &mut Last, text: Result<String, ConfigError>) -> ReloadReport {
+        last.text = text.clone().ok();
         let mut needs_restart = Vec::new();
         let mut warnings = Vec::new();
         let mut hash = None;
@@ -212,19 +170,20 @@ impl<S: Store> Reloader<S> {
                 }
             }
         };
-        let at_us = self.clock.now_us();
-        let report = Arc::new(ReloadReport { trigger, at_us, result, hash, needs_restart, warnings });
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&report);
+        let report = ReloadReport { result, hash, needs_restart, warnings };
+        last.is_good = report.is_good();
+        last.is_waiting = matches!(report.result, Reloaded::StoreFailed(_));
         (self.told)(&report);
         report
     }
 
     /// Carries states over and swaps the rules.
     ///
-    /// 1. a live change of the states for every rule of which limits differ, its own or those of its overrides. If the store fails here, the old rules stay.
+    /// 1. A live change of the states for every rule of which limits differ, its own or those of its overrides. If the
+    ///    store fails here, the old rules stay.
     /// 2. The rules are swapped. Requests that begin from now on go by the new ones.
     /// 3. Requests in flight still hold the old ones; they are waited for.
-    /// 4. a live change of the states again, for what they charged under the old rules since 1.
+    /// 4. A live change of the states again, for what they charged under the old rules since 1.
     ///
     /// Without 4, a key that was charged between 1 and 2 would be back in the old geometry, and could be forgotten when
     /// the old window ends although the new one is longer: over. Without 1, a store that does not answer would be found

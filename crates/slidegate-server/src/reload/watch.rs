@@ -13,8 +13,9 @@ use std::time::Duration;
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use slidegate::store::Store;
 use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
 
-use super::reloader::{Reloader, Trigger};
+use super::reloader::Reloader;
 
 /// A file is read when nothing has happened around it for so long: whoever writes it may need several steps.
 const QUIET: Duration = Duration::from_millis(50);
@@ -80,7 +81,7 @@ pub(crate) fn watch<S: Store + 'static>(reloader: &Arc<Reloader<S>>) -> io::Resu
                 // Watched first: what changes from now on is seen, and what changed before is read.
                 places.lock().unwrap_or_else(PoisonError::into_inner).follow(reloader.path()).ok();
             }
-            if happened || reloader.is_waiting() {
+            if happened || runtime.block_on(reloader.is_waiting()) {
                 runtime.block_on(reloader.reload_if_changed());
             }
         }
@@ -128,10 +129,7 @@ fn next(events: &Receiver<()>) -> Option<bool> {
 }
 
 /// Reloads on every SIGHUP, on a thread of its own, as long as the program runs.
-#[cfg(unix)]
 pub(crate) fn on_hangup<S: Store + 'static>(reloader: &Arc<Reloader<S>>) -> io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-
     let runtime = runtime()?;
     // Before the thread starts, so that no signal after this call ends the program.
     let mut hangups = {
@@ -142,7 +140,7 @@ pub(crate) fn on_hangup<S: Store + 'static>(reloader: &Arc<Reloader<S>>) -> io::
     thread::Builder::new().name("hangup".to_owned()).spawn(move || {
         runtime.block_on(async {
             while hangups.recv().await.is_some() {
-                reloader.reload_now(Trigger::Signal).await;
+                reloader.reload_now().await;
             }
         });
     })?;

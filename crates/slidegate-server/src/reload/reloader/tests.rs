@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
 
 use slidegate::store::MemoryStore;
-use slidegate::time::{ManualClock, SystemClock};
+use slidegate::time::{Clock, ManualClock};
 use slidegate::{ChargeRequest, Key, Resolved};
 
 use super::super::watch::{on_hangup, watch};
@@ -47,8 +48,7 @@ impl Server {
         let (report, reports) = mpsc::channel();
         let told = move |told: &ReloadReport| drop(report.send(told.clone()));
         let file = started.file.expect("there is a file");
-        let clock = Arc::new(SystemClock::new());
-        let reloader = Reloader::new(file, Arc::clone(&live), Arc::clone(&limiter), clock, told);
+        let reloader = Reloader::new(file, Arc::clone(&live), Arc::clone(&limiter), told);
         Self { directory, live, limiter, reloader: Arc::new(reloader), reports: Mutex::new(reports) }
     }
 
@@ -67,7 +67,7 @@ impl Server {
 
     fn reload(&self) -> ReloadReport {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(self.reloader.reload_now(Trigger::Request)).as_ref().clone()
+        runtime.block_on(self.reloader.reload_now())
     }
 
     fn limit(&self) -> u64 {
@@ -288,7 +288,7 @@ fn a_file_that_is_not_good_keeps_the_old_rules_and_says_so() {
             report.to_string().starts_with("configuration refused, the old rules stay in force: "),
             "{report}"
         );
-        assert!(!report.is_good() && *server.reloader.last() == report);
+        assert!(!report.is_good() && server.next_report() == report);
         assert_eq!(server.limit(), 5, "{config}");
     }
     fs::remove_file(server.path()).unwrap();
@@ -338,7 +338,7 @@ fn a_file_is_seen_when_it_is_written_renamed_over_or_gone() {
     assert_eq!(server.limit(), 7);
 
     server.write(&api("limit: 8/1m"));
-    assert_eq!(server.next_good_report().trigger, Trigger::File);
+    server.next_good_report();
     assert_eq!(server.limit(), 8);
 }
 
@@ -430,7 +430,7 @@ fn a_hangup_is_a_reload() {
     let own = std::process::id().to_string();
     assert!(std::process::Command::new("kill").args(["-HUP", &own]).status().unwrap().success());
     let report = server.next_report();
-    assert!(report.is_good() && report.trigger == Trigger::Signal, "{report}");
+    assert!(report.is_good(), "{report}");
     assert_eq!(server.limit(), 6);
 }
 
