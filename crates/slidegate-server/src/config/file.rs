@@ -19,8 +19,6 @@ use super::{small, warning, yaml};
 use crate::service::Settings;
 use crate::text::escaped;
 
-/// Bytes of a hash that are shown.
-const HASH_BYTES: usize = 8;
 /// Largest configuration file.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
@@ -110,7 +108,8 @@ impl Config {
     /// What it is known by: other text, another hash.
     pub(crate) fn hash(&self) -> String {
         let digest = digest(&SHA256, self.text.as_bytes());
-        digest.as_ref()[..HASH_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
+        let shown = digest.as_ref().first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+        format!("{shown:016x}")
     }
 
     /// The store that the file names.
@@ -199,12 +198,11 @@ impl Config {
         };
         let mut texts = Vec::new();
         for item in &items {
-            match item.value.text() {
-                Some(text) => texts.push(text),
-                None => {
-                    let text = format!("{name}: expected a text, found {}; {example}", item.value.kind());
-                    found.add(item.referenced, &text);
-                }
+            if let Some(text) = item.value.text() {
+                texts.push(text);
+            } else {
+                let text = format!("{name}: expected a text, found {}; {example}", item.value.kind());
+                found.add(item.referenced, &text);
             }
         }
         if texts.len() == items.len() {

@@ -193,14 +193,4 @@ mod tests {
         let kinds: Vec<String> = items.iter().map(|item| item.value.kind()).collect();
         assert_eq!(kinds, ["`6.50`", "`6.50`", "`7`", "`8.0`"]);
     }
-
-    #[test]
-    fn every_value_knows_its_place() {
-        let Value::Map(entries) = value("rules:\n  api: { limit: 60/1m }\n") else { panic!("a mapping") };
-        let Value::Map(rules) = &entries[0].1.value else { panic!("a mapping") };
-        let Value::Map(fields) = &rules[0].1.value else { panic!("a mapping") };
-        let (name, limit) = &fields[0];
-        assert_eq!((name.value.as_str(), name.referenced.line(), name.referenced.column()), ("limit", 2, 10));
-        assert_eq!((limit.referenced.line(), limit.referenced.column()), (2, 17));
-    }
 }

@@ -52,7 +52,7 @@ fn inline_rule(mut fields: Fields) -> Result<InlineRule, InlineError> {
             )));
         }
     }
-    let rate = rate_text(&mut fields)?;
+    let rate = rate(&mut fields)?;
     let (algorithm, edge) = (fields.text("algorithm")?, fields.text("edge")?);
     let text = AlgorithmText {
         algorithm: algorithm.as_deref(),
@@ -63,62 +63,45 @@ fn inline_rule(mut fields: Fields) -> Result<InlineRule, InlineError> {
     let prefix = fields.path("");
     fields.finish()?;
     let bad = |text: String| InlineError::Rule(format!("{prefix}{text}"));
-    let rate = rate.parse().map_err(bad)?;
+    let rate = rate.map_err(bad)?;
     let algorithm = text.parse().map_err(|errors| bad(errors[0].1.clone()))?;
     Ok(InlineRule::new(rate, algorithm))
 }
 
-/// The rate of an inline rule as it was written.
-enum RateText {
-    /// `"limit":60,"window":"1m"`.
-    Parts(u64, String),
-    /// `"limit":"60/1m"`.
-    Whole(String),
-}
-
-/// Takes `limit`, and `window` unless the limit has one of its own.
-fn rate_text(fields: &mut Fields) -> Result<RateText, InlineError> {
+/// Takes `limit`, and `window` unless the limit has one of its own. The inner error says why they make no rate: it is told
+/// only of a rule whose fields are all known and of the right type.
+fn rate(fields: &mut Fields) -> Result<Result<Rate, String>, InlineError> {
     let limit = fields.take("limit");
+    let expected = format!("a whole number from 1 to {LIMIT_MAX}, in digits only");
     match fields.required("limit", limit)? {
-        Json::Whole(limit) => Ok(RateText::Parts(limit, fields.required_text("window")?)),
+        Json::Whole(limit) => Ok(rate_of(limit, &fields.required_text("window")?)),
         Json::Text(rate) => match fields.take("window") {
-            None => Ok(RateText::Whole(rate)),
+            None => Ok(parse_rate(&rate).map_err(|text| format!("limit: {text}"))),
             Some(_) if rate.contains('/') => {
                 let path = fields.path("window");
                 Err(InlineError::Rule(format!(
                     "{path}: is given beside a limit that is a rate; remove it, or write the limit as a number"
                 )))
             }
-            Some(_) => Err(fields.wrong("limit", &expected_limit(), &Json::Text(rate)).into()),
+            Some(_) => Err(fields.wrong("limit", &expected, &Json::Text(rate)).into()),
         },
         other => {
-            let expected = format!("{}, or a rate such as \"60/1m\"", expected_limit());
+            let expected = format!("{expected}, or a rate such as \"60/1m\"");
             Err(fields.wrong("limit", &expected, &other).into())
         }
     }
 }
 
-fn expected_limit() -> String {
-    format!("a whole number from 1 to {LIMIT_MAX}, in digits only")
-}
-
-impl RateText {
-    /// The rate; the error begins with the field that is wrong.
-    fn parse(&self) -> Result<Rate, String> {
-        match self {
-            Self::Parts(limit, window_text) => {
-                let shown = shown(window_text);
-                let window = parse_window(window_text).ok_or_else(|| {
-                    format!("window: `{shown}` is not a window; write a number and ms, s, m, h or d, for example 60s")
-                })?;
-                Rate::new(*limit, window).map_err(|error| match error {
-                    RateError::Window { .. } => RateError::WindowText { text: shown }.to_string(),
-                    other => other.to_string(),
-                })
-            }
-            Self::Whole(rate) => parse_rate(rate).map_err(|text| format!("limit: {text}")),
-        }
-    }
+/// The rate of a limit and its window; the error begins with the field that is wrong.
+fn rate_of(limit: u64, window_text: &str) -> Result<Rate, String> {
+    let shown = shown(window_text);
+    let window = parse_window(window_text).ok_or_else(|| {
+        format!("window: `{shown}` is not a window; write a number and ms, s, m, h or d, for example 60s")
+    })?;
+    Rate::new(limit, window).map_err(|error| match error {
+        RateError::Window { .. } => RateError::WindowText { text: shown }.to_string(),
+        other => other.to_string(),
+    })
 }
 
 /// Reads `LIMIT/WINDOW`. The error does not name the field: the caller knows whether it is `limit` or one of `limits`.

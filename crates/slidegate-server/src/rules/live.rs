@@ -27,33 +27,3 @@ impl Live {
         self.rules.swap(Arc::new(rules))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use slidegate::Rule;
-
-    use super::*;
-
-    fn rules(rate: &str) -> RuleSet {
-        [Rule::builder("api").limit(rate.parse().unwrap()).build().unwrap()].into_iter().collect()
-    }
-
-    #[test]
-    fn a_request_keeps_the_rules_that_it_loaded() {
-        let live = Live::new(rules("5/1m"));
-        let before = live.load();
-        live.replace(rules("7/1m"));
-        assert_eq!(before.get("api").unwrap().cost_max(), 5);
-        assert_eq!(live.load().get("api").unwrap().cost_max(), 7);
-    }
-
-    #[test]
-    fn who_still_holds_the_rules_before_is_counted() {
-        let live = Live::new(rules("5/1m"));
-        let loaded = live.load();
-        let before = live.replace(rules("7/1m"));
-        assert_eq!(Arc::strong_count(&before), 2);
-        drop(loaded);
-        assert_eq!(Arc::strong_count(&before), 1);
-    }
-}

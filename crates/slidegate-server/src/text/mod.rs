@@ -2,8 +2,6 @@
 
 pub(crate) mod fields;
 pub(crate) mod json;
-mod nearest;
-mod shown;
+mod wording;
 
-pub(crate) use nearest::{did_you_mean, nearest};
-pub(crate) use shown::{escaped, shown};
+pub(crate) use wording::{did_you_mean, escaped, nearest, shown};

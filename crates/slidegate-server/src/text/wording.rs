@@ -1,4 +1,6 @@
-//! What was written, as an error shows it.
+//! How errors quote what was written, and name what was probably meant.
+
+pub(crate) use slidegate::ruleset::nearest;
 
 /// Most characters of a text that an error repeats.
 const SHOWN_MAX: usize = 64;
@@ -28,6 +30,14 @@ fn is_hidden(character: char) -> bool {
     character.is_control() || matches!(character, '\u{2028}' | '\u{2029}' | '\u{feff}') || turns_direction
 }
 
+/// The remedy for a name that is none of a few: the one that was probably meant, or all there are.
+pub(crate) fn did_you_mean(name: &str, known: &[&str]) -> String {
+    match nearest(name, known.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("choose from: {}", known.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,5 +48,12 @@ mod tests {
         for text in ["`käse` \"🧀\" it's {0.25}", r"already \n escaped"] {
             assert_eq!(escaped(text), text);
         }
+    }
+
+    #[test]
+    fn without_a_likely_name_all_are_listed() {
+        let known = ["limit", "limits", "on_store_error", "edge"];
+        assert_eq!(did_you_mean("limt", &known), "did you mean `limit`?");
+        assert_eq!(did_you_mean("colour", &known), "choose from: limit, limits, on_store_error, edge");
     }
 }
