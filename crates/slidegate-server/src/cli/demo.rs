@@ -1,7 +1,7 @@
 //! `slidegate demo`: two bursts around a window boundary, judged by all six algorithms.
 
 use std::env;
-use std::io::{self, ErrorKind, IsTerminal, Write, stdout};
+use std::io::{ErrorKind, IsTerminal, Write, stdout};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -62,21 +62,17 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
     } else {
         algorithms.iter().map(|&algorithm| accepted(algorithm)).collect::<Result<Vec<_>>>()?
     };
-    let report = report(Colours::of_stdout(), &algorithms, &accepted)?;
+    let report = report(Colours::of_stdout(), &algorithms, &accepted);
     match out.write_all(report.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to stdout"),
         _ => Ok(ExitCode::SUCCESS),
     }
 }
 
-fn report(colours: Colours, algorithms: &[Algorithm], accepted: &[u64]) -> Result<String> {
-    let mut report = Vec::new();
-    writeln!(report, "{PICTURE}")?;
-    for (&algorithm, &accepted) in algorithms.iter().zip(accepted) {
-        write_line(&mut report, colours, algorithm, accepted)?;
-    }
-    write!(report, "\n{MEANING}")?;
-    Ok(String::from_utf8(report)?)
+fn report(colours: Colours, algorithms: &[Algorithm], accepted: &[u64]) -> String {
+    let lines =
+        algorithms.iter().zip(accepted).map(|(&algorithm, &accepted)| line(colours, algorithm, accepted));
+    format!("{PICTURE}\n{}\n{MEANING}", lines.collect::<String>())
 }
 
 /// The fixed window first, because it is what the others are compared with.
@@ -98,7 +94,7 @@ fn accepted(algorithm: Algorithm) -> Result<u64> {
     Ok(admitted)
 }
 
-fn write_line(out: &mut impl Write, colours: Colours, algorithm: Algorithm, accepted: u64) -> io::Result<()> {
+fn line(colours: Colours, algorithm: Algorithm, accepted: u64) -> String {
     let count = format!("{}  accepted {accepted} of {}", algorithm.name(), 2 * LIMIT);
     let mark = if accepted > LIMIT { colours.alarm("OVER ") } else { colours.calm("holds") };
     let bound = algorithm.admitted_max(LIMIT);
@@ -107,7 +103,7 @@ fn write_line(out: &mut impl Write, colours: Colours, algorithm: Algorithm, acce
         0 => "2L".to_owned(),
         less => format!("2L-{less}"),
     };
-    writeln!(out, "{count:<38}{mark}  bound {formula} = {bound}")
+    format!("{count:<38}{mark}  bound {formula} = {bound}\n")
 }
 
 /// Whether what goes to stdout may be coloured.

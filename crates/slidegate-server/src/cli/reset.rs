@@ -43,7 +43,7 @@ fn reset(args: &Args, out: &mut impl Write) -> Result<()> {
     let target = Target::open(&location)?;
     let (mut applied, mut units) = (false, 0_u64);
     // One after the other: a reset that was made stays made if the next one fails, and doing it again does no harm.
-    for request in question.charges() {
+    for request in &question.charges {
         let done = target.reset(&question, request)?;
         applied |= done.applied;
         units = units.saturating_add(done.units);

@@ -19,10 +19,31 @@ pub(crate) struct Answer {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Body {
-    Decided(Decided),
-    Applied { applied: bool, units: u64 },
-    Inspected { rule: String, key: String, limits: Vec<LimitUse> },
-    Changed { applied: bool, rule: String, limits: Vec<String> },
+    /// A decision, and every charge's own verdict. What is unlimited has no numbers.
+    Decided {
+        allowed: bool,
+        rule: String,
+        limit: Option<u64>,
+        used: Option<u64>,
+        remaining: Option<u64>,
+        retry_after_us: u64,
+        reset_after_us: u64,
+        checks: Vec<Checked>,
+    },
+    Applied {
+        applied: bool,
+        units: u64,
+    },
+    Inspected {
+        rule: String,
+        key: String,
+        limits: Vec<LimitUse>,
+    },
+    Changed {
+        applied: bool,
+        rule: String,
+        limits: Vec<String>,
+    },
     Failed(Failure),
 }
 
@@ -33,21 +54,8 @@ impl Answer {
     }
 }
 
-/// A decision, and every charge's own verdict. What is unlimited has no numbers.
 #[derive(Debug, Serialize)]
-pub(super) struct Decided {
-    allowed: bool,
-    rule: String,
-    limit: Option<u64>,
-    used: Option<u64>,
-    remaining: Option<u64>,
-    retry_after_us: u64,
-    reset_after_us: u64,
-    checks: Vec<Checked>,
-}
-
-#[derive(Debug, Serialize)]
-struct Checked {
+pub(super) struct Checked {
     rule: String,
     key: String,
     allowed: bool,
@@ -70,7 +78,7 @@ impl Body {
     /// The answer to a check or a peek.
     pub(super) fn decided(decision: &Decision<'_>) -> Self {
         let binding = decision.binding();
-        Self::Decided(Decided {
+        Self::Decided {
             allowed: binding.allowed(),
             rule: binding.rule().to_owned(),
             limit: binding.limit(),
@@ -79,7 +87,7 @@ impl Body {
             retry_after_us: binding.retry_after().map_or(0, whole_us),
             reset_after_us: binding.reset_after().map_or(0, whole_us),
             checks: decision.verdicts().map(|verdict| Checked::of(&verdict)).collect(),
-        })
+        }
     }
 
     pub(super) fn inspected(rule: &Rule, key: &str, usages: &[LimitUsage]) -> Self {

@@ -16,20 +16,20 @@ pub(super) fn admission<'a>(
         match reason {
             // A key is always named with its place, as a field of a wrong type is.
             Reason::Resolve(ResolveError::Key(error)) => {
-                Failure::new("key", format!("{}{error}", at.map_or_else(String::new, prefix)))
+                Failure::new("key", &format!("{}{error}", at.map_or_else(String::new, prefix)))
             }
             Reason::Resolve(error) => Failure::of(&which, &error),
-            blocked @ Reason::Blocked { .. } => Failure::new("blocked", format!("{which}{blocked}")),
+            blocked @ Reason::Blocked { .. } => Failure::new("blocked", &format!("{which}{blocked}")),
             Reason::Charge(error @ ChargeError::Zero { .. }) => {
-                Failure::new("cost", format!("{which}{error}"))
+                Failure::new("cost", &format!("{which}{error}"))
             }
             Reason::Charge(ChargeError::Never { ref rule, cost, .. }) => {
                 let excess = Excess::find(rules, requests, rule, cost);
                 let text = reason.to_string();
-                Failure::new("never", excess.map_or(text.clone(), |excess| excess.said(requests, &text)))
+                Failure::new("never", &excess.map_or(text.clone(), |excess| excess.said(requests, &text)))
             }
             Reason::Charge(error) => error.into(),
-            other => Failure::new("malformed", format!("{which}{other}")),
+            other => Failure::new("malformed", &format!("{which}{other}")),
         }
     })
 }

@@ -19,7 +19,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    pub(super) fn new(kind: &'static str, text: impl ToString) -> Self {
+    pub(super) fn new(kind: &'static str, text: &(impl ToString + ?Sized)) -> Self {
         Self { kind, text: escaped(&text.to_string()) }
     }
 
@@ -31,7 +31,7 @@ impl Failure {
             ResolveError::Key(_) => "key",
             _ => "malformed",
         };
-        Self::new(kind, format!("{which}{error}"))
+        Self::new(kind, &format!("{which}{error}"))
     }
 
     /// What it means for the receipt of its line. *Never* and *blocked* are answers all the same.
@@ -52,10 +52,10 @@ impl Failure {
 impl From<CheckError> for Failure {
     fn from(error: CheckError) -> Self {
         match error {
-            CheckError::Key(error) => Self::new("key", error),
+            CheckError::Key(error) => Self::new("key", &error),
             CheckError::Charge(error) => error.into(),
             CheckError::Store(error) => error.into(),
-            other => Self::new("malformed", other),
+            other => Self::new("malformed", &other),
         }
     }
 }
@@ -63,17 +63,17 @@ impl From<CheckError> for Failure {
 impl From<UpdateError> for Failure {
     fn from(error: UpdateError) -> Self {
         match error {
-            UpdateError::Key(error) => Self::new("key", error),
+            UpdateError::Key(error) => Self::new("key", &error),
             UpdateError::Receipt(error) => error.into(),
             UpdateError::Store(error) => error.into(),
-            other => Self::new("malformed", other),
+            other => Self::new("malformed", &other),
         }
     }
 }
 
 impl From<ChargeError> for Failure {
     fn from(error: ChargeError) -> Self {
-        Self::new("charges", error)
+        Self::new("charges", &error)
     }
 }
 
@@ -84,7 +84,7 @@ impl From<ReceiptError> for Failure {
             ReceiptError::RecordsFull { .. } => "full",
             _ => "receipt",
         };
-        Self::new(kind, error)
+        Self::new(kind, &error)
     }
 }
 
@@ -97,15 +97,15 @@ impl From<StoreError> for Failure {
             StoreError::Refused { .. } => "refused",
             _ => "store",
         };
-        Self::new(kind, error)
+        Self::new(kind, &error)
     }
 }
 
 impl From<InlineError> for Failure {
     fn from(error: InlineError) -> Self {
         match error {
-            InlineError::Malformed(text) => Self::new("malformed", text),
-            InlineError::Rule(text) => Self::new("inline-rule", text),
+            InlineError::Malformed(text) => Self::new("malformed", &text),
+            InlineError::Rule(text) => Self::new("inline-rule", &text),
         }
     }
 }
@@ -119,7 +119,7 @@ impl From<ResolveError> for Failure {
 /// What [`crate::text::fields`] reports is a line that is no operation.
 impl From<String> for Failure {
     fn from(text: String) -> Self {
-        Self::new("malformed", text)
+        Self::new("malformed", &text)
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn line_of(text: &str) -> Result<u64, Failure> {
     let line = digits.and_then(|digits| digits.parse().ok()).filter(|&line| line > 0);
     line.ok_or_else(|| {
         let remedy = "write \"#3\" for the receipt of line 3";
-        Failure::new("receipt", format!("receipt: `{}` does not name a line; {remedy}", shown(text)))
+        Failure::new("receipt", &format!("receipt: `{}` does not name a line; {remedy}", shown(text)))
     })
 }
 
@@ -109,7 +109,7 @@ impl Receipts {
             Some(Fate::Unlimited) => "was not charged, because overrides make its keys unlimited",
         };
         let remedy = "name an earlier line whose check was allowed";
-        Err(Failure::new("receipt", format!("receipt: line {line} {said}; {remedy}")))
+        Err(Failure::new("receipt", &format!("receipt: line {line} {said}; {remedy}")))
     }
 }
 

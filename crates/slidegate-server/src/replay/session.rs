@@ -77,13 +77,13 @@ impl<'s> Session<'s> {
         let at_us = request.at_us;
         if at_us > TIME_MAX_US {
             let text = format!("at_us: {at_us} lies after the year 9999; write microseconds since 1970");
-            return Err(Failure::new("time", text));
+            return Err(Failure::new("time", &text));
         }
         if at_us < self.now_us {
             let now_us = self.now_us;
             let text =
                 format!("at_us: {at_us} is earlier than {now_us} of a line before; sort the trace by time");
-            return Err(Failure::new("time", text));
+            return Err(Failure::new("time", &text));
         }
         Ok(request)
     }
@@ -165,10 +165,10 @@ impl<'s> Session<'s> {
     async fn change(&mut self, at_us: u64, rule: &str, limits: &[(String, String)]) -> Result<Done, Failure> {
         let rule = self.rules.get(rule)?;
         let rates = limits.iter().map(|(field, text)| {
-            parse_rate(text).map_err(|text| Failure::new("limit", format!("{field}: {text}")))
+            parse_rate(text).map_err(|text| Failure::new("limit", &format!("{field}: {text}")))
         });
         let rates: Vec<Rate> = rates.collect::<Result<_, _>>()?;
-        let changed = rule.with_rates(&rates).map_err(|error| Failure::new("limit", error))?;
+        let changed = rule.with_rates(&rates).map_err(|error| Failure::new("limit", &error))?;
         // States of keys with limits of their own go on under those, as when a server reloads.
         let carried = self.rules.overrides(changed.name()).filter(|overrides| !overrides.is_empty());
         let carried = carried.map(|overrides| with_windows_of(&changed, overrides));

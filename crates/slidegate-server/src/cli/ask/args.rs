@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{ValueEnum, ValueHint};
+use clap::ValueHint;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use slidegate::rule::OnStoreError;
 use slidegate::{Algorithm, Rate};
 
@@ -53,8 +53,8 @@ pub(in crate::cli) struct Asked {
     pub(super) store: Option<Location>,
 
     /// What to answer when the store does not [default: what the rule says, else deny]
-    #[arg(long, value_name = "POLICY")]
-    pub(super) on_store_error: Option<PolicyText>,
+    #[arg(long, value_name = "POLICY", value_parser = policies())]
+    pub(super) on_store_error: Option<OnStoreError>,
 }
 
 /// How much is printed.
@@ -69,22 +69,13 @@ pub(in crate::cli) struct Shown {
     pub(in crate::cli) quiet: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum PolicyText {
-    /// Without an answer nothing passes: an error
-    Deny,
-    /// Without an answer everything passes, marked as degraded
-    Allow,
-}
-
-impl Asked {
-    /// What the caller says about a store that does not answer.
-    pub(super) fn policy(&self) -> Option<OnStoreError> {
-        self.on_store_error.map(|policy| match policy {
-            PolicyText::Deny => OnStoreError::Deny,
-            PolicyText::Allow => OnStoreError::Allow,
-        })
-    }
+fn policies() -> impl TypedValueParser<Value = OnStoreError> {
+    let deny = PossibleValue::new("deny").help("Without an answer nothing passes: an error");
+    let allow = PossibleValue::new("allow").help("Without an answer everything passes, marked as degraded");
+    PossibleValuesParser::new([deny, allow]).map(|name| match name.as_str() {
+        "allow" => OnStoreError::Allow,
+        _ => OnStoreError::Deny,
+    })
 }
 
 /// The six names, so that shells can complete them.

@@ -49,7 +49,8 @@ pub(super) fn answered(
     let ended = match wait {
         None => Ended::at_once(ask()?),
         Some(wait) => {
-            let mut progress = Progress::new(io::stderr(), !quiet && io::stderr().is_terminal());
+            let on_terminal = !quiet && io::stderr().is_terminal();
+            let mut progress = Progress { out: io::stderr(), on_terminal, is_drawn: false };
             waiting::until_admitted(wait, &SystemClock::new(), &mut progress, ask)?
         }
     };

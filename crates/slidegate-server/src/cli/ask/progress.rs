@@ -12,17 +12,13 @@ const CLEAR: &str = "\r\x1b[K";
 /// The line.
 #[derive(Debug)]
 pub(super) struct Progress<W: Write> {
-    out: W,
-    on_terminal: bool,
-    is_drawn: bool,
+    pub(super) out: W,
+    /// Elsewhere nothing is shown.
+    pub(super) on_terminal: bool,
+    pub(super) is_drawn: bool,
 }
 
 impl<W: Write> Progress<W> {
-    /// Shown only on a terminal.
-    pub(super) fn new(out: W, on_terminal: bool) -> Self {
-        Self { out, on_terminal, is_drawn: false }
-    }
-
     /// Draws the line, cut to the width of the terminal: a second line could not be drawn over. Says whether it is
     /// seen.
     pub(super) fn draw(&mut self, line: impl FnOnce() -> String) -> bool {
@@ -42,10 +38,5 @@ impl<W: Write> Progress<W> {
         if std::mem::take(&mut self.is_drawn) {
             let _ = write!(self.out, "{CLEAR}").and_then(|()| self.out.flush());
         }
-    }
-
-    #[cfg(test)]
-    pub(super) fn into_inner(self) -> W {
-        self.out
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow, bail};
 use slidegate::charge::CHARGES_MAX;
 use slidegate::rule::OnStoreError;
-use slidegate::ruleset::{AdmissionErrorKind, RuleRef};
+use slidegate::ruleset::AdmissionErrorKind;
 use slidegate::{Admission, ChargeError, ChargeRequest, Resolved, Rule, RuleSet};
 
 use super::answer::{Answer, Override};
@@ -24,8 +24,9 @@ pub(in crate::cli) enum Meant {
 #[derive(Debug)]
 pub(in crate::cli) struct Question {
     rules: RuleSet,
-    charges: Vec<ChargeRequest<'static>>,
-    policy: Option<OnStoreError>,
+    /// At least one.
+    pub(in crate::cli) charges: Vec<ChargeRequest<'static>>,
+    pub(super) policy: Option<OnStoreError>,
 }
 
 impl Meant {
@@ -63,9 +64,11 @@ impl Meant {
         charges.extend(
             asked.also.iter().map(|also| inline(also.rate, &also.key, also.cost.unwrap_or(asked.cost))),
         );
-        let question = Question { rules, charges, policy: asked.policy() };
-        // What can never pass is refused here, while nothing has been opened or made.
-        question.admission()?;
+        let question = Question { rules, charges, policy: asked.on_store_error };
+        // What can never pass is refused here, while nothing has been opened or made. A server knows its rules itself.
+        if asked.rule.is_none() || !location.is_server() {
+            question.admission()?;
+        }
         Ok(Self::Asks(question, location))
     }
 }
@@ -87,26 +90,14 @@ fn overridden<'a>(
 }
 
 impl Question {
-    /// The charges as asked, of which there is at least one.
-    pub(in crate::cli) fn charges(&self) -> &[ChargeRequest<'static>] {
-        &self.charges
-    }
-
     /// The name of the first rule.
     pub(super) fn rule(&self) -> &str {
         self.charges.first().map_or("", |request| request.rule.name())
     }
 
-    pub(super) fn policy(&self) -> Option<OnStoreError> {
-        self.policy
-    }
-
-    /// As one admission; `None` where only the server knows the rules.
-    pub(super) fn admission(&self) -> Result<Option<Admission<'_>>> {
-        if self.charges.iter().any(|request| self.is_unknown(request)) {
-            return Ok(None);
-        }
-        self.rules.admission(&self.charges).map(Some).map_err(|error| match error.reason {
+    /// As one admission. Fails where only a server knows the rules, which is asked without one.
+    pub(super) fn admission(&self) -> Result<Admission<'_>> {
+        self.rules.admission(&self.charges).map_err(|error| match error.reason {
             AdmissionErrorKind::Charge(ChargeError::Count { count }) => {
                 anyhow!("also: {count} limits at once are too many; give at most {CHARGES_MAX}")
             }
@@ -114,20 +105,9 @@ impl Question {
         })
     }
 
-    /// The rule and the key of one of the charges; `None` where only the server knows the rule.
-    pub(super) fn located<'a>(
-        &'a self,
-        request: &'a ChargeRequest<'a>,
-    ) -> Result<Option<(&'a Rule, &'a str)>> {
-        if self.is_unknown(request) {
-            return Ok(None);
-        }
+    /// The rule and the key of one of the charges.
+    pub(super) fn located<'a>(&'a self, request: &'a ChargeRequest<'a>) -> Result<(&'a Rule, &'a str)> {
         let charge = self.rules.resolve(request)?.charge();
-        Ok(Some((charge.rule(), charge.key().as_str())))
-    }
-
-    /// Whether only the server knows the rule.
-    fn is_unknown(&self, request: &ChargeRequest<'_>) -> bool {
-        matches!(&request.rule, RuleRef::Named(name) if self.rules.get(name).is_err())
+        Ok((charge.rule(), charge.key().as_str()))
     }
 }

@@ -22,7 +22,7 @@ const TOKEN: &str = "SLIDEGATE_TOKEN";
 /// Asks once. A server that does not answer is answered for by the caller's policy; its rules are not known here.
 pub(super) fn ask(url: &ServerUrl, verb: Verb, question: &Question) -> Result<Answer, Error> {
     match asked(url, verb, question) {
-        Err(Failure { error, is_outage: true }) if question.policy() == Some(OnStoreError::Allow) => {
+        Err(Failure { error, is_outage: true }) if question.policy == Some(OnStoreError::Allow) => {
             Ok(Answer::degraded(question.rule(), &error))
         }
         answered => Ok(answered?),
@@ -128,11 +128,11 @@ fn is_line(text: &str) -> bool {
 
 fn body_of(question: &Question) -> Value {
     let charge = |request: &ChargeRequest<'_>| json!({ "rule": rule_of(&request.rule), "key": request.key, "cost": request.cost });
-    let mut body = match question.charges() {
+    let mut body = match question.charges.as_slice() {
         [request] => charge(request),
         several => json!({ "checks": several.iter().map(charge).collect::<Vec<_>>() }),
     };
-    if let Some(policy) = question.policy() {
+    if let Some(policy) = question.policy {
         body["on_store_error"] = json!(if policy == OnStoreError::Allow { "allow" } else { "deny" });
     }
     body

@@ -64,8 +64,8 @@ impl Target {
             Self::Server(url) => return server::ask(url, verb, question),
             Self::Store(opened, unopened) => (opened, unopened),
         };
-        let admission = question.admission()?.ok_or_else(only_there)?;
-        let limiter = opened.limiter.with_outage_policy(question.policy());
+        let admission = question.admission()?;
+        let limiter = opened.limiter.with_outage_policy(question.policy);
         let decided = opened.wait(async {
             match verb {
                 Verb::Check => limiter.decide_async(&admission).await,
@@ -91,12 +91,7 @@ impl Target {
             Self::Store(_, Some(error)) => return Err(anyhow!("{error:#}")),
             Self::Store(opened, None) => opened,
         };
-        let (rule, key) = question.located(request)?.ok_or_else(only_there)?;
+        let (rule, key) = question.located(request)?;
         Ok(opened.wait(opened.limiter.reset_async(rule, key))?)
     }
-}
-
-/// Rules by name alone are asked of servers only, which [`super::Meant::of`] sees to.
-fn only_there() -> Error {
-    anyhow!("rule: is known to a server only; give --store http://HOST:PORT")
 }

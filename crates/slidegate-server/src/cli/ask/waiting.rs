@@ -120,13 +120,13 @@ mod tests {
     /// was drawn.
     fn waited(seconds: u64, answers: &[Option<u64>], on_terminal: bool) -> (Ended, usize, String, u64) {
         let clock = Asleep(AtomicU64::new(1_000_000));
-        let mut progress = Progress::new(Vec::new(), on_terminal);
+        let mut progress = Progress { out: Vec::new(), on_terminal, is_drawn: false };
         let mut asked = 0;
         let ended = until_admitted(Duration::from_secs(seconds), &clock, &mut progress, || {
             asked += 1;
             Ok(answer(answers[asked - 1]))
         });
-        let drawn = String::from_utf8(progress.into_inner()).unwrap();
+        let drawn = String::from_utf8(progress.out).unwrap();
         (ended.unwrap(), asked, drawn, clock.now_us() - 1_000_000)
     }
 
