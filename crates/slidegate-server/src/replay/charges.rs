@@ -24,9 +24,7 @@ pub(super) fn admission<'a>(
                 Failure::new("cost", &format!("{which}{error}"))
             }
             Reason::Charge(ChargeError::Never { ref rule, cost, .. }) => {
-                let excess = Excess::find(rules, requests, rule, cost);
-                let text = reason.to_string();
-                Failure::new("never", &excess.map_or(text.clone(), |excess| excess.said(requests, &text)))
+                Failure::new("never", &never(rules, requests, rule, cost, &reason.to_string()))
             }
             Reason::Charge(error) => error.into(),
             other => Failure::new("malformed", &format!("{which}{other}")),
@@ -44,35 +42,20 @@ fn which(index: usize, requests: &[ChargeRequest<'_>]) -> String {
     if requests.len() > 1 { prefix(index) } else { String::new() }
 }
 
-/// The charges of one key that together ask for more than their rule can ever give.
-struct Excess<'a> {
-    key: &'a str,
-    /// The first of them, by its index.
-    first: usize,
-    is_sum: bool,
-}
-
-impl<'a> Excess<'a> {
-    /// Finds the charges that ask for `cost` units of `rule`. Those that are free ask for nothing.
-    fn find(rules: &'a RuleSet, requests: &'a [ChargeRequest<'a>], rule: &str, cost: u64) -> Option<Self> {
-        let is_of_rule = |request: &&ChargeRequest<'_>| request.rule.name() == rule;
-        let is_limited =
-            |request: &'a ChargeRequest<'a>| matches!(rules.resolve(request), Ok(Resolved::Limited(_)));
-        requests.iter().enumerate().find_map(|(first, request)| {
-            let twins = requests.iter().filter(is_of_rule).filter(|twin| twin.key == request.key);
-            let asked = twins.clone().fold(0_u64, |sum, twin| sum.saturating_add(twin.cost));
-            let found = Self { key: &request.key, first, is_sum: twins.count() > 1 };
-            Some(found).filter(|_| is_of_rule(&request) && asked == cost && is_limited(request))
-        })
-    }
-
-    fn said(&self, requests: &[ChargeRequest<'_>], text: &str) -> String {
-        let which = which(self.first, requests);
-        match text.strip_prefix("cost: ").filter(|_| self.is_sum) {
-            Some(text) => {
-                format!("{which}cost: with the other charges of key `{}`, {text}", shown(self.key))
-            }
-            None => format!("{which}{text}"),
+/// `text`, with the place of the charges that together ask for `cost` units of one key, which is more than `rule` can ever
+/// give. Those that are free ask for nothing.
+fn never(rules: &RuleSet, requests: &[ChargeRequest<'_>], rule: &str, cost: u64, text: &str) -> String {
+    let is_of_rule = |request: &&ChargeRequest<'_>| request.rule.name() == rule;
+    for (first, request) in requests.iter().enumerate().filter(|(_, request)| is_of_rule(request)) {
+        let twins = requests.iter().filter(is_of_rule).filter(|twin| twin.key == request.key);
+        let asked = twins.clone().fold(0_u64, |sum, twin| sum.saturating_add(twin.cost));
+        if asked == cost && matches!(rules.resolve(request), Ok(Resolved::Limited(_))) {
+            let (which, key) = (which(first, requests), shown(&request.key));
+            return match text.strip_prefix("cost: ").filter(|_| twins.count() > 1) {
+                Some(text) => format!("{which}cost: with the other charges of key `{key}`, {text}"),
+                None => format!("{which}{text}"),
+            };
         }
     }
+    text.to_owned()
 }

@@ -1,8 +1,7 @@
 //! The receipts of a trace, by the line that earned them.
 //!
-//! A receipt whose charges have all expired is worth nothing: presenting it changes nothing and is
-//! answered so. Such receipts are forgotten, so that memory follows what is alive, not the length of the
-//! trace; what remains of an old line is one byte.
+//! Receipts whose charges have all expired change nothing and are forgotten, so that memory follows what is alive and not
+//! the length of the trace; what remains of an old line is one byte.
 
 use std::collections::HashMap;
 

@@ -58,18 +58,8 @@ pub(crate) fn run(
 pub(crate) enum ReplayError {
     /// The trace could not be read further.
     #[error("cannot read line {line} of the trace")]
-    Read {
-        /// What the system said.
-        source: io::Error,
-        /// The line that was being read.
-        line: u64,
-    },
+    Read { source: io::Error, line: u64 },
     /// Nobody takes the answers.
     #[error("cannot write the answers")]
-    Write {
-        /// What the system said.
-        source: io::Error,
-        /// How far it went.
-        summary: Summary,
-    },
+    Write { source: io::Error, summary: Summary },
 }

@@ -44,8 +44,7 @@ impl<'s> Session<'s> {
         Self { rules, limiter, receipts: Receipts::default(), line: 0, now_us: 0 }
     }
 
-    /// Executes the next line. A blank one is counted but has no answer. A line that fails changes
-    /// nothing, not even the time.
+    /// Executes the next line. A blank one is counted but has no answer. One that fails changes not even the time.
     pub(crate) async fn execute(&mut self, line: Line<'_>) -> Option<Answer> {
         self.line += 1;
         if matches!(line, Line::Whole(text) if text.trim_ascii().is_empty()) {
