@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use ring::digest::{SHA256, digest};
-use serde_saphyr::Location;
+use serde_saphyr::{Location, Spanned};
 use slidegate::RuleSet;
 use slidegate::ruleset::Overrides;
 use slidegate_stores::StoreUrl;
@@ -143,6 +143,13 @@ impl Config {
                     let rule = small::read(name, node, root.found);
                     let (overrides, at) = (Overrides::default(), name.referenced);
                     self.rules.extend(rule.map(|rule| FileRule { rule, overrides, at, has_policy: false }));
+                    let is_default = |(name, _): &(Spanned<String>, Node)| name.value == small::DEFAULT_RULE;
+                    let rules = root.node("rules").map(|node| &node.value);
+                    if matches!(rules, Some(Value::Map(rules)) if rules.iter().any(is_default)) {
+                        let text =
+                            "rate-limiter: means rule `default`, which `rules` has as well; keep one of them";
+                        root.mistake(at, text);
+                    }
                 }
                 "bounds" => self.read_bounds(node, root.found),
                 other if self.read_setting(other, node, root.found) => {}
@@ -152,16 +159,8 @@ impl Config {
                 }
             }
         }
-        match (root.node("rules"), root.node("rate-limiter")) {
-            (None, None) => root.mistake(Location::UNKNOWN, &format!("rules: is missing; write {EXAMPLE}")),
-            (Some(Node { value: Value::Map(rules), .. }), Some(_))
-                if rules.iter().any(|(name, _)| name.value == small::DEFAULT_RULE) =>
-            {
-                let text = "rate-limiter: means rule `default`, which `rules` has as well; keep one of them";
-                let small = root.fields.iter().find(|(name, _)| name.value == "rate-limiter");
-                root.mistake(small.map_or(Location::UNKNOWN, |(name, _)| name.referenced), text);
-            }
-            _ => {}
+        if root.node("rules").or(root.node("rate-limiter")).is_none() {
+            root.mistake(Location::UNKNOWN, &format!("rules: is missing; write {EXAMPLE}"));
         }
     }
 

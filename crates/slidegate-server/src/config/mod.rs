@@ -15,7 +15,6 @@ mod amount;
 mod file;
 mod mistake;
 mod node;
-mod overrides;
 mod rule;
 mod schema;
 mod section;

@@ -196,14 +196,12 @@ fn token(path: &str) -> Result<Secret, String> {
     let token = token.strip_suffix('\r').unwrap_or(token);
     if !(TOKEN_BYTES_MIN..=TOKEN_BYTES_MAX).contains(&token.len()) {
         let range = format!("{TOKEN_BYTES_MIN} to {TOKEN_BYTES_MAX} bytes");
-        return Err(format!(
-            "`{name}` holds no token of {range}; write one, for example by `openssl rand -hex 32`"
-        ));
+        let remedy = "write one, for example by `openssl rand -hex 32`";
+        return Err(format!("`{name}` holds no token of {range}; {remedy}"));
     }
     if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(format!(
-            "`{name}` holds more than one word, or one that is not ASCII; write one line of ASCII"
-        ));
+        let why = "more than one word, or one that is not ASCII";
+        return Err(format!("`{name}` holds {why}; write one line of ASCII"));
     }
     Ok(Secret(token.to_owned()))
 }

@@ -18,8 +18,11 @@ const LOG_UNITS_MAX: u64 = 10_000;
 /// Warnings about a file's rules and settings, given the settings that are in force in the end.
 pub(super) fn find(file: &str, rules: &[FileRule], given: &Given, settings: &Settings) -> Vec<Found> {
     let mut found = Findings::of(file);
-    if let Some(text) = exposed(settings) {
+    let http = settings.http;
+    if !http.ip().is_loopback() && settings.token.is_none() {
         let source = given.source("http").unwrap_or_else(|| Source::Name("http".to_owned()));
+        let remedy = "give `token_file`, or listen on 127.0.0.1";
+        let text = format!("http: anybody who reaches {http} may spend and reset; {remedy}");
         found.found.push(Found::new(source, &text));
     }
     let is_remote = settings.store.kind() != "memory";
@@ -36,17 +39,6 @@ pub(super) fn find(file: &str, rules: &[FileRule], given: &Given, settings: &Set
         found.add(rules[0].at, text);
     }
     found.found
-}
-
-/// What is said of an address that others can reach without a token.
-fn exposed(settings: &Settings) -> Option<String> {
-    let open = !settings.http.ip().is_loopback() && settings.token.is_none();
-    open.then(|| {
-        let http = settings.http;
-        format!(
-            "http: anybody who reaches {http} may spend and reset; give `token_file`, or listen on 127.0.0.1"
-        )
-    })
 }
 
 fn of_rule(given: &FileRule, is_remote: bool, found: &mut Findings) {
