@@ -109,8 +109,7 @@ impl<S> fmt::Debug for Reloader<S> {
 }
 
 impl<S: Store> Reloader<S> {
-    /// A reloader of the file that a server started with, whose rules are in force in `live`. `told` hears of every
-    /// reload.
+    /// A reloader of the file that a server started with. Its rules are in `live`, and `told` hears of every reload.
     pub(crate) fn new(
         started: StartupFile,
         live: Arc<Live>,
@@ -151,26 +150,23 @@ impl<S: Store> Reloader<S> {
 
     async fn reload(&self, last: &mut Last, text: Result<String, ConfigError>) -> ReloadReport {
         last.text = text.clone().ok();
-        let mut needs_restart = Vec::new();
-        let mut warnings = Vec::new();
-        let mut hash = None;
         let file = self.path().display().to_string();
-        let result = match text.and_then(|text| Config::parse(&file, &text)) {
-            Err(error) => Reloaded::Refused(texts(&error.mistakes)),
+        let report = match text.and_then(|text| Config::parse(&file, &text)) {
+            Err(error) => {
+                let result = Reloaded::Refused(texts(&error.mistakes));
+                ReloadReport { result, hash: None, needs_restart: Vec::new(), warnings: Vec::new() }
+            }
             Ok(config) => {
                 let StartupFile { config: started, over, settings, .. } = &self.started;
-                needs_restart = config.changed_settings(started);
-                warnings = texts(&config.warnings(over, settings));
-                match self.put_in_force(config.rules(over)).await {
-                    Ok(done) => {
-                        hash = Some(config.hash());
-                        done
-                    }
-                    Err(text) => Reloaded::StoreFailed(text),
+                let done = self.put_in_force(config.rules(over)).await;
+                ReloadReport {
+                    hash: done.is_ok().then(|| config.hash()),
+                    result: done.unwrap_or_else(Reloaded::StoreFailed),
+                    needs_restart: config.changed_settings(started),
+                    warnings: texts(&config.warnings(over, settings)),
                 }
             }
         };
-        let report = ReloadReport { result, hash, needs_restart, warnings };
         last.is_good = report.is_good();
         last.is_waiting = matches!(report.result, Reloaded::StoreFailed(_));
         (self.told)(&report);

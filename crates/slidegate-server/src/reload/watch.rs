@@ -110,18 +110,13 @@ fn directories(path: &Path) -> Vec<PathBuf> {
     directories
 }
 
-/// Waits for an event and then for quiet, or for a while; `None` when the watch has ended. Says whether anything
-/// happened.
+/// Waits for an event and then for quiet, or for a while; says whether anything happened. `None` ends the watch.
 fn next(events: &Receiver<()>) -> Option<bool> {
-    match events.recv_timeout(AGAIN) {
-        Ok(()) => {}
-        Err(RecvTimeoutError::Timeout) => return Some(false),
-        Err(RecvTimeoutError::Disconnected) => return None,
-    }
-    for _ in 0..WAITS_MAX {
-        match events.recv_timeout(QUIET) {
-            Ok(()) => {}
-            Err(RecvTimeoutError::Timeout) => break,
+    let mut wait = AGAIN;
+    for happened in 0..=WAITS_MAX {
+        match events.recv_timeout(wait) {
+            Ok(()) => wait = QUIET,
+            Err(RecvTimeoutError::Timeout) => return Some(happened > 0),
             Err(RecvTimeoutError::Disconnected) => return None,
         }
     }

@@ -34,8 +34,7 @@ impl Fields {
         self.left.remove(name)
     }
 
-    /// A whole number, if it is there. `range` is what to say where there is none; whether a number lies
-    /// in it is for those to judge who know what it means.
+    /// A whole number, if it is there. `range` is for the error only: the caller judges whether a number lies in it.
     pub(crate) fn whole(
         &mut self,
         name: &'static str,

@@ -18,8 +18,7 @@ pub(crate) enum Json {
     Text(String),
     List(Vec<Json>),
     Object(BTreeMap<String, Json>),
-    /// What no field takes: null, true, false, a number that is negative, has a fraction or an exponent, or is too large.
-    /// Kept as text, since it is only ever shown.
+    /// What no field takes, as errors show it: null, true, false, numbers that are not whole, negative or too large.
     Other(String),
 }
 

@@ -10,8 +10,7 @@ pub(crate) fn shown(text: &str) -> String {
     text.chars().take(SHOWN_MAX).collect()
 }
 
-/// A message whose every character shows: what a text brought along cannot break the line, move a
-/// terminal's cursor or turn the direction of reading.
+/// A message whose every character shows: none breaks the line, moves a cursor or turns the direction of reading.
 pub(crate) fn escaped(message: &str) -> String {
     let mut escaped = String::with_capacity(message.len());
     for character in message.chars() {
