@@ -28,13 +28,13 @@ pub(super) fn run(program: &OsString, args: &[OsString]) -> io::Result<u8> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let status = runtime.block_on(async {
         // Before it starts, so that none is lost in between.
-        let mut heard = Heard::listen()?;
+        let mut heard = listen()?;
         let mut child = Command::new(program).args(args).spawn()?;
         let pid = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         loop {
             tokio::select! {
                 status = child.wait() => return status,
-                number = heard.next() => {
+                number = next(&mut heard) => {
                     if let Some(pid) = pid.filter(|_| !comes_from_the_terminal(number)) {
                         // It may just have ended, and then there is nothing to tell.
                         kill_process(pid, number).ok();
@@ -59,29 +59,24 @@ fn comes_from_the_terminal(number: Number) -> bool {
     typed && stdin.is_terminal() && tcgetpgrp(&stdin).is_ok_and(|group| group == getpgrp())
 }
 
-/// Signals that have arrived for us.
-struct Heard(Vec<(Number, Signal)>);
+/// Listens for signals, but not for what we were told to ignore (by `nohup`, say): the command inherits that.
+fn listen() -> io::Result<Vec<(Number, Signal)>> {
+    let ignored = ignored();
+    let passed_on = PASSED_ON.into_iter().filter(|number| ignored & (1 << (number.as_raw() - 1)) == 0);
+    passed_on.map(|number| Ok((number, signal(SignalKind::from_raw(number.as_raw()))?))).collect()
+}
 
-impl Heard {
-    /// Listens, but not for what we were told to ignore (by `nohup`, say): the command inherits that.
-    fn listen() -> io::Result<Self> {
-        let ignored = ignored();
-        let passed_on = PASSED_ON.into_iter().filter(|number| ignored & (1 << (number.as_raw() - 1)) == 0);
-        let heard = passed_on.map(|number| Ok((number, signal(SignalKind::from_raw(number.as_raw()))?)));
-        heard.collect::<io::Result<_>>().map(Self)
-    }
-
-    async fn next(&mut self) -> Number {
-        poll_fn(|context| {
-            for (number, signal) in &mut self.0 {
-                if signal.poll_recv(context).is_ready() {
-                    return Poll::Ready(*number);
-                }
+/// The next signal that arrives.
+async fn next(heard: &mut [(Number, Signal)]) -> Number {
+    poll_fn(|context| {
+        for (number, signal) in &mut *heard {
+            if signal.poll_recv(context).is_ready() {
+                return Poll::Ready(*number);
             }
-            Poll::Pending
-        })
-        .await
-    }
+        }
+        Poll::Pending
+    })
+    .await
 }
 
 /// A bit for every signal that is ignored, the first for number 1; none where the system does not tell.

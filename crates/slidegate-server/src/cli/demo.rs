@@ -1,14 +1,15 @@
 //! `slidegate demo`: two bursts around a window boundary, judged by all six algorithms.
 
 use std::env;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{ErrorKind, IsTerminal, Write, stdout};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use slidegate::{Algorithm, Limiter, Rule};
-
-use super::live;
+use slidegate::{Admission, Algorithm, Limiter, Rate, Rule};
 use slidegate_stores::StoreUrl;
+use tokio::time::{Instant, sleep_until};
 
 use crate::stores::Opened;
 
@@ -39,6 +40,11 @@ const RATE: &str = "50/10s";
 const BOUNDARY_US: u64 = 1_745_000_140_000_000;
 const SECOND_US: u64 = 1_000_000;
 
+/// How far from the boundary the bursts come.
+const ASIDE: Duration = Duration::from_secs(1);
+/// A boundary must be so far away that the first burst is through in time.
+const AHEAD: Duration = Duration::from_millis(1_200);
+
 const PICTURE: &str = "\
 A limit of 50 per 10 s. 50 requests arrive one second before a window boundary,
 50 one second after it:
@@ -58,7 +64,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
     let algorithms: Vec<Algorithm> = in_order().collect();
     let accepted = if args.live {
         let opened = Opened::open(&args.store.clone().unwrap_or_default())?;
-        live::accepted(&opened, RATE.parse()?, LIMIT, &algorithms, err)?
+        accepted_live(&opened, RATE.parse()?, LIMIT, &algorithms, err)?
     } else {
         algorithms.iter().map(|&algorithm| accepted(algorithm)).collect::<Result<Vec<_>>>()?
     };
@@ -92,6 +98,46 @@ fn accepted(algorithm: Algorithm) -> Result<u64> {
         admitted += u64::from(limiter.at_us(at_us).check(&rule, "demo")?.allowed());
     }
     Ok(admitted)
+}
+
+/// How many of two bursts of `burst` requests, one before a boundary of windows and one after it, each algorithm
+/// accepts. The boundary is that of the store's clock, whatever ours shows.
+fn accepted_live(
+    opened: &Opened,
+    rate: Rate,
+    burst: u64,
+    algorithms: &[Algorithm],
+    err: &mut impl Write,
+) -> Result<Vec<u64>> {
+    // Nobody else's counts, not even those of another demonstration.
+    let visitor = format!("demo-{:016x}", RandomState::new().hash_one("visitor"));
+    let rules: Vec<Rule> = algorithms.iter().map(|&algorithm| Rule::inline(rate, algorithm)).collect();
+    let mut until = until_boundary(opened, rate, &visitor)?;
+    if until < AHEAD {
+        until += rate.window();
+    }
+    let now = Instant::now();
+    writeln!(err, "waiting {} s for a window boundary of the store's clock", until.as_secs()).ok();
+    let mut accepted = vec![0; rules.len()];
+    for at in [now + until.saturating_sub(ASIDE), now + until + ASIDE] {
+        opened.wait(async { sleep_until(at).await });
+        for (rule, accepted) in rules.iter().zip(&mut accepted) {
+            let charge = rule.charge(&visitor, 1)?;
+            let requests = (0..burst).map(|_| Admission::new(&[charge])).collect::<Result<Vec<_>, _>>()?;
+            for decision in opened.wait(opened.limiter.check_batch_async(&requests)) {
+                *accepted += u64::from(decision?.allowed());
+            }
+        }
+    }
+    Ok(accepted)
+}
+
+/// A fixed window that was just charged says how long it lasts.
+fn until_boundary(opened: &Opened, rate: Rate, visitor: &str) -> Result<Duration> {
+    let rule = Rule::inline(rate, Algorithm::FixedWindow);
+    let key = format!("{visitor}-clock");
+    let decision = opened.wait(opened.limiter.check_async(&rule, &key)).context("cannot ask for the time")?;
+    decision.reset_after().context("the store does not say how long its window lasts")
 }
 
 fn line(colours: Colours, algorithm: Algorithm, accepted: u64) -> String {

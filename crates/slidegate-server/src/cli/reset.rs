@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::json;
+use slidegate::Applied;
 
-use super::ask::{self, Answer, Asked, Meant, Shown, Target};
+use super::ask::{self, Asked, Meant, Shown, Target};
 
 /// Forget what a key has used
 ///
@@ -37,33 +38,26 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode> {
 
 fn reset(args: &Args, out: &mut impl Write) -> Result<()> {
     let (question, location) = match Meant::of(&args.asked)? {
-        Meant::Known(answer) => return nothing(&answer, args.shown, out),
+        Meant::Known(answer) => {
+            let why = if answer.allowed { "unlimited" } else { "blocked" };
+            let text = format!("the key is {why}, nothing is counted");
+            return print(Applied::default(), &text, args.shown, out);
+        }
         Meant::Asks(question, location) => (question, location),
     };
     let target = Target::open(&location)?;
-    let (mut applied, mut units) = (false, 0_u64);
+    let mut all = Applied::default();
     // One after the other: a reset that was made stays made if the next one fails, and doing it again does no harm.
     for request in &question.charges {
         let done = target.reset(&question, request)?;
-        applied |= done.applied;
-        units = units.saturating_add(done.units);
+        all.applied |= done.applied;
+        all.units = all.units.saturating_add(done.units);
     }
-    let text = if args.shown.json {
-        serde_json::to_string(&json!({ "applied": applied, "units": units })).context("numbers are JSON")?
-    } else {
-        let word = if units == 1 { "unit" } else { "units" };
-        format!("reset: {units} {word} forgotten")
-    };
-    ask::print_line(&text, args.shown, out)
+    let word = if all.units == 1 { "unit" } else { "units" };
+    print(all, &format!("{} {word} forgotten", all.units), args.shown, out)
 }
 
-/// An override has the answer to every request, and nothing is counted.
-fn nothing(answer: &Answer, shown: Shown, out: &mut impl Write) -> Result<()> {
-    let text = if shown.json {
-        r#"{"applied":false,"units":0}"#.to_owned()
-    } else {
-        let why = if answer.allowed { "unlimited" } else { "blocked" };
-        format!("reset: the key is {why}, nothing is counted")
-    };
-    ask::print_line(&text, shown, out)
+fn print(Applied { applied, units }: Applied, text: &str, shown: Shown, out: &mut impl Write) -> Result<()> {
+    let json = || json!({ "applied": applied, "units": units }).to_string();
+    ask::print_line(&if shown.json { json() } else { format!("reset: {text}") }, shown, out)
 }

@@ -7,17 +7,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use slidegate::RuleSet;
 use slidegate::time::SystemClock;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::files;
 use super::log::{self, LogFormat};
 use crate::config::{Startup, StartupFile};
 use crate::http::Server;
 use crate::reload::{FileReloader, Watch, on_hangup, watch};
-use crate::service::{Service, Settings};
+use crate::service::{Bounds, Service, Settings};
 
 /// Serve decisions over HTTP
 ///
@@ -63,6 +63,9 @@ const HELP: &str = r#"Example:
 A changed file comes into force by itself; SIGHUP and POST /v1/admin/reload read it
 again too. SIGTERM and SIGINT end it once all requests that have begun are answered."#;
 
+/// Files that are open besides connections: standard ones, listeners, runtimes, the store.
+const OTHERS: u64 = 128;
+
 /// Where a wire that is not there yet should be served; `None` is off.
 type Wire = Option<SocketAddr>;
 
@@ -86,7 +89,7 @@ pub(super) fn run(args: &Args, err: &mut impl Write) -> Result<ExitCode> {
     let Startup { mut settings, rules, warnings, file } =
         Startup::read(args.config.as_deref(), &flags, std::env::vars_os())?;
     let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-    warnings.extend(files::raise_limit(&mut settings.bounds));
+    warnings.extend(raise_limit(&mut settings.bounds));
     let format = log::install(args.log_level, args.log_format)?;
     let greet = |greeting: &str| match format {
         // For people, to copy from.
@@ -172,4 +175,26 @@ fn example(rules: &RuleSet) -> String {
         _ => "default",
     };
     format!("{{\"rule\":\"{name}\",\"key\":\"alice\"}}")
+}
+
+/// Raises the limit of open files, and lowers the bound on connections to fit. Says so where that was necessary.
+fn raise_limit(bounds: &mut Bounds) -> Option<String> {
+    let wanted = bounds.connections as u64 + OTHERS;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    // `None` is no limit.
+    if current.is_none_or(|current| current >= wanted) {
+        return None;
+    }
+    let raised = maximum.map_or(wanted, |maximum| maximum.min(wanted));
+    let limit = Rlimit { current: Some(raised), maximum };
+    let has = if setrlimit(Resource::Nofile, limit).is_ok() { Some(raised) } else { current };
+    let has = has.unwrap_or(wanted);
+    if has >= wanted {
+        return None;
+    }
+    let fit = usize::try_from(has.saturating_sub(OTHERS)).unwrap_or(usize::MAX).max(1);
+    let asked = std::mem::replace(&mut bounds.connections, fit);
+    Some(format!(
+        "connections: {asked} need {wanted} open files and the system allows {has}, so {fit} are served; raise it with ulimit -n {wanted}"
+    ))
 }

@@ -37,9 +37,7 @@ pub(super) fn refuse(
     let sentence = escaped(&sentence(error, command));
     let ours = args.iter().take_while(|word| *word != "--");
     if JSON_COMMANDS.contains(&command) && ours.into_iter().any(|word| word == "--json") {
-        if let Ok(text) = ask::error_json(&sentence) {
-            let _ = writeln!(out, "{text}");
-        }
+        let _ = writeln!(out, "{}", ask::error_json(&sentence));
     } else {
         let _ = writeln!(err, "error: {sentence}");
     }
@@ -55,24 +53,21 @@ fn sentence(error: &clap::Error, command: &str) -> String {
             format!("slidegate {} --help", shown(command))
         };
     let argument = unadorned(&text(ContextKind::InvalidArg).unwrap_or_default());
+    let value = shown(&text(ContextKind::InvalidValue).unwrap_or_default());
     match error.kind() {
         // What a value should be is said by whoever reads it; most name the flag and the remedy.
         ErrorKind::ValueValidation => match error.source().map(ToString::to_string) {
             Some(source) if source.contains("; ") => source,
             source => {
-                let value = text(ContextKind::InvalidValue).unwrap_or_default();
                 let remedy = source.unwrap_or_else(|| format!("see {help}"));
-                format!("{argument}: `{}` is not understood; {remedy}", shown(&value))
+                format!("{argument}: `{value}` is not understood; {remedy}")
             }
         },
-        ErrorKind::InvalidValue => {
-            let value = text(ContextKind::InvalidValue).unwrap_or_default();
-            match text(ContextKind::ValidValue) {
-                _ if value.is_empty() => format!("{argument}: has no value; see {help}"),
-                Some(valid) => format!("{argument}: `{}` is unknown; choose from: {valid}", shown(&value)),
-                None => format!("{argument}: `{}` is not understood; see {help}", shown(&value)),
-            }
-        }
+        ErrorKind::InvalidValue => match text(ContextKind::ValidValue) {
+            _ if value.is_empty() => format!("{argument}: has no value; see {help}"),
+            Some(valid) => format!("{argument}: `{value}` is unknown; choose from: {valid}"),
+            None => format!("{argument}: `{value}` is not understood; see {help}"),
+        },
         ErrorKind::UnknownArgument => {
             let remedy = match text(ContextKind::SuggestedArg) {
                 Some(nearest) => format!("did you mean `{nearest}`?"),

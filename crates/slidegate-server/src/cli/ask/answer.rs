@@ -62,6 +62,8 @@ impl Answer {
         let shows = decision.verdicts().count() > 1 || decision.verdicts().any(|verdict| differs(&verdict));
         let checks = decision.verdicts().filter(|_| shows && !degraded);
         Self {
+            allowed: binding.allowed(),
+            rule: binding.rule().to_owned(),
             limit: binding.limit(),
             used: binding.used(),
             remaining: binding.remaining(),
@@ -70,13 +72,13 @@ impl Answer {
             degraded,
             checks: checks.map(|verdict| Check::of(&verdict)).collect(),
             why: decision.store_error().map(ToString::to_string),
-            ..Self::without_numbers(binding.allowed(), binding.rule())
+            ..Self::default()
         }
     }
 
     /// The server did not answer, and the caller lets the request pass: nothing is known of what is used.
     pub(super) fn degraded(rule: &str, error: &Error) -> Self {
-        Self { degraded: true, ..Self::without_numbers(true, rule) }.because(error)
+        Self { allowed: true, rule: rule.to_owned(), degraded: true, ..Self::default() }.because(error)
     }
 
     /// The same with another cause.
@@ -87,11 +89,7 @@ impl Answer {
     /// An override has the answer, and nothing is counted.
     pub(super) fn overridden(by_override: Override, rule: &str) -> Self {
         let allowed = by_override == Override::Unlimited;
-        Self { by_override: Some(by_override), ..Self::without_numbers(allowed, rule) }
-    }
-
-    fn without_numbers(allowed: bool, rule: &str) -> Self {
-        Self { allowed, rule: rule.to_owned(), ..Self::default() }
+        Self { allowed, rule: rule.to_owned(), by_override: Some(by_override), ..Self::default() }
     }
 
     /// What a server answered.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use slidegate::store::StoreError;
 use slidegate::time::{Clock, SystemClock};
 
-use super::server_url::ServerUrl;
+use super::location::ServerUrl;
 
 /// How long the whole exchange may take.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -34,13 +34,17 @@ pub(super) fn post(
     token: Option<&str>,
     body: &[u8],
 ) -> Result<Reply, StoreError> {
-    let timer = Timer::new(DEADLINE);
+    let timer = Timer::start();
     let mut stream = connect(url, &timer).map_err(|error| StoreError::Unavailable {
         why: format!("http://{}: {}; is the server running there?", url.authority, said(&error)).into(),
     })?;
-    let exchanged =
-        send(&mut stream, url, path, token, body, &timer).and_then(|()| receive(&mut stream, &timer));
-    exchanged.map_err(|error| StoreError::Ambiguous {
+    let authorization = token.map_or_else(String::new, |token| format!("authorization: Bearer {token}\r\n"));
+    let (host, length) = (&url.authority, body.len());
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\
+         {authorization}connection: close\r\n\r\n"
+    );
+    exchange(&mut stream, &[head.as_bytes(), body].concat(), &timer).map_err(|error| StoreError::Ambiguous {
         why: format!("http://{}: {}; look at the server's log", url.authority, said(&error)).into(),
     })
 }
@@ -58,10 +62,9 @@ struct Timer {
 }
 
 impl Timer {
-    fn new(deadline: Duration) -> Self {
+    fn start() -> Self {
         let clock = SystemClock::new();
-        let end_us = clock.now_us() + u64::try_from(deadline.as_micros()).unwrap_or(u64::MAX / 2);
-        Self { clock, end_us }
+        Self { end_us: clock.now_us() + DEADLINE.as_secs() * 1_000_000, clock }
     }
 
     fn left(&self) -> io::Result<Duration> {
@@ -82,28 +85,10 @@ fn connect(url: &ServerUrl, timer: &Timer) -> io::Result<TcpStream> {
     Err(failed)
 }
 
-fn send(
-    stream: &mut TcpStream,
-    url: &ServerUrl,
-    path: &str,
-    token: Option<&str>,
-    body: &[u8],
-    timer: &Timer,
-) -> io::Result<()> {
-    let authorization = token.map_or_else(String::new, |token| format!("authorization: Bearer {token}\r\n"));
-    let (host, length) = (&url.authority, body.len());
-    let mut request = format!(
-        "POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\
-         {authorization}connection: close\r\n\r\n"
-    )
-    .into_bytes();
-    request.extend_from_slice(body);
+fn exchange(stream: &mut TcpStream, request: &[u8], timer: &Timer) -> io::Result<Reply> {
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(timer.left()?))?;
-    stream.write_all(&request)
-}
-
-fn receive(stream: &mut TcpStream, timer: &Timer) -> io::Result<Reply> {
+    stream.write_all(request)?;
     let mut bytes = Vec::with_capacity(1_024);
     let mut part = [0; 4_096];
     loop {

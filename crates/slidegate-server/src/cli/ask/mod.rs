@@ -8,15 +8,12 @@ mod answer;
 mod args;
 mod exchange;
 mod location;
-mod progress;
 mod question;
 mod server;
-mod server_url;
 mod target;
 mod values;
 mod waiting;
 
-pub(super) use answer::Answer;
 pub(super) use args::{Asked, Shown};
 pub(super) use question::Meant;
 pub(super) use target::{Target, Verb};
@@ -30,7 +27,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use slidegate::time::SystemClock;
 
-use progress::Progress;
+use waiting::Progress;
 
 /// Asks, and waits if that was wanted. Where the outage policy answers, stderr says why.
 pub(super) fn answered(
@@ -105,7 +102,7 @@ pub(super) fn print_line(text: &str, shown: Shown, out: &mut impl Write) -> Resu
 pub(super) fn reported(json: bool, ended: Result<ExitCode>, out: &mut impl Write) -> Result<ExitCode> {
     match ended {
         Err(error) if json => {
-            print_line(&error_json(&format!("{error:#}"))?, Shown { json, quiet: false }, out)?;
+            print_line(&error_json(&format!("{error:#}")), Shown { json, quiet: false }, out)?;
             Ok(ExitCode::from(2))
         }
         ended => ended,
@@ -113,6 +110,6 @@ pub(super) fn reported(json: bool, ended: Result<ExitCode>, out: &mut impl Write
 }
 
 /// A mistake or a failure as an object.
-pub(super) fn error_json(text: &str) -> Result<String> {
-    serde_json::to_string(&serde_json::json!({ "error": text })).context("an error is text")
+pub(super) fn error_json(text: &str) -> String {
+    serde_json::json!({ "error": text }).to_string()
 }

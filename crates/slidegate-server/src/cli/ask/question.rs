@@ -55,15 +55,21 @@ impl Meant {
         let mut rules = config.map_or_else(RuleSet::new, Config::into_rules);
         // A file forbids the rules that callers of a server bring along; this limit was typed by its owner.
         rules.allow_inline();
-        let mut charges = Vec::with_capacity(1 + asked.also.len());
-        match overridden(&rules, &first, &location)? {
-            None => charges.push(first),
-            Some((Override::Unlimited, _)) if !asked.also.is_empty() => {}
-            Some((by, rule)) => return Ok(Self::Known(Answer::overridden(by, rule))),
-        }
-        charges.extend(
-            asked.also.iter().map(|also| inline(also.rate, &also.key, also.cost.unwrap_or(asked.cost))),
-        );
+        // Overrides of a server's rules are its own to know.
+        let resolved = if location.is_server() { None } else { Some(rules.resolve(&first)?) };
+        let is_charged = match resolved {
+            None | Some(Resolved::Limited(_)) => true,
+            Some(Resolved::Unlimited(_)) if !asked.also.is_empty() => false,
+            Some(Resolved::Unlimited(charge)) => {
+                return Ok(Self::Known(Answer::overridden(Override::Unlimited, charge.rule().name())));
+            }
+            Some(Resolved::Blocked(charge)) => {
+                return Ok(Self::Known(Answer::overridden(Override::Blocked, charge.rule().name())));
+            }
+        };
+        let also =
+            asked.also.iter().map(|also| inline(also.rate, &also.key, also.cost.unwrap_or(asked.cost)));
+        let charges = is_charged.then_some(first).into_iter().chain(also).collect();
         let question = Question { rules, charges, policy: asked.on_store_error };
         // What can never pass is refused here, while nothing has been opened or made. A server knows its rules itself.
         if asked.rule.is_none() || !location.is_server() {
@@ -71,22 +77,6 @@ impl Meant {
         }
         Ok(Self::Asks(question, location))
     }
-}
-
-/// Whether an override has the answer, and that of which rule. A server knows its own.
-fn overridden<'a>(
-    rules: &'a RuleSet,
-    first: &'a ChargeRequest<'_>,
-    location: &Location,
-) -> Result<Option<(Override, &'a str)>> {
-    if location.is_server() {
-        return Ok(None);
-    }
-    Ok(match rules.resolve(first)? {
-        Resolved::Limited(_) => None,
-        Resolved::Unlimited(charge) => Some((Override::Unlimited, charge.rule().name())),
-        Resolved::Blocked(charge) => Some((Override::Blocked, charge.rule().name())),
-    })
 }
 
 impl Question {

@@ -11,8 +11,8 @@ use slidegate::{Applied, ChargeRequest};
 
 use super::answer::{Answer, Override};
 use super::exchange::{Reply, post};
+use super::location::ServerUrl;
 use super::question::Question;
-use super::server_url::ServerUrl;
 use super::target::Verb;
 use crate::text::escaped;
 
@@ -58,13 +58,14 @@ pub(super) fn reset(url: &ServerUrl, request: &ChargeRequest<'_>) -> Result<Appl
 }
 
 fn send(url: &ServerUrl, path: &str, body: &Value) -> Result<Reply, Failure> {
-    let token = env::var_os(TOKEN).filter(|token| !token.is_empty());
-    let token = token.map(|token| token.into_string().ok().filter(|token| is_line(token)));
-    let Some(token) = token.map_or(Some(None), |token| token.map(Some)) else {
+    // An empty one is as good as none.
+    let token = env::var_os(TOKEN).unwrap_or_default().into_string().ok().filter(|token| is_line(token));
+    let Some(token) = token else {
         let error = anyhow!("{TOKEN}: is not one line of printable ASCII; write it so");
         return Err(Failure { error, is_outage: false });
     };
-    post(url, path, token.as_deref(), body.to_string().as_bytes())
+    let token = (!token.is_empty()).then_some(token.as_str());
+    post(url, path, token, body.to_string().as_bytes())
         .map_err(|error| Failure { error: error.into(), is_outage: true })
 }
 

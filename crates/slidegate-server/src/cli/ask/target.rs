@@ -8,10 +8,9 @@ use slidegate_sqlite::SqliteOptions;
 use slidegate_stores::StoreUrl;
 
 use super::answer::Answer;
-use super::location::{Location, make_directory};
+use super::location::{Location, ServerUrl, make_directory};
 use super::question::Question;
 use super::server;
-use super::server_url::ServerUrl;
 use crate::stores::{OpenError, Opened};
 
 /// How long a Redis may take to answer. A server must not keep its callers waiting for long; a script had better wait

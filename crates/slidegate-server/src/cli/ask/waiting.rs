@@ -1,14 +1,14 @@
 //! Asks again until a request passes, and sleeps in between for as long as the answer says.
 
 use std::hash::{BuildHasher, RandomState};
-use std::io::Write;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use anyhow::Result;
+use rustix::termios::tcgetwinsize;
 use slidegate::time::Clock;
 
 use super::answer::Answer;
-use super::progress::Progress;
 use crate::cli::duration::rounded_up;
 
 /// Those who were refused at once are let in one after the other, so they should not all ask at the same instant: each
@@ -18,6 +18,11 @@ const JITTER_US_MAX: u64 = 50_000;
 const PAUSE_US_MIN: u64 = 1_000;
 /// How often a line on a terminal is drawn.
 const DRAWN_EVERY_US: u64 = 1_000_000;
+
+/// Where nobody says how wide the terminal is.
+const COLUMNS: usize = 80;
+/// To the beginning of the line, and clear it to its end.
+const CLEAR: &str = "\r\x1b[K";
 
 /// How the asking ended.
 #[derive(Debug)]
@@ -85,6 +90,37 @@ fn sleep<C: Clock, W: Write>(clock: &C, until_us: u64, progress: &mut Progress<W
     progress.erase();
 }
 
+/// A line on a terminal that is drawn over itself, and gone in the end.
+#[derive(Debug)]
+pub(super) struct Progress<W: Write> {
+    pub(super) out: W,
+    /// Elsewhere nothing is shown.
+    pub(super) on_terminal: bool,
+    pub(super) is_drawn: bool,
+}
+
+impl<W: Write> Progress<W> {
+    /// Draws the line, cut to the terminal's width: a second one could not be drawn over. Says whether it is seen.
+    pub(super) fn draw(&mut self, line: impl FnOnce() -> String) -> bool {
+        if self.on_terminal {
+            let width = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
+            let width = if width == 0 { COLUMNS } else { width };
+            let line: String = line().chars().take(width - 1).collect();
+            // Whoever cannot be shown a line waits all the same.
+            let _ = write!(self.out, "{CLEAR}{line}").and_then(|()| self.out.flush());
+            self.is_drawn = true;
+        }
+        self.on_terminal
+    }
+
+    /// Leaves nothing behind.
+    pub(super) fn erase(&mut self) {
+        if std::mem::take(&mut self.is_drawn) {
+            let _ = write!(self.out, "{CLEAR}").and_then(|()| self.out.flush());
+        }
+    }
+}
+
 fn whole_us(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
@@ -116,8 +152,7 @@ mod tests {
         Answer::of_server(body.to_string().as_bytes()).unwrap()
     }
 
-    /// Waits for so many seconds while the store gives these answers; says how it ended, how often it asked and what
-    /// was drawn.
+    /// Waits while the store gives these answers; says how it ended, how often it asked and what was drawn.
     fn waited(seconds: u64, answers: &[Option<u64>], on_terminal: bool) -> (Ended, usize, String, u64) {
         let clock = Asleep(AtomicU64::new(1_000_000));
         let mut progress = Progress { out: Vec::new(), on_terminal, is_drawn: false };
