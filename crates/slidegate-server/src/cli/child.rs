@@ -1,6 +1,6 @@
 //! A command as a child: signals go to it, and its end becomes our status.
 //!
-//! *Rejected: becoming the command (exec).* Nothing is more transparent, but whoever waits for us without a shell in
+//! *Rejected: becoming the command (exec).* Nothing is more transparent, but a parent that waits for us without a shell in
 //! between would see the signal that ended the command instead of the status 128+N that is promised.
 
 use std::ffi::OsString;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The two largest units of a wait, rounded up: whoever waits so long has waited long enough.
+/// The two largest units of a wait, rounded up: a wait of so long is long enough.
 ///
 /// `3h12m`, `1m30s`, `45s`, `250ms`; nothing is `0s`.
 pub(super) fn rounded_up(wait: Duration) -> String {

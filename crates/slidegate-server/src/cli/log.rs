@@ -1,6 +1,6 @@
-//! What a server tells whoever runs it, line by line on stderr: JSON for machines, plain text for people.
+//! The log of a server, line by line on stderr: JSON for machines, plain text for people.
 //!
-//! Lines speak of rules, stores and failures, never of a key: that may be somebody's name or address, and who asks
+//! Lines speak of rules, stores and failures, never of a key: that may be a name or an address, and who asks
 //! most is told by `GET /v1/top`. Secrets cannot be logged, as their types do not show them.
 
 use std::io::{self, IsTerminal};

@@ -79,7 +79,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
     let trace = open(&args.trace, err)?;
     let replayed = replay::run(&opened, rules, trace, &mut BufWriter::new(out));
     let Summary { lines, failed } = match replayed {
-        // Whoever took the answers has seen enough, as `head` does.
+        // The reader of the answers has seen enough, as `head` does.
         Err(ReplayError::Write { source, summary }) if source.kind() == ErrorKind::BrokenPipe => summary,
         ended => ended?,
     };

@@ -55,7 +55,7 @@ fn sentence(error: &clap::Error, command: &str) -> String {
     let argument = unadorned(&text(ContextKind::InvalidArg).unwrap_or_default());
     let value = shown(&text(ContextKind::InvalidValue).unwrap_or_default());
     match error.kind() {
-        // What a value should be is said by whoever reads it; most name the flag and the remedy.
+        // The reader of a value says what it should be; most name the flag and the remedy.
         ErrorKind::ValueValidation => match error.source().map(ToString::to_string) {
             Some(source) if source.contains("; ") => source,
             source => {

@@ -69,7 +69,7 @@ impl Value {
 }
 
 /// Looks up how numbers are written in `text`, from which the nodes were read: the parser hands over
-/// values alone, and whoever wrote `60.0` would not find `60`.
+/// values alone, and in a file that says `60.0` nobody finds `60`.
 pub(super) fn keep_numbers_as_written(node: &mut Node, text: &str) {
     match &mut node.value {
         Value::Number(number) => {

@@ -139,8 +139,7 @@ fn meaning(rule: &Rule, node: &Node) -> Result<Override, Vec<(Location, String)>
             return Err(wrong(format!("`{}` is unknown; {}", shown(text), did_you_mean(text, &WORDS))));
         }
         Value::Text(_) => {
-            let text = |text| wrong(format!("{text}; or write unlimited or blocked"));
-            vec![rate(node).map_err(text)?]
+            vec![rate(node).map_err(|text| wrong(format!("{text}; or write unlimited or blocked")))?]
         }
         Value::List(items) => {
             let (mut rates, mut wrong) = (Vec::new(), Vec::new());

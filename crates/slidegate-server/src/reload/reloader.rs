@@ -183,7 +183,7 @@ impl<S: Store> Reloader<S> {
     ///
     /// Without 4, a key that was charged between 1 and 2 would be back in the old geometry, and could be forgotten when
     /// the old window ends although the new one is longer: over. Without 1, a store that does not answer would be found
-    /// out after the swap. Whoever meets a state of the other geometry in between goes on with all that was used.
+    /// out after the swap. A request that meets a state of the other geometry goes on with all that was used.
     async fn put_in_force(&self, rules: RuleSet) -> Result<Reloaded, String> {
         let before = Arc::clone(&self.live.load());
         let difference = Difference::between(&before, &rules);

@@ -17,7 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::reloader::Reloader;
 
-/// A file is read when nothing has happened around it for so long: whoever writes it may need several steps.
+/// A file is read when nothing has happened around it for so long: writing it may take several steps.
 const QUIET: Duration = Duration::from_millis(50);
 /// It is read after so many waits at the latest, however busy the directory is.
 const WAITS_MAX: usize = 20;

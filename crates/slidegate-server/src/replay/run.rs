@@ -20,8 +20,8 @@ pub(crate) struct Summary {
 
 /// Executes every line of `trace` and writes its answers.
 ///
-/// When no whole line is at hand, the answers so far are flushed: whoever writes a line and waits for
-/// its answer gets it, whether or not the next line has begun.
+/// When no whole line is at hand, the answers so far are flushed, so that a caller who waits for an answer gets
+/// it, whether or not the next line has begun.
 pub(crate) fn run(
     opened: &Opened,
     rules: RuleSet,

@@ -161,7 +161,7 @@ impl fmt::Display for Answer {
     }
 }
 
-/// Milliseconds, rounded up: whoever waits so long does not come too early.
+/// Milliseconds, rounded up: a retry after so long does not come too early.
 fn whole_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
 }

@@ -92,7 +92,7 @@ pub(super) fn print_line(text: &str, shown: Shown, out: &mut impl Write) -> Resu
         return Ok(());
     }
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
-        // Whoever read has seen enough; the exit status is the answer.
+        // The reader has seen enough; the exit status is the answer.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write the answer"),
         _ => Ok(()),
     }

@@ -59,8 +59,8 @@ pub(super) fn reset(url: &ServerUrl, request: &ChargeRequest<'_>) -> Result<Appl
 
 fn send(url: &ServerUrl, path: &str, body: &Value) -> Result<Reply, Failure> {
     // An empty one is as good as none.
-    let token = env::var_os(TOKEN).unwrap_or_default().into_string().ok().filter(|token| is_line(token));
-    let Some(token) = token else {
+    let token = env::var_os(TOKEN).unwrap_or_default().into_string().ok();
+    let Some(token) = token.filter(|token| token.bytes().all(|byte| (b' '..=b'~').contains(&byte))) else {
         let error = anyhow!("{TOKEN}: is not one line of printable ASCII; write it so");
         return Err(Failure { error, is_outage: false });
     };
@@ -120,11 +120,6 @@ struct Problem {
 struct Done {
     applied: bool,
     units: u64,
-}
-
-/// A value of a header.
-fn is_line(text: &str) -> bool {
-    text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
 fn body_of(question: &Question) -> Value {

@@ -39,8 +39,7 @@ impl Ended {
     }
 }
 
-/// Asks until the answer is yes, or until waiting on is of no use: the time at which the same request passes is exact,
-/// so whoever could not wait for it is told at once.
+/// Asks until the request is admitted or cannot be in time. The announced wait is exact, so that is known at once.
 pub(super) fn until_admitted<C: Clock, W: Write>(
     wait: Duration,
     clock: &C,
@@ -106,7 +105,7 @@ impl<W: Write> Progress<W> {
             let width = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
             let width = if width == 0 { COLUMNS } else { width };
             let line: String = line().chars().take(width - 1).collect();
-            // Whoever cannot be shown a line waits all the same.
+            // Where the line cannot be shown, the wait goes on.
             let _ = write!(self.out, "{CLEAR}{line}").and_then(|()| self.out.flush());
             self.is_drawn = true;
         }
