@@ -40,9 +40,8 @@ const SCHEMA_HELP: &str =
 
 /// Prints the example.
 pub(super) fn example(args: &ExampleArgs, out: &mut impl Write) -> Result<ExitCode> {
-    match args.command {
-        Command::Example => out.write_all(config::EXAMPLE.as_bytes()).context("cannot write to stdout")?,
-    }
+    let Command::Example = args.command;
+    out.write_all(config::EXAMPLE.as_bytes()).context("cannot write to stdout")?;
     Ok(ExitCode::SUCCESS)
 }
 

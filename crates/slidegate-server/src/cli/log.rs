@@ -44,9 +44,8 @@ pub(super) fn install(level: Level, format: Option<LogFormat>) -> Result<LogForm
     let terminal = io::stderr().is_terminal();
     let format = format.unwrap_or(if terminal { LogFormat::Text } else { LogFormat::Json });
     let subscriber = subscriber(level, format, terminal, io::stderr);
-    tracing::subscriber::set_global_default(subscriber)
-        .ok()
-        .context("log: is installed already; a process has one")?;
+    let installed = tracing::subscriber::set_global_default(subscriber).ok();
+    installed.context("log: is installed already; a process has one")?;
     Ok(format)
 }
 

@@ -10,7 +10,9 @@ use crate::text::escaped;
 /// Why a line was not executed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Failure {
-    /// The word by which programs tell failures apart.
+    /// The word by which programs tell failures apart. `malformed` is no operation, `time` is out of range or order, `charges`
+    /// are no admission, `never` is a cost above a limit; `full`, `unavailable`, `ambiguous`, `refused` and `store` come
+    /// from the store; the others name the field that is wrong.
     #[serde(rename = "error")]
     kind: &'static str,
     /// Names the field and the remedy.
