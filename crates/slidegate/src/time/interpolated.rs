@@ -11,12 +11,11 @@
 //! A line that is a little too flat is never ahead of the clock, so that the next one begins above its end
 //! and readings only step forward, without a shared maximum that every reader would have to write.
 //!
-//! There is no calibration: until two samples 1 ms apart give a rate, readings are the monotonic clock's.
-//! The same holds again when ticks behave unexpectedly (a virtual machine moved to another processor, the
-//! counter was set): the next line is drawn only from samples after that.
+//! There is no calibration: until two samples 1 ms apart give a rate, readings are the monotonic clock's. When ticks
+//! behave unexpectedly (a virtual machine moved to another processor, the counter was set), this begins anew.
 //!
-//! What cannot be noticed before the end of a line: a counter that is set back by less than has passed on
-//! it, and one that stops. Processors whose counter is said to be invariant do neither.
+//! Two things are not noticed before the end of a line: a counter that is set back by less than has passed on it, and
+//! one that stops. Processors whose counter is said to be invariant do neither.
 
 use std::sync::{Mutex, TryLockError};
 use std::time::Duration;
@@ -68,7 +67,7 @@ struct Rate {
 
 /// What the next line is drawn from.
 #[derive(Debug, Default)]
-struct Pencil {
+struct LineFitter {
     last: Option<Sample>,
     rate: Option<Rate>,
 }
@@ -77,23 +76,20 @@ struct Pencil {
 pub(super) struct Interpolated<T, R> {
     line: SharedLine,
     ticks: T,
-    reference: R,
-    /// Whoever holds it replaces the line; the others do not wait, but ask the reference.
-    pencil: Mutex<Pencil>,
+    pub(super) reference: R,
+    /// The thread that holds it replaces the line; the others do not wait, but ask the reference.
+    fitter: Mutex<LineFitter>,
 }
 
 impl<T: Ticks, R: Reference> Interpolated<T, R> {
     pub(super) fn new(ticks: T, reference: R) -> Self {
-        Self { line: SharedLine::default(), ticks, reference, pencil: Mutex::default() }
+        Self { line: SharedLine::default(), ticks, reference, fitter: Mutex::default() }
     }
 
     /// Time since the reference's origin, in parts.
     #[inline]
     pub(super) fn now_parts(&self) -> u64 {
-        match self.on_line() {
-            Some(parts) => parts,
-            None => self.off_line(),
-        }
+        self.on_line().unwrap_or_else(|| self.off_line())
     }
 
     #[inline]
@@ -107,25 +103,20 @@ impl<T: Ticks, R: Reference> Interpolated<T, R> {
         if !self.ticks.steady() {
             return self.reference_parts();
         }
-        let mut pencil = match self.pencil.try_lock() {
-            Ok(pencil) => pencil,
+        let mut fitter = match self.fitter.try_lock() {
+            Ok(fitter) => fitter,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return self.line.show(self.reference_parts()),
         };
-        // Somebody else may have replaced the line meanwhile.
+        // Another thread may have replaced the line meanwhile.
         if let Some(parts) = self.on_line() {
             return parts;
         }
         let sample = self.sample();
-        if let Some(line) = pencil.draw(sample) {
+        if let Some(line) = fitter.fit(sample) {
             self.line.replace(line);
         }
         self.line.show(sample.parts)
-    }
-
-    #[cfg(test)]
-    pub(super) fn reference(&self) -> &R {
-        &self.reference
     }
 
     /// The ticks are read on both sides, so that a pause in between is seen.
@@ -142,16 +133,9 @@ impl<T: Ticks, R: Reference> Interpolated<T, R> {
     }
 }
 
-/// The copy learns the rate by itself.
-impl<T: Ticks + Clone, R: Reference + Clone> Clone for Interpolated<T, R> {
-    fn clone(&self) -> Self {
-        Self::new(self.ticks.clone(), self.reference.clone())
-    }
-}
-
-impl Pencil {
+impl LineFitter {
     /// The next line; `None` leaves the old one, which has ended.
-    fn draw(&mut self, sample: Sample) -> Option<Line> {
+    fn fit(&mut self, sample: Sample) -> Option<Line> {
         let Some(last) = self.last else {
             self.last = Some(sample);
             return None;

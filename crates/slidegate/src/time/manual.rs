@@ -13,7 +13,7 @@ use super::{Clock, TIME_MAX_US, Timer, whole_us};
 
 /// A clock that moves only when told to, and only forward: for tests, replays and simulations.
 ///
-/// It is a [`Timer`] too: who sleeps by it is woken when it is moved to the end of the sleep.
+/// It is a [`Timer`] too: a task that sleeps by it is woken when it is moved to the end of the sleep.
 ///
 /// ```
 /// use slidegate::time::{ManualClock, Timer};
@@ -123,7 +123,7 @@ impl ManualSleep<'_> {
     /// Whether the sleep is over; if it is not, the waker is woken then.
     fn ended(&mut self, waker: &Waker) -> bool {
         let mut sleepers = self.clock.lock();
-        // With the lock in hand: whoever moves the clock after this look finds the waker.
+        // With the lock in hand: a thread that moves the clock after this look finds the waker.
         if self.clock.now_us() >= self.end_us {
             return true;
         }

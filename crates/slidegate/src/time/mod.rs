@@ -6,30 +6,25 @@
 //! * [`SystemClock`]: what programs run on.
 //! * [`WallClock`]: the same, read anew every time; what processes on one machine share.
 //! * [`ManualClock`]: moves only when told to; for tests, replays and simulations.
-//! * [`JumpingClock`]: another clock, set back or ahead; for testing what that does.
 //! * [`Timer`]: how a task sleeps.
 
 mod block_on;
 mod interpolated;
-mod jumping;
 mod line;
 mod manual;
 mod system;
 mod ticks;
 mod timer;
-mod wall;
 
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 pub(crate) use block_on::block_on;
-pub use jumping::JumpingClock;
 pub use manual::ManualClock;
-pub use system::SystemClock;
+pub use system::{SystemClock, WallClock};
 pub(crate) use system::{deadline_after, process_clock};
 pub use timer::Timer;
-pub use wall::WallClock;
 
 /// The end of the year 9999: no clock shows more, so that sums of instants and windows cannot overflow.
 pub const TIME_MAX_US: u64 = 253_402_300_799_999_999;
@@ -48,7 +43,7 @@ pub trait Clock: Send + Sync {
     /// Microseconds since 1970-01-01T00:00:00Z.
     fn now_us(&self) -> u64;
 
-    /// Parks this thread until the clock shows `until_us` or somebody unparks it. It may return early.
+    /// Parks this thread until the clock shows `until_us` or it is unparked. It may return early.
     ///
     /// Unless a clock says otherwise, it moves by itself, as fast as real time.
     fn park_until_us(&self, until_us: u64) {

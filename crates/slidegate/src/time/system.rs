@@ -1,4 +1,4 @@
-//! The system's clock.
+//! The system's clock: read once and advanced by the monotonic clock, or read anew every time.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -17,8 +17,7 @@ use super::{Clock, TIME_MAX_US, whole_us};
 /// Where the processor has a counter of constant rate, most readings are taken from that and are about a
 /// microsecond late at most; they cost a few nanoseconds, and the work around them goes on meanwhile. The
 /// price: no thread sees time run backwards, but one that has just heard another's reading may read a
-/// microsecond less, because nothing makes its look at the counter wait for the news. Stores stand still
-/// then. A clone may differ from the original by as much.
+/// microsecond less, because nothing makes its look at the counter wait for the news. Stores stand still then.
 ///
 /// ```
 /// use slidegate::time::{Clock, SystemClock};
@@ -27,39 +26,31 @@ use super::{Clock, TIME_MAX_US, whole_us};
 /// let earlier_us = clock.now_us();
 /// assert!(earlier_us <= clock.now_us());
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct SystemClock {
     started_us: u64,
-    monotonic: Interpolated<ProcessorTicks, Started>,
+    monotonic: Interpolated<ProcessorTicks, Instant>,
 }
 
 /// The monotonic clock, since an instant.
-#[derive(Debug, Clone)]
-struct Started(Instant);
-
-impl Reference for Started {
+impl Reference for Instant {
     fn elapsed(&self) -> Duration {
-        self.0.elapsed()
+        Self::elapsed(self)
     }
 }
 
 impl SystemClock {
     /// Reads the system clock, once.
     #[must_use]
-    #[expect(clippy::disallowed_methods, reason = "the one place where time enters")]
+    #[expect(clippy::disallowed_methods, reason = "the folder where time enters")]
     pub fn new() -> Self {
-        let (now, started) = (SystemTime::now(), Instant::now());
-        // A machine set to before 1970 counts from zero: intervals stay right, dates were wrong anyway.
-        let since_epoch = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        Self {
-            started_us: whole_us(since_epoch).min(TIME_MAX_US),
-            monotonic: Interpolated::new(ProcessorTicks::new(), Started(started)),
-        }
+        let (started_us, started) = (WallClock.now_us(), Instant::now());
+        Self { started_us, monotonic: Interpolated::new(ProcessorTicks::new(), started) }
     }
 }
 
 /// The instant that lies `wait` ahead; a century at most, as the system does not count for ever.
-#[expect(clippy::disallowed_methods, reason = "the one place where time enters")]
+#[expect(clippy::disallowed_methods, reason = "the folder where time enters")]
 pub(crate) fn deadline_after(wait: Duration) -> Option<Instant> {
     const CENTURY: Duration = Duration::from_secs(100 * 365 * 86_400);
     Instant::now().checked_add(wait.min(CENTURY))
@@ -82,6 +73,27 @@ impl Clock for SystemClock {
     fn now_us(&self) -> u64 {
         // Both are below 2^58.
         (self.started_us + (self.monotonic.now_parts() >> PARTS_PER_US_LOG2)).min(TIME_MAX_US)
+    }
+}
+
+/// The system's clock, read anew every time: it follows corrections, and may be set back.
+///
+/// For what several processes of a machine share, each of which would otherwise count on from its own start.
+///
+/// ```
+/// use slidegate::time::{Clock, WallClock};
+///
+/// assert!(WallClock.now_us() > 1_700_000_000_000_000);
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WallClock;
+
+impl Clock for WallClock {
+    #[expect(clippy::disallowed_methods, reason = "the folder where time enters")]
+    fn now_us(&self) -> u64 {
+        // A machine set to before 1970 counts from zero: intervals stay right, dates were wrong anyway.
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        whole_us(since_epoch).min(TIME_MAX_US)
     }
 }
 
@@ -114,7 +126,7 @@ mod tests {
     #[test]
     fn system_clock_is_never_ahead_of_the_monotonic_clock() {
         let clock = SystemClock::new();
-        let monotonic_us = || clock.started_us + whole_us(clock.monotonic.reference().elapsed());
+        let monotonic_us = || clock.started_us + whole_us(clock.monotonic.reference.elapsed());
         let end_us = monotonic_us() + whole_us(SHOWN);
         while monotonic_us() < end_us {
             let shown_us = clock.now_us();

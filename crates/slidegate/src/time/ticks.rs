@@ -14,7 +14,7 @@ pub(super) trait Ticks {
 }
 
 /// The counter of the processor that this thread runs on.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct ProcessorTicks {
     steady: bool,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 ///
 /// It sleeps in the time of the [`Clock`](super::Clock) that it is used with: a runtime's timer goes with
 /// the [`SystemClock`](super::SystemClock), a manual clock with itself. Sleeping longer than asked delays
-/// whoever sleeps; waking earlier costs a look at the clock.
+/// the caller; waking earlier costs a look at the clock.
 ///
 /// For Tokio:
 ///
@@ -26,10 +26,4 @@ use std::time::Duration;
 pub trait Timer: Send + Sync {
     /// A future that is ready when `duration` has passed since this call. Dropping it ends the sleep.
     fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send;
-}
-
-impl<T: Timer> Timer for &T {
-    fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send {
-        (**self).sleep(duration)
-    }
 }

@@ -248,7 +248,7 @@ fn while_somebody_else_draws_readings_are_the_reference_s_and_stay() {
     let mut watch = Watch::new(&world);
     watch.read_for(5 * MILLISECOND_NS, CLOSE);
     world.pass(MILLISECOND_NS);
-    let held = watch.clock.pencil.lock().unwrap();
+    let held = watch.clock.fitter.lock().unwrap();
     let shown = watch.clock.now_parts();
     assert!(world.true_parts() - shown < PARTS_PER_US, "nobody waits");
     drop(held);
