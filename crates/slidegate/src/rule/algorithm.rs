@@ -1,9 +1,12 @@
 //! The names and parameters of the six algorithms, as users write them.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use thiserror::Error;
+
+use crate::rate::cut;
 
 /// Most sub-buckets of a `sliding-buckets` window.
 pub const BUCKETS_MAX: u16 = 4_096;
@@ -149,7 +152,7 @@ impl FromStr for Algorithm {
         Self::ALL
             .into_iter()
             .find(|algorithm| algorithm.name() == text)
-            .ok_or_else(|| AlgorithmError::Unknown { text: text.chars().take(64).collect() })
+            .ok_or_else(|| AlgorithmError::Unknown { text: cut(text) })
     }
 }
 
@@ -187,7 +190,7 @@ impl FromStr for Edge {
         Self::ALL
             .into_iter()
             .find(|edge| edge.name() == text)
-            .ok_or_else(|| AlgorithmError::UnknownEdge { text: text.chars().take(64).collect() })
+            .ok_or_else(|| AlgorithmError::UnknownEdge { text: cut(text) })
     }
 }
 
@@ -201,11 +204,7 @@ impl Buckets {
 
     /// Checks the number.
     pub fn new(count: u64) -> Result<Self, AlgorithmError> {
-        u16::try_from(count)
-            .ok()
-            .filter(|count| (1..=BUCKETS_MAX).contains(count))
-            .map(Self)
-            .ok_or(AlgorithmError::Buckets { count })
+        within(1..=BUCKETS_MAX, count).map(Self).ok_or(AlgorithmError::Buckets { count })
     }
 
     /// The number.
@@ -225,11 +224,7 @@ impl Entries {
 
     /// Checks the number.
     pub fn new(count: u64) -> Result<Self, AlgorithmError> {
-        u16::try_from(count)
-            .ok()
-            .filter(|count| (ENTRIES_MIN..=ENTRIES_MAX).contains(count))
-            .map(Self)
-            .ok_or(AlgorithmError::Entries { count })
+        within(ENTRIES_MIN..=ENTRIES_MAX, count).map(Self).ok_or(AlgorithmError::Entries { count })
     }
 
     /// The number.
@@ -237,6 +232,10 @@ impl Entries {
     pub fn get(self) -> u16 {
         self.0
     }
+}
+
+fn within(range: RangeInclusive<u16>, count: u64) -> Option<u16> {
+    u16::try_from(count).ok().filter(|count| range.contains(count))
 }
 
 /// Why an algorithm cannot be.

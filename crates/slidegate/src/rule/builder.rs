@@ -1,6 +1,5 @@
 //! The rule and the only ways to make one.
 
-use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{Algorithm, AtBudget, Decimal, LIMITS_MAX, Limit, NAME_BYTES_MAX, OnStoreError, RuleError};
@@ -60,10 +59,15 @@ impl Rule {
     /// Starts a rule of that name.
     #[must_use]
     pub fn builder(name: &str) -> RuleBuilder {
-        RuleBuilder {
-            name: name.to_owned(),
-            rates: Vec::new(),
-            algorithm: Algorithm::default(),
+        RuleBuilder { rule: Self::without_limits(name), rates: Vec::new(), algorithm: Algorithm::default() }
+    }
+
+    /// What a rule begins as.
+    fn without_limits(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            name_hash: name_hash(name),
+            limits: Box::default(),
             headroom: Decimal::ZERO,
             shadow: false,
             on_store_error: OnStoreError::default(),
@@ -87,16 +91,8 @@ impl Rule {
         let window_ms = rate.window_us() / 1_000;
         let window =
             if window_ms % 1_000 == 0 { format!("{}s", window_ms / 1_000) } else { format!("{window_ms}ms") };
-        let name = format!("{}/{window}", algorithm.name());
-        Self {
-            name_hash: name_hash(&name),
-            name: name.into(),
-            limits: [Limit::new(rate, Decimal::ZERO, algorithm)].into(),
-            headroom: Decimal::ZERO,
-            shadow: false,
-            on_store_error: OnStoreError::default(),
-            at_budget: AtBudget::default(),
-        }
+        let limits = [Limit::new(rate, Decimal::ZERO, algorithm)].into();
+        Self { limits, ..Self::without_limits(&format!("{}/{window}", algorithm.name())) }
     }
 
     /// Whether a name is one that only [`Rule::inline`] gives: the name of an algorithm and a slash before it all.
@@ -124,8 +120,24 @@ impl Rule {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with_rates(&self, rates: &[Rate]) -> Result<Self, RuleError> {
-        let limits = build_limits(&self.name, rates, self.headroom, self.algorithm())?;
-        Ok(Self { limits, ..self.clone() })
+        self.clone().limited(rates, self.algorithm())
+    }
+
+    fn limited(self, rates: &[Rate], algorithm: Algorithm) -> Result<Self, RuleError> {
+        let rule = || self.name.to_string();
+        if rates.is_empty() || rates.len() > LIMITS_MAX {
+            return Err(RuleError::LimitCount { rule: rule(), count: rates.len() });
+        }
+        if self.headroom == Decimal::ONE {
+            return Err(RuleError::Headroom { rule: rule() });
+        }
+        for (index, rate) in rates.iter().enumerate() {
+            if let Some(twin) = rates[..index].iter().find(|other| other.window_us() == rate.window_us()) {
+                return Err(RuleError::DuplicateWindow { rule: rule(), first: *twin, second: *rate });
+            }
+        }
+        let limits = rates.iter().map(|&rate| Limit::new(rate, self.headroom, algorithm)).collect();
+        Ok(Self { limits, ..self })
     }
 
     /// The name: with a key it identifies a state.
@@ -187,13 +199,10 @@ impl Rule {
 /// Collects what a rule is made of; [`RuleBuilder::build`] checks it as a whole.
 #[derive(Debug, Clone)]
 pub struct RuleBuilder {
-    name: String,
+    /// Not checked yet.
+    rule: Rule,
     rates: Vec<Rate>,
     algorithm: Algorithm,
-    headroom: Decimal,
-    shadow: bool,
-    on_store_error: OnStoreError,
-    at_budget: AtBudget,
 }
 
 impl RuleBuilder {
@@ -214,53 +223,44 @@ impl RuleBuilder {
     /// Holds back a share of each limit, so that our refusal comes before the upstream's; 0 by default.
     #[must_use]
     pub fn headroom(mut self, headroom: Decimal) -> Self {
-        self.headroom = headroom;
+        self.rule.headroom = headroom;
         self
     }
 
     /// Decides and counts, but takes no part in the verdict.
     #[must_use]
     pub fn shadow(mut self, shadow: bool) -> Self {
-        self.shadow = shadow;
+        self.rule.shadow = shadow;
         self
     }
 
     /// What answers when the store does not; [`OnStoreError::Deny`] by default.
     #[must_use]
     pub fn on_store_error(mut self, policy: OnStoreError) -> Self {
-        self.on_store_error = policy;
+        self.rule.on_store_error = policy;
         self
     }
 
     /// What happens to a new key when the store's memory is spent; [`AtBudget::Refuse`] by default.
     #[must_use]
     pub fn at_budget(mut self, policy: AtBudget) -> Self {
-        self.at_budget = policy;
+        self.rule.at_budget = policy;
         self
     }
 
     /// Checks everything and makes the rule.
     pub fn build(self) -> Result<Rule, RuleError> {
-        let Self { name, rates, algorithm, headroom, shadow, on_store_error, at_budget } = self;
+        let name = &*self.rule.name;
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
             return Err(RuleError::NameLength { bytes: name.len() });
         }
         if let Some(character) = name.chars().find(|&c| !c.is_ascii_graphic() || "\"\\{}".contains(c)) {
-            return Err(RuleError::NameCharacter { name, character });
+            return Err(RuleError::NameCharacter { name: name.to_owned(), character });
         }
-        if let Some(algorithm) = inline_prefix(&name) {
-            return Err(RuleError::NameReserved { name, algorithm });
+        if let Some(algorithm) = inline_prefix(name) {
+            return Err(RuleError::NameReserved { name: name.to_owned(), algorithm });
         }
-        let limits = build_limits(&name, &rates, headroom, algorithm)?;
-        Ok(Rule {
-            name_hash: name_hash(&name),
-            name: name.into(),
-            limits,
-            headroom,
-            shadow,
-            on_store_error,
-            at_budget,
-        })
+        self.rule.limited(&self.rates, self.algorithm)
     }
 }
 
@@ -270,35 +270,9 @@ fn inline_prefix(name: &str) -> Option<&'static str> {
     Algorithm::ALL.map(Algorithm::name).into_iter().find(|algorithm| *algorithm == first)
 }
 
-fn build_limits(
-    rule: &str,
-    rates: &[Rate],
-    headroom: Decimal,
-    algorithm: Algorithm,
-) -> Result<Box<[Limit]>, RuleError> {
-    let rule = || rule.to_owned();
-    if rates.is_empty() || rates.len() > LIMITS_MAX {
-        return Err(RuleError::LimitCount { rule: rule(), count: rates.len() });
-    }
-    if headroom == Decimal::ONE {
-        return Err(RuleError::Headroom { rule: rule() });
-    }
-    for (index, rate) in rates.iter().enumerate() {
-        if let Some(twin) = rates[..index].iter().find(|other| other.window_us() == rate.window_us()) {
-            return Err(RuleError::DuplicateWindow { rule: rule(), first: *twin, second: *rate });
-        }
-    }
-    Ok(rates.iter().map(|&rate| Limit::new(rate, headroom, algorithm)).collect())
-}
-
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::{Buckets, Edge};
     use super::*;
 
     fn rate(text: &str) -> Rate {
@@ -368,13 +342,12 @@ mod tests {
         assert_eq!(name("5/60s", Algorithm::SlidingLog), "sliding-log/60s");
         assert_eq!(name("500/1m", Algorithm::SlidingLog), "sliding-log/60s");
         assert_eq!(name("5/1500ms", Algorithm::Gcra), "gcra/1500ms");
-        let thirty =
-            Algorithm::SlidingBuckets(super::super::Buckets::new(30).unwrap(), super::super::Edge::Full);
+        let thirty = Algorithm::SlidingBuckets(Buckets::new(30).unwrap(), Edge::Full);
         assert_eq!(name("5/60s", thirty), "sliding-buckets/60s", "another bucket count is a live change");
     }
 
     #[test]
-    fn the_dearest_cost_is_the_smallest_limit() {
+    fn the_largest_cost_is_the_smallest_limit() {
         let rule = Rule::builder("r").limit(rate("100/5m")).limit(rate("5/1s")).build().unwrap();
         assert_eq!(rule.cost_max(), 5);
     }

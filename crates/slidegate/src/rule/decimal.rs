@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::rate::cut;
+
 const ONE_PPM: u32 = 1_000_000;
 
 /// A decimal from 0 to 1 with at most six places, kept as parts per million.
@@ -44,17 +46,14 @@ impl FromStr for Decimal {
     type Err = DecimalError;
 
     fn from_str(text: &str) -> Result<Self, DecimalError> {
-        let malformed = || DecimalError { text: text.chars().take(64).collect() };
+        let malformed = || DecimalError { text: cut(text) };
         let (whole, places) = text.split_once('.').unwrap_or((text, "0"));
         let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        if !digits(whole) || !digits(places) {
+        let significant = places.trim_end_matches('0');
+        if !digits(whole) || !digits(places) || significant.len() > 6 {
             return Err(malformed());
         }
-        let places = places.trim_end_matches('0');
-        if places.len() > 6 {
-            return Err(malformed());
-        }
-        let millionths: u32 = format!("{places:0<6}").parse().map_err(|_| malformed())?;
+        let millionths = format!("{significant:0<6}").parse().map_err(|_| malformed())?;
         match (whole.trim_start_matches('0'), millionths) {
             ("", _) => Ok(Self(millionths)),
             ("1", 0) => Ok(Self::ONE),

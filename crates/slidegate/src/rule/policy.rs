@@ -24,7 +24,7 @@ pub enum AtBudget {
     #[default]
     Refuse,
     /// The key of the rule that was charged longest ago, of a few neighbours, makes room. What it had used is
-    /// forgotten, so whoever can make many keys can get more than the limit; each such loss is counted. Where
+    /// forgotten, so a client that can make many keys can get more than the limit; each such loss is counted. Where
     /// the rule has no other key nearby, as when other rules took all memory, the store fails as full.
     EvictOldest,
 }
