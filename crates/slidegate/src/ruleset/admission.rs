@@ -4,9 +4,7 @@ use thiserror::Error;
 
 use super::{ChargeRequest, ResolveError, Resolved, RuleSet};
 use crate::charge::{Admission, CHARGES_MAX, Charge, ChargeError};
-
-/// Most characters of a key that an error repeats.
-const SHOWN_MAX: usize = 64;
+use crate::rate::cut;
 
 /// Why requests are no admission. Nothing was charged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -65,33 +63,27 @@ impl RuleSet {
         requests: &'a [ChargeRequest<'a>],
     ) -> Result<Admission<'a>, AdmissionError> {
         if let [request] = requests {
-            let first = |reason: AdmissionErrorKind| reason.at(Some(0));
+            let first = |reason| AdmissionError { at: Some(0), reason };
             if let Resolved::Limited(charge) = self.passable(request).map_err(first)? {
                 return Admission::of_one(charge).map_err(|error| first(error.into()));
             }
         }
-        self.admission_of_several(requests)
-    }
-
-    fn admission_of_several<'a>(
-        &'a self,
-        requests: &'a [ChargeRequest<'a>],
-    ) -> Result<Admission<'a>, AdmissionError> {
         // Before anything is looked up: the list may be as long as a body allows.
         if requests.len() > CHARGES_MAX {
-            return Err(AdmissionErrorKind::from(ChargeError::Count { count: requests.len() }).at(None));
+            let reason = ChargeError::Count { count: requests.len() }.into();
+            return Err(AdmissionError { at: None, reason });
         }
         let mut charges = Vec::with_capacity(requests.len());
         let mut unlimited = Vec::with_capacity(requests.len());
         for (index, request) in requests.iter().enumerate() {
-            let resolved = self.passable(request).map_err(|reason| reason.at(Some(index)))?;
+            let here = |reason| AdmissionError { at: Some(index), reason };
+            let resolved = self.passable(request).map_err(here)?;
             unlimited.push(matches!(resolved, Resolved::Unlimited(_)));
             charges.push(resolved.charge());
         }
         Admission::partly_unlimited(&charges, |index| unlimited[index]).map_err(|error| {
             let guilty = |index: &usize| is_guilty(&error, &charges[*index], unlimited[*index]);
-            let at = (0..charges.len()).find(guilty);
-            AdmissionErrorKind::from(error).at(at)
+            AdmissionError { at: (0..charges.len()).find(guilty), reason: error.into() }
         })
     }
 
@@ -99,7 +91,7 @@ impl RuleSet {
     fn passable<'a>(&'a self, request: &'a ChargeRequest<'a>) -> Result<Resolved<'a>, AdmissionErrorKind> {
         match self.resolve(request)? {
             Resolved::Blocked(charge) => Err(AdmissionErrorKind::Blocked {
-                key: charge.key.as_str().chars().take(SHOWN_MAX).collect(),
+                key: cut(charge.key.as_str()),
                 rule: charge.rule.name().to_owned(),
             }),
             resolved => Ok(resolved),
@@ -115,12 +107,6 @@ fn is_guilty(error: &ChargeError, charge: &Charge<'_>, unlimited: bool) -> bool 
             !unlimited && charge.rule.name() == rule && charge.cost > *limit
         }
         _ => false,
-    }
-}
-
-impl AdmissionErrorKind {
-    fn at(self, at: Option<usize>) -> AdmissionError {
-        AdmissionError { at, reason: self }
     }
 }
 

@@ -14,11 +14,10 @@ use std::sync::OnceLock;
 use foldhash::fast::RandomState;
 
 use super::InlineRule;
-use crate::rate::Rate;
-use crate::rule::{Algorithm, Rule};
+use crate::rule::Rule;
 
 /// Most inline rules that a set keeps. Others are made anew by every request.
-pub const INLINE_RULES_KEPT_MAX: usize = 256;
+pub(super) const INLINE_RULES_KEPT_MAX: usize = 256;
 
 // A byte of the hash chooses among all slots.
 const _: () = assert!(INLINE_RULES_KEPT_MAX == 1 << 8);
@@ -26,45 +25,31 @@ const _: () = assert!(INLINE_RULES_KEPT_MAX == 1 << 8);
 /// Slots that one rule may take.
 const PROBES: usize = 8;
 
-struct Kept {
-    rate: Rate,
-    algorithm: Algorithm,
-    rule: Rule,
-}
-
-struct Slots {
-    hasher: RandomState,
-    slots: Box<[OnceLock<Kept>]>,
-}
-
 /// The inline rules of a set. It allocates at the first one.
 #[derive(Default)]
-pub(super) struct InlineTable(OnceLock<Slots>);
+pub(super) struct InlineTable {
+    hasher: RandomState,
+    slots: OnceLock<Box<[OnceLock<Rule>]>>,
+}
 
 impl InlineTable {
     /// The rule; `None` if there is no room for it.
     pub(super) fn get(&self, inline: &InlineRule) -> Option<&Rule> {
         let (rate, algorithm) = (inline.rate(), inline.algorithm());
-        let Slots { hasher, slots } = self.0.get_or_init(Slots::new);
-        let [low, ..] = hasher.hash_one((rate, algorithm)).to_le_bytes();
+        let slots = self.slots.get_or_init(|| (0..INLINE_RULES_KEPT_MAX).map(|_| OnceLock::new()).collect());
+        let [low, ..] = self.hasher.hash_one((rate, algorithm)).to_le_bytes();
         let first = usize::from(low);
         (first..first + PROBES).find_map(|place| {
             let slot = &slots[place % INLINE_RULES_KEPT_MAX];
             // Two threads may find the same slot free; the later one finds it taken.
-            let kept = slot.get_or_init(|| Kept { rate, algorithm, rule: Rule::inline(rate, algorithm) });
-            (kept.rate == rate && kept.algorithm == algorithm).then_some(&kept.rule)
+            let rule = slot.get_or_init(|| Rule::inline(rate, algorithm));
+            let limit = &rule.limits()[0];
+            (limit.rate() == rate && limit.algorithm() == algorithm).then_some(rule)
         })
     }
 
     fn kept(&self) -> usize {
-        self.0.get().map_or(0, |slots| slots.slots.iter().filter(|slot| slot.get().is_some()).count())
-    }
-}
-
-impl Slots {
-    fn new() -> Self {
-        let slots = (0..INLINE_RULES_KEPT_MAX).map(|_| OnceLock::new()).collect();
-        Self { hasher: RandomState::default(), slots }
+        self.slots.get().map_or(0, |slots| slots.iter().filter(|slot| slot.get().is_some()).count())
     }
 }
 
@@ -86,10 +71,10 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::rule::Algorithm;
 
     fn inline(limit: u64) -> InlineRule {
-        let rate = Rate::new(limit, std::time::Duration::from_secs(60)).unwrap();
-        InlineRule::new(rate, Algorithm::SlidingLog)
+        InlineRule::new(format!("{limit}/1m").parse().unwrap(), Algorithm::SlidingLog)
     }
 
     #[test]
@@ -116,7 +101,7 @@ mod tests {
         }
         assert_eq!(table.kept(), INLINE_RULES_KEPT_MAX);
         assert_eq!(refused, 100_000 - INLINE_RULES_KEPT_MAX);
-        assert_eq!(table.0.get().unwrap().slots.len(), INLINE_RULES_KEPT_MAX);
+        assert_eq!(table.slots.get().unwrap().len(), INLINE_RULES_KEPT_MAX);
     }
 
     #[test]

@@ -28,7 +28,6 @@
 //! ```
 
 mod admission;
-mod error;
 mod inline_table;
 mod nearest;
 mod overrides;
@@ -37,10 +36,8 @@ mod request;
 mod set;
 
 pub use admission::{AdmissionError, AdmissionErrorKind};
-pub use error::ResolveError;
-pub use inline_table::INLINE_RULES_KEPT_MAX;
 #[doc(hidden)]
 pub use nearest::nearest;
 pub use overrides::{Override, OverrideError, Overrides, PATTERNS_MAX};
 pub use request::{ChargeRequest, InlineRule, Resolved, RuleRef};
-pub use set::RuleSet;
+pub use set::{ResolveError, RuleSet};

@@ -1,67 +1,48 @@
 //! Patterns of keys: `ci-*`.
 
-/// Keys of one shape. `*` stands for any text, also for none; everything else for itself, and `\*` for a star.
+/// Keys of one shape, as the texts between its stars. `*` stands for any text, also for none; everything else for
+/// itself, and `\*` for a star.
 ///
 /// There is nothing but stars, so the first place where a piece fits is as good as any later one: a match never
 /// goes back, and costs no more than reading the key once per piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pattern {
-    /// What a key begins with.
-    first: String,
-    /// What follows, in this order, anywhere.
-    between: Vec<String>,
-    /// What a key ends with.
-    last: String,
-}
+pub(super) struct Pattern(Vec<String>);
 
 impl Pattern {
     /// Reads a pattern; a text without a star is none, and is given back as the key that it stands for.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let mut pieces = pieces(text);
-        let last = pieces.pop().unwrap_or_default();
-        if pieces.is_empty() {
-            return Err(last);
+        let mut pieces: Vec<String> = Vec::new();
+        for part in text.split('*') {
+            match pieces.last_mut() {
+                Some(piece) if piece.ends_with('\\') => {
+                    piece.pop();
+                    piece.push('*');
+                    piece.push_str(part);
+                }
+                _ => pieces.push(part.to_owned()),
+            }
         }
-        let first = pieces.remove(0);
-        // Two stars in a row are one.
-        let between = pieces.into_iter().filter(|piece| !piece.is_empty()).collect();
-        Ok(Self { first, between, last })
+        match <[String; 1]>::try_from(pieces) {
+            Ok([key]) => Err(key),
+            Err(pieces) => Ok(Self(pieces)),
+        }
     }
 
     /// Whether a key is of this shape.
     pub(super) fn matches(&self, key: &str) -> bool {
-        let Some(mut rest) = key.strip_prefix(self.first.as_str()) else { return false };
-        for piece in &self.between {
+        let [first, between @ .., last] = self.0.as_slice() else { return false };
+        let Some(mut rest) = key.strip_prefix(first.as_str()) else { return false };
+        for piece in between {
             let Some(at) = rest.find(piece.as_str()) else { return false };
             rest = &rest[at + piece.len()..];
         }
-        rest.ends_with(self.last.as_str())
+        rest.ends_with(last.as_str())
     }
 
     /// Whether every key is of this shape.
     pub(super) fn matches_all(&self) -> bool {
-        self.first.is_empty() && self.between.is_empty() && self.last.is_empty()
+        self.0.iter().all(String::is_empty)
     }
-}
-
-/// The texts between stars; one more than there are stars.
-fn pieces(text: &str) -> Vec<String> {
-    let mut pieces = vec![String::new()];
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
-        let character = match (character, characters.peek()) {
-            ('*', _) => {
-                pieces.push(String::new());
-                continue;
-            }
-            ('\\', Some('*')) => characters.next().unwrap_or('*'),
-            (other, _) => other,
-        };
-        if let Some(piece) = pieces.last_mut() {
-            piece.push(character);
-        }
-    }
-    pieces
 }
 
 #[cfg(test)]

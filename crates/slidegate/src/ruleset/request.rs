@@ -10,7 +10,7 @@ use crate::rule::{Algorithm, Rule};
 /// Units of a rule for a key, as a request asks for them. Nothing is checked before
 /// [`RuleSet::resolve`](super::RuleSet::resolve); the cost is checked by an [`Admission`](crate::Admission).
 ///
-/// It borrows from what was parsed where it can. [`ChargeRequest::into_owned`] makes one to keep.
+/// It borrows from what was parsed where it can.
 ///
 /// ```
 /// use slidegate::ruleset::ChargeRequest;
@@ -58,16 +58,6 @@ impl<'a> ChargeRequest<'a> {
     /// Units of a rule that the request brings along.
     pub fn inline(rate: Rate, algorithm: Algorithm, key: impl Into<Cow<'a, str>>, cost: u64) -> Self {
         Self { rule: RuleRef::Inline(InlineRule::new(rate, algorithm)), key: key.into(), cost }
-    }
-
-    /// The same, borrowing nothing.
-    #[must_use]
-    pub fn into_owned(self) -> ChargeRequest<'static> {
-        let rule = match self.rule {
-            RuleRef::Named(name) => RuleRef::Named(name.into_owned().into()),
-            RuleRef::Inline(rule) => RuleRef::Inline(rule),
-        };
-        ChargeRequest { rule, key: self.key.into_owned().into(), cost: self.cost }
     }
 }
 
@@ -153,14 +143,5 @@ mod tests {
         let made = rule("5/1m");
         assert_eq!(made.own().name(), "sliding-log/60s");
         assert_eq!((made == rule("5/1m"), made == rule("6/1m")), (true, false));
-    }
-
-    #[test]
-    fn an_owned_request_asks_for_the_same() {
-        let text = "api alice".to_owned();
-        let (rule, key) = text.split_once(' ').unwrap();
-        let request = ChargeRequest::named(rule, key, 3);
-        let owned: ChargeRequest<'static> = request.clone().into_owned();
-        assert_eq!(owned, request);
     }
 }

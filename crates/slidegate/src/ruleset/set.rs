@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use thiserror::Error;
+
 use super::inline_table::InlineTable;
-use super::{ChargeRequest, Override, Overrides, ResolveError, Resolved, RuleRef, nearest};
+use super::{ChargeRequest, Override, Overrides, Resolved, RuleRef, nearest};
 use crate::charge::Charge;
-use crate::key::Key;
+use crate::key::{Key, KeyError};
+use crate::rate::cut;
 use crate::rule::Rule;
 
 /// Most names that an error lists.
@@ -13,8 +16,6 @@ const LISTED_MAX: usize = 5;
 /// Most rules among which the one that was probably meant is looked for: an unknown name may come with
 /// every request, and must not cost more than a known one by much.
 const SEARCHED_MAX: usize = 200;
-/// Most characters of an unknown name that an error repeats.
-const SHOWN_MAX: usize = 64;
 
 /// Rules by name, each with its [`Overrides`], and whether requests may bring their own.
 ///
@@ -39,16 +40,9 @@ const SHOWN_MAX: usize = 64;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct RuleSet {
-    by_name: BTreeMap<String, Entry>,
+    by_name: BTreeMap<String, (Rule, Overrides)>,
     inline_forbidden_by: Option<String>,
     inline: InlineTable,
-}
-
-/// A rule and its overrides.
-#[derive(Debug, Clone)]
-struct Entry {
-    rule: Rule,
-    overrides: Overrides,
 }
 
 impl RuleSet {
@@ -65,13 +59,13 @@ impl RuleSet {
 
     /// Puts a rule and its overrides in force, in place of one of the same name and its overrides.
     pub fn insert_with(&mut self, rule: Rule, overrides: Overrides) {
-        self.by_name.insert(rule.name().to_owned(), Entry { rule, overrides });
+        self.by_name.insert(rule.name().to_owned(), (rule, overrides));
     }
 
     /// Puts a rule in force, in place of one of the same name, whose overrides stay.
     pub fn replace(&mut self, rule: Rule) {
         match self.by_name.get_mut(rule.name()) {
-            Some(entry) => entry.rule = rule,
+            Some((old, _)) => *old = rule,
             None => self.insert(rule),
         }
     }
@@ -100,13 +94,13 @@ impl RuleSet {
 
     /// The rule of that name.
     pub fn get(&self, name: &str) -> Result<&Rule, ResolveError> {
-        self.entry(name).map(|entry| &entry.rule)
+        self.entry(name).map(|(rule, _)| rule)
     }
 
     /// The overrides of the rule of that name, if there is such a rule.
     #[must_use]
     pub fn overrides(&self, name: &str) -> Option<&Overrides> {
-        self.by_name.get(name).map(|entry| &entry.overrides)
+        self.by_name.get(name).map(|(_, overrides)| overrides)
     }
 
     /// The key or the pattern of the override that a rule has for a key, if it has one.
@@ -117,19 +111,19 @@ impl RuleSet {
 
     /// All rules, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
-        self.by_name.values().map(|entry| &entry.rule)
+        self.by_name.values().map(|(rule, _)| rule)
     }
 
     /// All rules with their overrides, in the order of their names.
     pub fn with_overrides(&self) -> impl Iterator<Item = (&Rule, &Overrides)> {
-        self.by_name.values().map(|entry| (&entry.rule, &entry.overrides))
+        self.by_name.values().map(|(rule, overrides)| (rule, overrides))
     }
 
     /// What the rules make of a request. Its cost is not checked.
     pub fn resolve<'a>(&'a self, request: &'a ChargeRequest<'a>) -> Result<Resolved<'a>, ResolveError> {
         let (rule, meant) = match &request.rule {
             RuleRef::Named(name) => {
-                let Entry { rule, overrides } = self.entry(name)?;
+                let (rule, overrides) = self.entry(name)?;
                 (rule, overrides.get(&request.key))
             }
             RuleRef::Inline(inline) => {
@@ -149,16 +143,12 @@ impl RuleSet {
         })
     }
 
-    fn entry(&self, name: &str) -> Result<&Entry, ResolveError> {
-        self.by_name.get(name).ok_or_else(|| self.unknown(name))
+    fn entry(&self, name: &str) -> Result<&(Rule, Overrides), ResolveError> {
+        let unknown = || ResolveError::UnknownRule { name: cut(name), remedy: self.remedy(name) };
+        self.by_name.get(name).ok_or_else(unknown)
     }
 
     #[cold]
-    fn unknown(&self, name: &str) -> ResolveError {
-        let shown = name.chars().take(SHOWN_MAX).collect();
-        ResolveError::UnknownRule { name: shown, remedy: self.remedy(name) }
-    }
-
     fn remedy(&self, name: &str) -> String {
         let names = || self.by_name.keys().map(String::as_str);
         let count = self.by_name.len();
@@ -175,6 +165,31 @@ impl RuleSet {
             more => format!("choose from: {listed} and {more} more"),
         }
     }
+}
+
+/// Why a request does not resolve. Nothing was charged.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ResolveError {
+    /// No rule has that name.
+    #[error("rule: `{name}` is unknown; {remedy}")]
+    UnknownRule {
+        /// The first characters of the name.
+        name: String,
+        /// The name that was probably meant, or some of those there are.
+        remedy: String,
+    },
+    /// A request brought its own rule where only named ones are allowed.
+    #[error(
+        "rule: inline rules are not allowed; add `inline_rules: true` to {forbidden_by} or name a rule of it"
+    )]
+    InlineForbidden {
+        /// What forbids them: see [`RuleSet::forbid_inline`].
+        forbidden_by: String,
+    },
+    /// The text is not a key.
+    #[error(transparent)]
+    Key(#[from] KeyError),
 }
 
 impl FromIterator<Rule> for RuleSet {

@@ -1,6 +1,6 @@
 //! Rules by name, overrides and inline rules.
 
-use super::super::INLINE_RULES_KEPT_MAX;
+use super::super::inline_table::INLINE_RULES_KEPT_MAX;
 use super::*;
 use crate::key::KeyError;
 use crate::rule::Algorithm;
