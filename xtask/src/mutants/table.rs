@@ -68,13 +68,13 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
     }
     in "crates/slidegate/src/algorithm/sliding_log.rs" {
         OffByOne "sliding-log/a-stamp-leaves-early":
-            "map_or(0, |gone| self.entries.first_after_few(gone))"
-            => "map_or(0, |gone| self.entries.first_after_few(gone + 1))";
+            "map_or(0, |gone| self.entries.first_after(gone))"
+            => "map_or(0, |gone| self.entries.first_after(gone + 1))";
         NewestForOldest "sliding-log/waits-for-the-newest":
             "self.entries.entry_reaching(live, missing)"
             => "self.entries.len() - 1";
         LostRefund "sliding-log/refund-forgotten":
-            "self.lower(from, given);"
+            "self.entries.lower(from, given);"
             => "";
     }
     in "crates/slidegate/src/algorithm/compact_log.rs" {

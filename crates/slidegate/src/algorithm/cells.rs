@@ -3,11 +3,9 @@
 /// Bits of the field that holds the sum; the two above tell the width.
 const SUM_BITS: u32 = 62;
 
-/// A fixed number of counters, all of 1, 2, 4 or 8 bytes, with their running sum. It starts narrow and
-/// widens when a value needs it.
+/// A fixed number of counters, all of 1, 2, 4 or 8 bytes, with their running sum. A value may widen all.
 ///
-/// Bytes instead of an enum over four kinds of slices: a million keys have a million of these, and the
-/// width fits beside the sum.
+/// Bytes, not an enum over four kinds of slices: a million keys have a million, and the width fits beside the sum.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Cells {
     bytes: Box<[u8]>,

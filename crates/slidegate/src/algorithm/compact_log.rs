@@ -44,8 +44,7 @@ pub struct CompactLog {
     pub(super) sum: u64,
     /// Not earlier than any entry's stamp.
     pub(super) newest: u64,
-    /// The newest stamp that a credit has touched: of merged entries up to here it is not known whose
-    /// units are left.
+    /// The newest stamp that a credit has touched: whose units are left in merged entries up to here is unknown.
     pub(super) credited: u64,
 }
 
@@ -83,12 +82,6 @@ impl CompactLog {
         });
         let index = live + index.expect("a cost is at most the limit, so less than what is used is missing");
         self.stamp(index) + limit.window_us()
-    }
-
-    fn drop_gone(&mut self, limit: &Limit, now_us: u64) {
-        let (live, gone_units) = self.live_from(limit, now_us);
-        drop(self.entries.drain(..live));
-        self.sum -= gone_units;
     }
 
     /// Merges neighbours while their sum is at most `group_max`.
@@ -148,7 +141,9 @@ impl Window for CompactLog {
     }
 
     fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position {
-        self.drop_gone(limit, now_us);
+        let (live, gone_units) = self.live_from(limit, now_us);
+        drop(self.entries.drain(..live));
+        self.sum -= gone_units;
         let stamp = self.newest.max(now_us);
         let newest = self.newest;
         match self.entries.back_mut() {
@@ -175,8 +170,7 @@ impl Window for CompactLog {
         }
         let index = stamp.checked_sub(1).map_or(0, |earlier| self.first_after(earlier));
         let holds = |entry: &&Entry| {
-            let same = entry.stamp(self.newest) == stamp;
-            if entry.merged() { stamp > self.credited } else { same }
+            if entry.merged() { stamp > self.credited } else { entry.stamp(self.newest) == stamp }
         };
         let given = self.entries.get(index).filter(holds).map_or(0, |entry| entry.units().min(units));
         if given > 0 {
@@ -243,11 +237,9 @@ fn group_max(limit: &Limit, sum: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::Decimal;
 
     fn limit(rate: &str, entries: u64) -> Limit {
-        let entries = Entries::new(entries).unwrap();
-        Limit::new(rate.parse().unwrap(), Decimal::ZERO, Algorithm::CompactLog(entries))
+        Limit::of(rate, Algorithm::CompactLog(Entries::new(entries).unwrap()))
     }
 
     fn entries(state: &CompactLog) -> Vec<(u64, u64)> {

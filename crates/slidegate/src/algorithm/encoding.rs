@@ -62,8 +62,7 @@ impl State {
             Algorithm::SlidingCounter => {
                 let number = reader.at_most(TIME_MAX_US / limit.window_us(), LATE)?;
                 let (previous, current) = (reader.at_most(USED_MAX, MANY)?, reader.at_most(USED_MAX, MANY)?);
-                let mut counts = PackedCounts::default();
-                counts.set(Counts { number, previous, current });
+                let counts = PackedCounts::of(Counts { number, previous, current });
                 Kept::SlidingCounter(SlidingCounter { counts })
             }
             Algorithm::FixedWindow => {
@@ -101,12 +100,9 @@ fn write_log(out: &mut Vec<u8>, log: &SlidingLog) {
     let (entries, len) = (&log.entries, log.entries.len());
     let has_units = (0..len).any(|index| entries.units(index, index + 1) > 1);
     write_all(out, &[entries.newest(), len as u64, u64::from(has_units)]);
+    let mut before = None;
     for index in 0..len {
-        let step = match index.checked_sub(1) {
-            None => entries.newest() - entries.stamp(0),
-            Some(before) => entries.stamp(index) - entries.stamp(before),
-        };
-        write_number(out, step);
+        before = Some(write_stamp(out, entries.stamp(index), before, entries.newest()));
         if has_units {
             write_number(out, entries.units(index, index + 1));
         }
@@ -117,16 +113,16 @@ fn read_log(reader: &mut Reader<'_>, limit: &Limit) -> Result<SlidingLog, BytesE
     let (newest, len) = (reader.at_most(TIME_MAX_US, LATE)?, reader.count()?);
     let has_units = reader.at_most(1, "neither with units nor without")? == 1;
     let mut entries = LogEntries::emptied(if len == 0 { newest } else { 0 });
-    let mut stamps = Stamps::new(newest, limit);
-    let mut sum = 0;
+    let (mut before, mut sum) = (None, 0);
     for _ in 0..len {
-        let stamp = stamps.next(reader)?;
+        let stamp = read_stamp(reader, before, newest, limit)?;
         let units = if has_units { reader.at_most(USED_MAX - sum, MANY)? } else { 1 };
-        sum += units;
-        if units == 0 || sum > USED_MAX {
+        if units == 0 {
             return Err(BytesError::damaged("an entry without units"));
         }
+        sum += units;
         entries.push(stamp, units);
+        before = Some(stamp);
     }
     if entries.newest() != newest {
         return Err(BytesError::damaged("a newest entry that does not stand"));
@@ -138,10 +134,8 @@ fn write_compact(out: &mut Vec<u8>, log: &CompactLog) {
     write_all(out, &[log.newest, log.credited, log.entries.len() as u64]);
     let mut before = None;
     for entry in &log.entries {
-        let stamp = entry.stamp(log.newest);
-        write_number(out, before.map_or(log.newest - stamp, |before| stamp - before));
+        before = Some(write_stamp(out, entry.stamp(log.newest), before, log.newest));
         write_number(out, entry.units() << 1 | u64::from(entry.merged()));
-        before = Some(stamp);
     }
 }
 
@@ -154,44 +148,37 @@ fn read_compact(reader: &mut Reader<'_>, limit: &Limit) -> Result<CompactLog, By
     }
     let mut log = CompactLog { newest, credited, ..CompactLog::default() };
     log.entries.reserve_exact(len);
-    let mut stamps = Stamps::new(newest, limit);
-    for index in 0..len {
-        let before = stamps.last;
-        let stamp = stamps.next(reader)?;
+    let mut before = None;
+    for _ in 0..len {
+        let stamp = read_stamp(reader, before, newest, limit)?;
         let packed = reader.number()?;
         let (units, merged) = (packed >> 1, packed & 1 == 1);
-        if units == 0 || units > USED_MAX - log.sum || (index > 0 && stamp == before) {
+        if units == 0 || units > USED_MAX - log.sum || before == Some(stamp) {
             return Err(BytesError::damaged(MANY));
         }
         log.sum += units;
         log.entries.push_back(Entry::new(stamp, units, merged));
+        before = Some(stamp);
     }
     Ok(log)
 }
 
-/// Stamps that are read one after the other: none is earlier than the one before it or later than the newest.
-struct Stamps {
-    newest: u64,
-    last: u64,
-    window_us: u64,
-    begun: bool,
+/// Writes a stamp as its step from the one before, or as the age of the oldest; gives it back.
+fn write_stamp(out: &mut Vec<u8>, stamp: u64, before: Option<u64>, newest: u64) -> u64 {
+    write_number(out, before.map_or(newest - stamp, |before| stamp - before));
+    stamp
 }
 
-impl Stamps {
-    fn new(newest: u64, limit: &Limit) -> Self {
-        Self { newest, last: 0, window_us: limit.window_us(), begun: false }
-    }
-
-    fn next(&mut self, reader: &mut Reader<'_>) -> Result<u64, BytesError> {
-        let step = if self.begun {
-            reader.at_most(self.newest - self.last, "an entry later than the newest")?
-        } else {
-            let age = reader.at_most(self.newest.min(self.window_us - 1), OLD)?;
-            self.begun = true;
-            self.newest - age
-        };
-        self.last += step;
-        Ok(self.last)
+/// Reads a stamp, which is not earlier than the one before, nor later than the newest.
+fn read_stamp(
+    reader: &mut Reader<'_>,
+    before: Option<u64>,
+    newest: u64,
+    limit: &Limit,
+) -> Result<u64, BytesError> {
+    match before {
+        Some(before) => Ok(before + reader.at_most(newest - before, "an entry later than the newest")?),
+        None => Ok(newest - reader.at_most(newest.min(limit.window_us() - 1), OLD)?),
     }
 }
 

@@ -87,14 +87,6 @@ impl Window for FixedWindow {
     fn charged_by_us(&self, limit: &Limit) -> u64 {
         end_us(limit, self.number) - 1
     }
-
-    fn heap_bytes(&self) -> usize {
-        0
-    }
-
-    fn growth_bytes_max(&self, _limit: &Limit, _cost: u64) -> usize {
-        0
-    }
 }
 
 /// The first instant after a window.
@@ -105,15 +97,11 @@ fn end_us(limit: &Limit, number: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::{Algorithm, Decimal};
-
-    fn limit(rate: &str) -> Limit {
-        Limit::new(rate.parse().unwrap(), Decimal::ZERO, Algorithm::FixedWindow)
-    }
+    use crate::rule::Algorithm;
 
     #[test]
     fn a_window_counts_until_its_end() {
-        let limit = limit("5/10s");
+        let limit = Limit::of("5/10s", Algorithm::FixedWindow);
         let mut state = FixedWindow::default();
         state.charge(&limit, 19_000_000, 5);
         let ruling = state.decide(&limit, 19_000_001, 1);

@@ -1,8 +1,7 @@
 //! `gcra`: the token bucket as one timestamp.
 //!
-//! Every unit occupies `T = W / L` of a line that drains in real time; the theoretical arrival time
-//! (TAT) is where the occupied part ends. A cost passes when, with it, the occupied part is at most W
-//! long.
+//! Every unit occupies `T = W / L` of a line that drains in real time; the theoretical arrival time (TAT)
+//! is where the occupied part ends. A cost passes when that part, with it, is at most W long.
 //!
 //! ```text
 //!              now        TAT          now + W
@@ -43,11 +42,10 @@ pub struct Gcra {
     pub(super) backlog: Backlog,
     /// Units that drain per window: the limit at that time, 0 before the first charge.
     pub(super) drained_per_window: u64,
-    /// Units that refunds and credits took out of the line so far, so that a receipt knows by how much
-    /// its stretch may have moved.
+    /// Units that refunds and credits took out of the line: by so much the stretch of a receipt may have moved.
     pub(super) given_back: u64,
-    /// When the last stretch ends as it was charged, what was taken out of the line since not regarded: until
-    /// then some receipt may still be presented. The line itself may end later, if the limit was lowered.
+    /// When the last stretch ends as it was charged, whatever was taken out since: until then a receipt may be
+    /// presented. The line itself may end later, if the limit was lowered.
     pub(super) charges_end_us: u64,
 }
 
@@ -164,28 +162,16 @@ impl Window for Gcra {
     fn charged_by_us(&self, _limit: &Limit) -> u64 {
         self.as_of_us
     }
-
-    fn heap_bytes(&self) -> usize {
-        0
-    }
-
-    fn growth_bytes_max(&self, _limit: &Limit, _cost: u64) -> usize {
-        0
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::{Algorithm, Decimal};
-
-    fn limit(rate: &str) -> Limit {
-        Limit::new(rate.parse().unwrap(), Decimal::ZERO, Algorithm::Gcra)
-    }
+    use crate::rule::Algorithm;
 
     #[test]
     fn a_third_of_a_second_is_not_rounded() {
-        let limit = limit("3/1s");
+        let limit = Limit::of("3/1s", Algorithm::Gcra);
         let mut state = Gcra::default();
         state.charge(&limit, 0, 3);
         assert_eq!(state.decide(&limit, 0, 1).retry_after_us, 333_334);
@@ -202,7 +188,7 @@ mod tests {
     /// A key must not outlive its line by as much as some lower limit once made it.
     #[test]
     fn a_limit_that_was_lowered_and_raised_again_leaves_no_late_end() {
-        let (high, low) = (limit("1000000/1s"), limit("1/1s"));
+        let (high, low) = (Limit::of("1000000/1s", Algorithm::Gcra), Limit::of("1/1s", Algorithm::Gcra));
         let mut state = Gcra::default();
         state.charge(&high, 0, 1_000_000);
         let lowered = state.rescaled(&low, 0);
@@ -212,7 +198,7 @@ mod tests {
 
     #[test]
     fn another_limit_keeps_what_is_used() {
-        let (slow, fast) = (limit("10/10s"), limit("20/10s"));
+        let (slow, fast) = (Limit::of("10/10s", Algorithm::Gcra), Limit::of("20/10s", Algorithm::Gcra));
         let mut state = Gcra::default();
         state.charge(&slow, 0, 8);
         let state = state.rescaled(&fast, 2_000_000);

@@ -1,5 +1,4 @@
-//! Entries of a `sliding-log` on the heap: stamps alone while every cost is 1, stamps with running totals
-//! after.
+//! Entries of a `sliding-log` on the heap: stamps alone while every cost is 1, later with running totals.
 //!
 //! ```text
 //!   units     | head, len | stamp | stamp | stamp | ...            a ring of stamps, oldest at head
@@ -12,8 +11,7 @@
 /// Entries, oldest first.
 ///
 /// Of requests of cost 1 equal stamps stand side by side. With costs each stamp stands once, with the total
-/// admitted up to and including it; `base` is the total before the first. Totals wrap: only their differences
-/// mean anything.
+/// admitted up to and including it; `base` is the total before the first. Totals wrap: only differences count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Block {
     words: Box<[u64]>,
@@ -47,13 +45,7 @@ impl Header {
         mark | (self.head as u64) << LEN_BITS | self.len as u64
     }
 
-    /// Words before the first entry.
-    #[inline]
-    fn before(self) -> usize {
-        1 + usize::from(self.totals)
-    }
-
-    /// Words of an entry.
+    /// Words of an entry, and words before the first.
     #[inline]
     fn width(self) -> usize {
         1 + usize::from(self.totals)
@@ -75,16 +67,20 @@ impl Block {
     #[inline]
     fn capacity(&self, header: Header) -> usize {
         // A shift, as an entry is one word or two: dividing takes longer than all the rest of a look.
-        (self.words.len() - header.before()) >> u32::from(header.totals)
+        (self.words.len() - header.width()) >> u32::from(header.totals)
     }
 
-    /// Where entry `index` begins.
+    /// Where in the ring entry `index` stands.
+    #[inline]
+    fn turned(&self, header: Header, index: usize) -> usize {
+        let (turned, capacity) = (header.head + index, self.capacity(header));
+        if turned >= capacity { turned - capacity } else { turned }
+    }
+
+    /// The word at which entry `index` begins.
     #[inline]
     fn place(&self, header: Header, index: usize) -> usize {
-        let capacity = self.capacity(header);
-        let turned = header.head + index;
-        let turned = if turned >= capacity { turned - capacity } else { turned };
-        header.before() + (turned << u32::from(header.totals))
+        header.width() + (self.turned(header, index) << u32::from(header.totals))
     }
 
     #[inline]
@@ -102,14 +98,9 @@ impl Block {
         !self.header().totals
     }
 
-    /// Index of the first entry later than `stamp`.
-    pub(super) fn first_after(&self, stamp: u64) -> usize {
-        self.first_where(0, |block, index| block.stamp(index) > stamp)
-    }
-
-    /// The same, where few entries are expected to be earlier.
+    /// Index of the first entry later than `stamp`: mostly few are earlier.
     #[inline]
-    pub(super) fn first_after_few(&self, stamp: u64) -> usize {
+    pub(super) fn first_after(&self, stamp: u64) -> usize {
         const FEW: usize = 4;
         let header = self.header();
         for index in 0..FEW.min(header.len) {
@@ -117,7 +108,11 @@ impl Block {
                 return index;
             }
         }
-        if header.len <= FEW { header.len } else { self.first_after(stamp) }
+        if header.len <= FEW { header.len } else { self.first_after_many(stamp) }
+    }
+
+    fn first_after_many(&self, stamp: u64) -> usize {
+        self.first_where(0, |block, index| block.stamp(index) > stamp)
     }
 
     /// Index of the first entry, from `low` on, of which `is` holds, as it does of all after it.
@@ -162,10 +157,7 @@ impl Block {
         if header.totals {
             self.words[1] = self.total_before(count);
         }
-        let turned = header.head + count;
-        let capacity = self.capacity(header);
-        let head = if turned >= capacity { turned - capacity } else { turned };
-        self.set_header(Header { head, len: header.len - count, ..header });
+        self.set_header(Header { head: self.turned(header, count), len: header.len - count, ..header });
     }
 
     #[inline]
@@ -187,13 +179,9 @@ impl Block {
             self.keep_totals();
         }
         let header = self.header();
-        if !header.totals {
-            self.push_words([stamp, 0]);
-            return;
-        }
         let total = self.total_before(header.len).wrapping_add(cost);
         match header.len.checked_sub(1) {
-            Some(last) if self.stamp(last) == stamp => {
+            Some(last) if header.totals && self.stamp(last) == stamp => {
                 let place = self.place(header, last);
                 self.words[place + 1] = total;
             }
@@ -202,7 +190,9 @@ impl Block {
     }
 
     fn push_words(&mut self, entry: [u64; 2]) {
-        self.make_room();
+        if self.size_is_wrong(self.header()) {
+            self.resize();
+        }
         let header = self.header();
         let (place, width) = (self.place(header, header.len), header.width());
         self.words[place..place + width].copy_from_slice(&entry[..width]);
@@ -234,8 +224,7 @@ impl Block {
             self.words[place] = before.wrapping_add(held.saturating_sub(units));
         }
         let emptied = (index..header.len).take_while(|&later| self.total_before(later + 1) == before);
-        let emptied = emptied.count();
-        self.remove(index, emptied);
+        self.remove(index, emptied.count());
     }
 
     /// Takes out entries `index..index + count`.
@@ -255,26 +244,17 @@ impl Block {
         header.len == capacity || (capacity > 16 && header.len < capacity / 4)
     }
 
-    /// Grows by a quarter instead of doubling, and gives back what a past burst took: sizes are what users
-    /// plan memory with.
-    fn make_room(&mut self) {
-        let header = self.header();
-        if self.size_is_wrong(header) {
-            self.resize(capacity_next(header.len));
-        }
-    }
-
+    /// Grows by a quarter, not to the double, and gives back what a past burst took: users plan with sizes.
     #[cold]
-    fn resize(&mut self, capacity: usize) {
-        let header = self.header();
-        assert!(header.len < LEN_MAX, "a log of so many entries is refused by whoever keeps it");
-        let mut resized = Self::with_capacity(header.totals, capacity);
+    fn resize(&mut self) {
+        let (header, width) = (self.header(), self.header().width());
+        assert!(header.len < LEN_MAX, "`growth_bytes_max` lets no budget hold so many entries");
+        let mut resized = Self::for_len(header.totals, header.len);
         if header.totals {
             resized.words[1] = self.words[1];
         }
-        let (before, width) = (header.before(), header.width());
         for index in 0..header.len {
-            let (from, to) = (self.place(header, index), before + index * width);
+            let (from, to) = (self.place(header, index), (index + 1) * width);
             resized.words[to..to + width].copy_from_slice(&self.words[from..from + width]);
         }
         resized.set_header(Header { head: 0, ..header });
@@ -283,12 +263,8 @@ impl Block {
 
     /// An empty block that `len` entries fit, and some more.
     pub(super) fn for_len(totals: bool, len: usize) -> Self {
-        Self::with_capacity(totals, capacity_next(len))
-    }
-
-    fn with_capacity(totals: bool, capacity: usize) -> Self {
         let header = Header { totals, head: 0, len: 0 };
-        let mut block = Self { words: vec![0; header.before() + capacity * header.width()].into() };
+        let mut block = Self { words: vec![0; (1 + capacity_next(len)) * header.width()].into() };
         block.set_header(header);
         block
     }
@@ -318,14 +294,12 @@ impl Block {
 /// Bytes of a block for `len` entries and one more.
 #[inline]
 pub(super) fn bytes_at_most(totals: bool, len: usize) -> usize {
-    let header = Header { totals, head: 0, len };
     // After becoming totals it may grow once more.
     let capacity = capacity_next(len) + usize::from(totals) * 8;
-    (header.before() + capacity * header.width()) * size_of::<u64>()
+    (1 + capacity) * (1 + usize::from(totals)) * size_of::<u64>()
 }
 
-/// How many entries a block for `len` of them, and some more, has: with the header of stamps alone it is a
-/// multiple of 32 bytes.
+/// Capacity of a block for `len` entries and some more: a block of stamps alone is a multiple of 32 bytes.
 fn capacity_next(len: usize) -> usize {
     (len + (len / 4).max(4)) / 4 * 4 + 3
 }

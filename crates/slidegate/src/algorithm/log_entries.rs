@@ -1,15 +1,14 @@
 //! The entries of a `sliding-log`: the first few in place, more of them in a block on the heap.
 //!
-//! A key that is seen a few times per window, as most are, is then one look at memory and no allocation. How many
-//! go in place is whoever keeps it to say. In place a stamp is its low 32 bits: all that stand lie within 2^32 us
-//! (71 minutes) of the newest, which is kept whole. Stamps further apart and entries with costs go to the block.
+//! A key that is seen a few times per window, as most are, is then one look at memory and no allocation. In place a
+//! stamp is its low 32 bits: all that stand lie within 2^32 us (71 minutes) of the newest, which is kept whole. Stamps
+//! further apart and entries with costs go to the block.
 
 use super::log_block::{Block, bytes_at_most};
 
 /// Entries, oldest first, of which up to `NEAR` stand in place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Entries<const NEAR: usize> {
-    /// The newest stamp that stands or, where none does, the last that stood.
     newest: u64,
     held: Held<NEAR>,
 }
@@ -38,8 +37,7 @@ fn low(stamp: u64) -> u32 {
 }
 
 impl<const NEAR: usize> Entries<NEAR> {
-    /// Entries come back from the heap when only so many stand: fewer than go in place, so that a log that
-    /// breathes around it is not moved at every breath.
+    /// Entries come back from the heap when only so many stand: fewer than go in place, as a hysteresis.
     const BACK_MAX: usize = NEAR * 2 / 5;
 
     /// The newest stamp that stands or, where none does, the last that stood; 0 if none ever did.
@@ -75,24 +73,16 @@ impl<const NEAR: usize> Entries<NEAR> {
         self::low(self.newest).wrapping_sub(low)
     }
 
-    /// Index of the first entry later than `stamp`.
-    pub(super) fn first_after(&self, stamp: u64) -> usize {
-        match &self.held {
-            Held::Near { .. } => self.first_after_few(stamp),
-            Held::Far(block) => block.first_after(stamp),
-        }
-    }
-
-    /// The same, where few entries are expected to be earlier.
+    /// Index of the first entry later than `stamp`: mostly few are earlier.
     #[inline]
-    pub(super) fn first_after_few(&self, stamp: u64) -> usize {
+    pub(super) fn first_after(&self, stamp: u64) -> usize {
         match &self.held {
             Held::Near { len, lows } => {
                 let Some(later_us) = self.newest.checked_sub(stamp) else { return usize::from(*len) };
                 let earlier = |low: &&u32| u64::from(self.age(**low)) >= later_us;
                 lows[..usize::from(*len)].iter().take_while(earlier).count()
             }
-            Held::Far(block) => block.first_after_few(stamp),
+            Held::Far(block) => block.first_after(stamp),
         }
     }
 
@@ -115,14 +105,8 @@ impl<const NEAR: usize> Entries<NEAR> {
 
     #[inline]
     pub(super) fn drop_front(&mut self, count: usize) {
-        if count > 0 {
-            self.remove_front(count);
-        }
-    }
-
-    #[inline]
-    fn remove_front(&mut self, count: usize) {
         match &mut self.held {
+            _ if count == 0 => {}
             Held::Near { len, lows } => remove(len, lows, 0, count),
             Held::Far(block) if count == block.len() => self.held = Held::default(),
             Held::Far(block) => {
@@ -219,6 +203,7 @@ impl<const NEAR: usize> Entries<NEAR> {
     /// Takes `units` away from the entries `index..` that hold them, oldest first.
     pub(super) fn lower(&mut self, index: usize, units: u64) {
         match &mut self.held {
+            _ if units == 0 => return,
             Held::Near { len, lows } => {
                 remove(len, lows, index, usize::try_from(units).expect("no more units than entries"));
             }
@@ -284,7 +269,7 @@ mod tests {
     fn compare_with_a_list<const NEAR: usize, const OTHER: usize>(seed: u64) {
         let mut rng = Rng::new(seed);
         let (mut entries, mut list) = (Entries::<NEAR>::default(), VecDeque::<(u64, u64)>::new());
-        let dear = seed % 2 == 0;
+        let with_costs = seed % 2 == 0;
         let mut now = 1;
         for _ in 0..300 {
             if rng.one_in(8) {
@@ -295,7 +280,7 @@ mod tests {
             match rng.below(10) {
                 0..6 => {
                     now += if seed % 3 == 0 && rng.one_in(9) { rng.below(3 << 31) } else { rng.below(3) };
-                    let cost = if dear && rng.one_in(3) { rng.between(1, 50) } else { 1 };
+                    let cost = if with_costs && rng.one_in(3) { rng.between(1, 50) } else { 1 };
                     entries.push(now, cost);
                     match list.back_mut() {
                         Some((stamp, units)) if *stamp == now => *units += cost,
@@ -327,7 +312,6 @@ mod tests {
             for &(stamp, units) in &list {
                 let (from, to) = (entries.first_after(stamp - 1), entries.first_after(stamp));
                 assert_eq!(entries.units(from, to), units, "seed {seed}: at {stamp}");
-                assert_eq!(entries.first_after_few(stamp), to, "seed {seed}");
                 sum += units;
                 assert_eq!(entries.stamp(entries.entry_reaching(0, sum)), stamp, "seed {seed}");
             }
@@ -337,10 +321,10 @@ mod tests {
     #[test]
     fn growth_is_announced() {
         let mut rng = Rng::new(3);
-        for dear in [1, 40] {
+        for unit_costs in [1, 40] {
             let mut entries = Entries::<5>::default();
             for now in 1..3_000 {
-                let cost = if rng.one_in(dear) { 1 } else { rng.between(1, 9) };
+                let cost = if rng.one_in(unit_costs) { 1 } else { rng.between(1, 9) };
                 let most = entries.heap_bytes() + entries.growth_bytes_max(900, u64::MAX, cost);
                 entries.drop_front(entries.first_after((now + 1_u64).saturating_sub(rng.between(1, 900))));
                 entries.push(now, cost);

@@ -1,4 +1,5 @@
 //! A window number and two counts in 16 bytes.
+#![expect(clippy::inline_always, reason = "through memory, packing would take longer than all the rest")]
 
 use std::num::NonZeroU64;
 
@@ -34,9 +35,8 @@ impl Default for PackedCounts {
 }
 
 impl PackedCounts {
-    #[expect(clippy::inline_always, reason = "by way of memory, packing would take longer than all the rest")]
     #[inline(always)]
-    fn of(counts: Counts) -> Self {
+    pub(super) fn of(counts: Counts) -> Self {
         let Counts { number, previous, current } = counts;
         debug_assert!(number < 1 << NUMBER_BITS, "a later window than time has");
         if (previous | current) >> COUNT_BITS != 0 {
@@ -48,7 +48,6 @@ impl PackedCounts {
         Self::InPlace(high, previous << 40 | current)
     }
 
-    #[expect(clippy::inline_always, reason = "by way of memory, packing would take longer than all the rest")]
     #[inline(always)]
     pub(super) fn get(&self) -> Counts {
         match self {
@@ -61,14 +60,12 @@ impl PackedCounts {
         }
     }
 
-    #[expect(clippy::inline_always, reason = "by way of memory, packing would take longer than all the rest")]
     #[inline(always)]
     pub(super) fn set(&mut self, counts: Counts) {
         *self = Self::of(counts);
     }
 
     /// Adds to the current count of what stands in place; says whether it could.
-    #[expect(clippy::inline_always, reason = "by way of memory, packing would take longer than all the rest")]
     #[inline(always)]
     pub(super) fn add(&mut self, units: u64) -> bool {
         let Self::InPlace(_, low) = self else { return false };

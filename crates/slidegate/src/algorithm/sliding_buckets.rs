@@ -1,8 +1,7 @@
 //! `sliding-buckets`: a ring of sub-buckets with a running sum.
 //!
 //! The window is cut into k buckets of `w = ceil(W / k)` microseconds, aligned to 1970. A bucket counts
-//! while any part of it lies in `(now - W, now]`; the edge says how the one that is partly outside
-//! counts.
+//! while any part of it lies in `(now - W, now]`; one that is partly outside counts as the edge says.
 //!
 //! ```text
 //!       now - W                                   now
@@ -20,15 +19,14 @@
 //! the fading weight releases) when that bucket has become the edge, are less than W apart for every k.
 //! More buckets only shorten the span by which the two bursts must straddle.
 //!
-//! **State.** One counter per bucket that a window can meet, of the narrowest width (1, 2, 4 or 8 bytes)
-//! that holds the limit, the number of the newest bucket and the sum. A settlement above the limit may
-//! widen the counters.
+//! **State.** One counter per bucket that a window can meet, of the narrowest width (1, 2, 4 or 8 bytes) that
+//! holds the limit or a settlement above it, the number of the newest bucket and the sum.
 //!
 //! **Cost.** A decision looks only at buckets that expired since the last charge, at most the whole ring
 //! once: a year idle costs the same as a second. Only a refusal walks the ring, to find its wait.
 //!
-//! **Bad at** clients that burst once per window: with *full* they get half their limit, as each burst
-//! counts up to one bucket too long.
+//! **Bad at** clients that burst once per window: with *full* each burst counts up to one bucket too long, so
+//! that they get half their limit.
 
 use super::cells::Cells;
 use super::wide::{narrow, product, quotient, share_rounded_up};
@@ -62,10 +60,9 @@ impl SlidingBuckets {
         let inside_us = ((edge + 1) * bucket_us + window_us - now_us).min(bucket_us);
         let partial = now_us >= edge * bucket_us + window_us;
         let edge_weight_us = match edge_of(limit) {
-            _ if !partial => bucket_us,
-            Edge::Full => bucket_us,
             Edge::Interpolated => inside_us,
-            Edge::Dropped => 0,
+            Edge::Dropped if partial => 0,
+            Edge::Full | Edge::Dropped => bucket_us,
         };
         Span { edge, edge_weight_us }
     }
@@ -84,10 +81,6 @@ impl SlidingBuckets {
         usize::try_from(number % self.cells.len() as u64).expect("an index into the ring")
     }
 
-    fn holds(&self, number: u64) -> bool {
-        !self.cells.is_empty() && self.numbers(0).contains(&number)
-    }
-
     /// Units of buckets later than `edge`.
     fn sum_after(&self, edge: u64) -> u64 {
         if self.cells.is_empty() || edge >= self.newest {
@@ -97,15 +90,17 @@ impl SlidingBuckets {
         self.cells.sum() - expired
     }
 
-    fn edge_units(&self, edge: u64) -> u64 {
-        if self.holds(edge) { self.units(edge) } else { 0 }
+    /// Units of bucket `number`, 0 if it is not in the ring.
+    fn units_if_held(&self, number: u64) -> u64 {
+        let held = !self.cells.is_empty() && self.numbers(0).contains(&number);
+        if held { self.units(number) } else { 0 }
     }
 
     /// The instant at which `cost` passes; it does not yet.
     fn passes_us(&self, limit: &Limit, span: &Span, cost: u64) -> u64 {
         let (window_us, bucket_us) = (limit.window_us(), limit.bucket_us());
         let room = limit.units() - cost;
-        let mut later = self.edge_units(span.edge) + self.sum_after(span.edge);
+        let mut later = self.units_if_held(span.edge) + self.sum_after(span.edge);
         for number in self.numbers(span.edge) {
             let units = self.units(number);
             later -= units;
@@ -160,7 +155,7 @@ impl Window for SlidingBuckets {
 
     fn usage(&self, limit: &Limit, now_us: u64) -> Usage {
         let Span { edge, edge_weight_us } = self.span(limit, now_us);
-        let edge_units = share_rounded_up(self.edge_units(edge), edge_weight_us, limit.bucket_us());
+        let edge_units = share_rounded_up(self.units_if_held(edge), edge_weight_us, limit.bucket_us());
         let used = self.sum_after(edge) + edge_units;
         if used == 0 {
             return Usage::default();
@@ -186,11 +181,10 @@ impl Window for SlidingBuckets {
         let Some(number) = place.position.at() else { return 0 };
         let span = self.span(limit, now_us);
         let counts = number > span.edge || (number == span.edge && span.edge_weight_us > 0);
-        if !counts || !self.holds(number) {
-            return 0;
+        let given = if counts { units.min(self.units_if_held(number)) } else { 0 };
+        if given > 0 {
+            self.lower(number, given);
         }
-        let given = units.min(self.units(number));
-        self.lower(number, given);
         given
     }
 
@@ -268,11 +262,10 @@ pub(super) fn ring_len(limit: &Limit) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::{Buckets, Decimal};
+    use crate::rule::Buckets;
 
     fn limit(rate: &str, buckets: u64, edge: Edge) -> Limit {
-        let algorithm = Algorithm::SlidingBuckets(Buckets::new(buckets).unwrap(), edge);
-        Limit::new(rate.parse().unwrap(), Decimal::ZERO, algorithm)
+        Limit::of(rate, Algorithm::SlidingBuckets(Buckets::new(buckets).unwrap(), edge))
     }
 
     /// 100 units in bucket 5 of 1 s, seen 10.3 s after that bucket began.

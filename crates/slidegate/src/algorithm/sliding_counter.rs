@@ -50,6 +50,36 @@ impl Counts {
         let elapsed_us = now_us.saturating_sub(number * window_us);
         (rolled, window_us - elapsed_us)
     }
+
+    /// What is in use, when they are rolled.
+    #[expect(clippy::inline_always, reason = "through memory it would take longer than all the rest")]
+    #[inline(always)]
+    fn usage(self, limit: &Limit, overlap_us: u64, now_us: u64) -> Usage {
+        let Self { number, previous, current } = self;
+        let window_us = limit.window_us();
+        let windows_left = if current > 0 { 2 } else { u64::from(previous > 0) };
+        Usage {
+            used: current + share_rounded_up(previous, overlap_us, window_us),
+            reset_after_us: if windows_left == 0 { 0 } else { (number + windows_left) * window_us - now_us },
+        }
+    }
+
+    /// The instant at which `cost` passes, `None` if it does now. Expects them rolled.
+    #[inline]
+    fn passes_us(&self, limit: &Limit, overlap_us: u64, cost: u64) -> Option<u64> {
+        let window_us = limit.window_us();
+        let start_us = self.number * window_us;
+        if let Some(room) = limit.units().checked_sub(self.current + cost) {
+            if product(self.previous, overlap_us) <= product(room, window_us) {
+                return None;
+            }
+            // The largest overlap at which the previous window leaves enough room.
+            return Some(start_us + window_us - quotient(room, window_us, self.previous));
+        }
+        // This window alone is too full: it has to become the previous one and fade.
+        let room = limit.units() - cost;
+        Some(start_us + 2 * window_us - quotient(room, window_us, self.current))
+    }
 }
 
 impl Window for SlidingCounter {
@@ -75,10 +105,7 @@ impl Window for SlidingCounter {
     }
 
     /// With one look at the counts.
-    #[expect(
-        clippy::inline_always,
-        reason = "it is called where a single charge takes its way, and nowhere else"
-    )]
+    #[expect(clippy::inline_always, reason = "called from one place, on the path of a single charge")]
     #[inline(always)]
     fn admit(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Result<(Position, Usage), Ruling> {
         let before = self.counts.get();
@@ -157,71 +184,16 @@ impl Window for SlidingCounter {
     }
 }
 
-impl Counts {
-    /// What is in use, when they are rolled.
-    #[expect(
-        clippy::inline_always,
-        reason = "by way of memory, counting would take longer than all the rest"
-    )]
-    #[inline(always)]
-    fn usage(self, limit: &Limit, overlap_us: u64, now_us: u64) -> Usage {
-        let Self { number, previous, current } = self;
-        let window_us = limit.window_us();
-        let windows_left = if current > 0 { 2 } else { u64::from(previous > 0) };
-        Usage {
-            used: current + share_rounded_up(previous, overlap_us, window_us),
-            reset_after_us: if windows_left == 0 { 0 } else { (number + windows_left) * window_us - now_us },
-        }
-    }
-
-    /// The instant at which `cost` passes, `None` if it does now. Expects them rolled.
-    #[inline]
-    fn passes_us(&self, limit: &Limit, overlap_us: u64, cost: u64) -> Option<u64> {
-        let window_us = limit.window_us();
-        let start_us = self.number * window_us;
-        if let Some(room) = limit.units().checked_sub(self.current + cost) {
-            if product(self.previous, overlap_us) <= product(room, window_us) {
-                return None;
-            }
-            // The largest overlap at which the previous window leaves enough room.
-            return Some(start_us + window_us - quotient(room, window_us, self.previous));
-        }
-        // This window alone is too full: it has to become the previous one and fade.
-        let room = limit.units() - cost;
-        Some(start_us + 2 * window_us - quotient(room, window_us, self.current))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::{Algorithm, Decimal};
-
-    fn limit(rate: &str) -> Limit {
-        Limit::new(rate.parse().unwrap(), Decimal::ZERO, Algorithm::SlidingCounter)
-    }
-
-    fn counted(counts: Counts) -> SlidingCounter {
-        let mut state = SlidingCounter::default();
-        state.counts.set(counts);
-        state
-    }
-
-    #[test]
-    fn the_older_window_fades() {
-        let limit = limit("100/1h");
-        let hour_us = limit.window_us();
-        let state = counted(Counts { number: 1, previous: 70, current: 40 });
-        let now_us = hour_us + hour_us * 375 / 600;
-        assert_eq!(state.usage(&limit, now_us).used, 67, "40 + 70 x 0.375 = 66.25, rounded up");
-        assert!(state.decide(&limit, now_us, 33).allowed());
-        assert!(!state.decide(&limit, now_us, 34).allowed());
-    }
+    use crate::rule::Algorithm;
 
     #[test]
     fn a_wait_may_end_in_this_window_or_in_the_next() {
-        let limit = limit("10/10s");
-        let state = counted(Counts { number: 1, previous: 10, current: 4 });
+        let limit = Limit::of("10/10s", Algorithm::SlidingCounter);
+        let state =
+            SlidingCounter { counts: PackedCounts::of(Counts { number: 1, previous: 10, current: 4 }) };
         // Room for 2 beside 4 leaves 4 for the fading 10: 6 s into the window.
         assert_eq!(state.decide(&limit, 10_000_000, 2).retry_after_us, 6_000_000);
         // 7 beside 4 never fit: the 4 must become the previous window and fade to 3.

@@ -12,14 +12,12 @@
 //! the time until enough of the *oldest* entries have left for the cost asked, no more.
 //!
 //! **State.** While every cost is 1, the stamps alone: the first few in place, in 4 bytes each where the window is
-//! below 71 minutes, more of them on the heap in 8 bytes per live request. With costs, a stamp
-//! and the running total: 16 bytes. The running total finds both the use and the entry whose leaving
-//! makes room by binary search, so a decision is O(log n) for any cost. Requests of one microsecond
-//! share an entry once there are costs. Rejected: one entry per unit of cost (a cost of 10,000 would
-//! write 10,000 times), and a plain cost per entry (the wait would need a scan).
+//! below 71 minutes, more of them on the heap in 8 bytes per live request. With costs, a stamp and the running
+//! total: 16 bytes. Binary search in the totals finds both the use and the entry whose leaving makes room, so a
+//! decision is O(log n) for any cost. Requests of one microsecond share an entry once there are costs. Rejected: one
+//! entry per unit of cost (10,000 writes for a cost of 10,000), and a plain cost per entry (a wait would need a scan).
 //!
-//! **Bad at** great limits: memory grows with what is admitted in a window. `compact-log` is the same
-//! promise in bounded memory.
+//! **Bad at** great limits: memory grows with what is admitted. `compact-log` keeps the promise in bounded memory.
 
 use super::log_entries::Entries;
 use super::window::{Ruling, Usage, Window};
@@ -39,8 +37,7 @@ pub(crate) type NarrowLog = Log<PLACES_FEW>;
 /// State of a `sliding-log` limit, up to `PLACES` requests of it in place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Log<const PLACES: usize> {
-    /// They know their newest stamp without a look at the heap, for whoever asks whether the log has ended;
-    /// time does not run back behind it.
+    /// Their newest stamp, behind which time does not run back, tells without a look at the heap when it ends.
     pub(super) entries: Entries<PLACES>,
 }
 
@@ -60,87 +57,9 @@ impl<const PLACES: usize> Log<PLACES> {
     fn live_from(&self, limit: &Limit, now_us: u64) -> usize {
         let now_us = self.entries.newest().max(now_us);
         // What has left is dropped at every charge, so little has left since.
-        now_us.checked_sub(limit.window_us()).map_or(0, |gone| self.entries.first_after_few(gone))
-    }
-}
-
-impl<const PLACES: usize> Window for Log<PLACES> {
-    #[inline]
-    fn decide(&self, limit: &Limit, now_us: u64, cost: u64) -> Ruling {
-        self.ruling_from(self.live_from(limit, now_us), limit, now_us, cost)
+        now_us.checked_sub(limit.window_us()).map_or(0, |gone| self.entries.first_after(gone))
     }
 
-    #[inline]
-    fn usage(&self, limit: &Limit, now_us: u64) -> Usage {
-        self.usage_from(self.live_from(limit, now_us), limit, now_us)
-    }
-
-    #[inline]
-    fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position {
-        let live = self.live_from(limit, now_us);
-        self.push(live, now_us, cost)
-    }
-
-    /// With one look for what is live.
-    #[expect(
-        clippy::inline_always,
-        reason = "it is called where a single charge takes its way, and nowhere else"
-    )]
-    #[inline(always)]
-    fn admit(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Result<(Position, Usage), Ruling> {
-        let live = self.live_from(limit, now_us);
-        let ruling = self.ruling_from(live, limit, now_us, cost);
-        if !ruling.allowed() {
-            return Err(ruling);
-        }
-        let position = self.push(live, now_us, cost);
-        let reset_after_us = self.entries.newest() + limit.window_us() - now_us;
-        Ok((position, Usage { used: ruling.usage.used + cost, reset_after_us }))
-    }
-
-    fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
-        let Some(stamp) = place.position.at() else { return 0 };
-        let after = self.entries.first_after(stamp);
-        let from = stamp.checked_sub(1).map_or(0, |earlier| self.entries.first_after(earlier));
-        if from < self.live_from(limit, now_us) {
-            return 0;
-        }
-        let given = self.entries.units(from, after).min(units);
-        self.lower(from, given);
-        given
-    }
-
-    fn credit(&mut self, limit: &Limit, now_us: u64, units: u64) -> u64 {
-        let live = self.live_from(limit, now_us);
-        let given = self.entries.units(live, self.entries.len()).min(units);
-        self.lower(live, given);
-        given
-    }
-
-    fn expires_us(limit: &Limit, position: Position) -> u64 {
-        position.at().map_or(0, |stamp| stamp + limit.window_us())
-    }
-
-    fn ends_us(&self, limit: &Limit) -> u64 {
-        if self.entries.newest() == 0 { 0 } else { self.entries.newest() + limit.window_us() }
-    }
-
-    fn charged_by_us(&self, _limit: &Limit) -> u64 {
-        self.entries.newest()
-    }
-
-    #[inline]
-    fn heap_bytes(&self) -> usize {
-        self.entries.heap_bytes()
-    }
-
-    #[inline]
-    fn growth_bytes_max(&self, limit: &Limit, cost: u64) -> usize {
-        self.entries.growth_bytes_max(limit.window_us(), limit.units(), cost)
-    }
-}
-
-impl<const PLACES: usize> Log<PLACES> {
     /// Drops what stands before `live` and adds what is charged now.
     #[inline]
     fn push(&mut self, live: usize, now_us: u64, cost: u64) -> Position {
@@ -148,13 +67,6 @@ impl<const PLACES: usize> Log<PLACES> {
         self.entries.drop_front(live);
         self.entries.push(stamp, cost);
         Position::At(stamp)
-    }
-
-    /// Takes `units` away from the entries `index..` that hold them, oldest first.
-    fn lower(&mut self, index: usize, units: u64) {
-        if units > 0 {
-            self.entries.lower(index, units);
-        }
     }
 
     #[inline]
@@ -182,14 +94,83 @@ impl<const PLACES: usize> Log<PLACES> {
     }
 }
 
+impl<const PLACES: usize> Window for Log<PLACES> {
+    #[inline]
+    fn decide(&self, limit: &Limit, now_us: u64, cost: u64) -> Ruling {
+        self.ruling_from(self.live_from(limit, now_us), limit, now_us, cost)
+    }
+
+    #[inline]
+    fn usage(&self, limit: &Limit, now_us: u64) -> Usage {
+        self.usage_from(self.live_from(limit, now_us), limit, now_us)
+    }
+
+    #[inline]
+    fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position {
+        let live = self.live_from(limit, now_us);
+        self.push(live, now_us, cost)
+    }
+
+    /// With one look for what is live.
+    #[expect(clippy::inline_always, reason = "called from one place, on the path of a single charge")]
+    #[inline(always)]
+    fn admit(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Result<(Position, Usage), Ruling> {
+        let live = self.live_from(limit, now_us);
+        let ruling = self.ruling_from(live, limit, now_us, cost);
+        if !ruling.allowed() {
+            return Err(ruling);
+        }
+        let position = self.push(live, now_us, cost);
+        let reset_after_us = self.entries.newest() + limit.window_us() - now_us;
+        Ok((position, Usage { used: ruling.usage.used + cost, reset_after_us }))
+    }
+
+    fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
+        let Some(stamp) = place.position.at() else { return 0 };
+        let after = self.entries.first_after(stamp);
+        let from = stamp.checked_sub(1).map_or(0, |earlier| self.entries.first_after(earlier));
+        if from < self.live_from(limit, now_us) {
+            return 0;
+        }
+        let given = self.entries.units(from, after).min(units);
+        self.entries.lower(from, given);
+        given
+    }
+
+    fn credit(&mut self, limit: &Limit, now_us: u64, units: u64) -> u64 {
+        let live = self.live_from(limit, now_us);
+        let given = self.entries.units(live, self.entries.len()).min(units);
+        self.entries.lower(live, given);
+        given
+    }
+
+    fn expires_us(limit: &Limit, position: Position) -> u64 {
+        position.at().map_or(0, |stamp| stamp + limit.window_us())
+    }
+
+    fn ends_us(&self, limit: &Limit) -> u64 {
+        if self.entries.newest() == 0 { 0 } else { self.entries.newest() + limit.window_us() }
+    }
+
+    fn charged_by_us(&self, _limit: &Limit) -> u64 {
+        self.entries.newest()
+    }
+
+    #[inline]
+    fn heap_bytes(&self) -> usize {
+        self.entries.heap_bytes()
+    }
+
+    #[inline]
+    fn growth_bytes_max(&self, limit: &Limit, cost: u64) -> usize {
+        self.entries.growth_bytes_max(limit.window_us(), limit.units(), cost)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::{Algorithm, Decimal};
-
-    fn limit(rate: &str) -> Limit {
-        Limit::new(rate.parse().unwrap(), Decimal::ZERO, Algorithm::SlidingLog)
-    }
+    use crate::rule::Algorithm;
 
     #[test]
     fn slots_are_a_line_or_less() {
@@ -199,23 +180,8 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_exactly_one_window_old_is_gone() {
-        let limit = limit("5/60s");
-        let mut state = SlidingLog::default();
-        for second in [3_650, 3_680, 3_695] {
-            state.charge(&limit, second * 1_000_000, 1);
-        }
-        assert_eq!(state.usage(&limit, 3_710_000_000 - 1).used, 3);
-        assert_eq!(state.usage(&limit, 3_710_000_000).used, 2);
-        state.charge(&limit, 3_710_000_000, 1);
-        state.charge(&limit, 3_720_000_000, 1);
-        let stamps: Vec<u64> = (0..state.entries.len()).map(|index| state.entries.stamp(index)).collect();
-        assert_eq!(stamps, [3_680_000_000, 3_695_000_000, 3_710_000_000, 3_720_000_000]);
-    }
-
-    #[test]
     fn the_wait_is_for_the_cost_and_from_the_oldest() {
-        let limit = limit("100/10s");
+        let limit = Limit::of("100/10s", Algorithm::SlidingLog);
         let mut state = SlidingLog::default();
         for (now_us, cost) in [(1, 10), (2, 30), (3, 60)] {
             state.charge(&limit, now_us, cost);
@@ -227,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_live_request_of_cost_1_takes_8_bytes_and_a_past_burst_is_given_back() {
-        let limit = limit("100000/10s");
+        let limit = Limit::of("100000/10s", Algorithm::SlidingLog);
         let mut state = SlidingLog::default();
         for now_us in 0..10_000 {
             state.charge(&limit, now_us, 1);

@@ -21,7 +21,7 @@ use crate::rule::{Algorithm, Limit};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     limit: Limit,
-    pub(super) kept: Kept,
+    pub(crate) kept: Kept,
 }
 
 /// What the algorithm of a state remembers.
@@ -76,8 +76,8 @@ impl State {
         with_window!(&self.kept, window => window.charged_by_us(&self.limit))
     }
 
-    /// The instant from which nothing of all that was charged counts or could be taken back; 0 if nothing is
-    /// remembered. From then on it may be forgotten.
+    /// The instant from which nothing of all that was charged counts or could be taken back, so that it may be
+    /// forgotten; 0 if nothing is remembered.
     #[must_use]
     pub fn ends_us(&self) -> u64 {
         with_window!(&self.kept, window => window.ends_us(&self.limit))
@@ -151,17 +151,6 @@ impl State {
     /// The state that remembers `kept` under `limit`.
     pub(crate) fn of(limit: Limit, kept: Kept) -> Self {
         Self { limit, kept }
-    }
-
-    /// What it remembers, without the limit.
-    pub(crate) fn into_kept(self) -> Kept {
-        self.kept
-    }
-
-    /// Bytes that it takes, on the heap included.
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + with_window!(&self.kept, window => window.heap_bytes())
     }
 
     /// The instant, in microseconds since 1970, from which a charge at `place` counts no more.

@@ -3,9 +3,8 @@
 use crate::receipt::{Place, Position};
 use crate::rule::Limit;
 
-/// Most units that a state counts as used: more than five hundred times the largest limit. Only
-/// repeated settlements far above the limit could reach it, and they saturate here, far above anything
-/// that could pass.
+/// Most units that a state counts as used: more than five hundred times the largest limit. Only repeated
+/// settlements far above the limit could reach it, and they saturate here.
 pub const USED_MAX: u64 = (1 << 49) - 1;
 
 /// How much of a limit is in use.
@@ -66,8 +65,7 @@ pub trait Window: Clone + std::fmt::Debug + Default + Eq + Send + 'static {
     /// Returns how many. `limit` is the present one, the place knows that of the charge.
     fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64;
 
-    /// Takes back up to `units` from the oldest live charges first, at most what is used. Returns by
-    /// how much [`Usage::used`] fell.
+    /// Takes back up to `units` from the oldest live charges first. Returns by how much [`Usage::used`] fell.
     fn credit(&mut self, limit: &Limit, now_us: u64, units: u64) -> u64;
 
     /// The instant, in microseconds since 1970, from which a charge at `position` counts no more.
@@ -80,9 +78,15 @@ pub trait Window: Clone + std::fmt::Debug + Default + Eq + Send + 'static {
     /// The latest instant at which it may have been charged last, as far as it remembers.
     fn charged_by_us(&self, limit: &Limit) -> u64;
 
-    /// Bytes on the heap.
-    fn heap_bytes(&self) -> usize;
+    /// Bytes on the heap: none, unless an algorithm says otherwise.
+    #[inline]
+    fn heap_bytes(&self) -> usize {
+        0
+    }
 
     /// By how many bytes on the heap a charge of `cost`, which passes, may make it grow, at most.
-    fn growth_bytes_max(&self, limit: &Limit, cost: u64) -> usize;
+    #[inline]
+    fn growth_bytes_max(&self, _limit: &Limit, _cost: u64) -> usize {
+        0
+    }
 }

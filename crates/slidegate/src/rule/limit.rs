@@ -71,3 +71,11 @@ impl Limit {
             && self.bucket_us() == older.bucket_us()
     }
 }
+
+#[cfg(test)]
+impl Limit {
+    /// A limit without headroom.
+    pub(crate) fn of(rate: &str, algorithm: Algorithm) -> Self {
+        Self::new(rate.parse().unwrap(), Decimal::ZERO, algorithm)
+    }
+}

@@ -79,10 +79,4 @@ impl KeyState {
     pub(in crate::store) fn used_max(&self, now_us: u64) -> u64 {
         self.usages(now_us).map(|(_, usage)| usage.used).max().unwrap_or(0)
     }
-
-    /// Bytes that it takes, on the heap included.
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.states.iter().map(State::memory_bytes).sum::<usize>()
-    }
 }

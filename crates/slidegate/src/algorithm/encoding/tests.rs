@@ -150,7 +150,7 @@ fn a_damaged_state_is_a_state_or_an_error() {
 #[test]
 fn ordinary_states_are_small() {
     let bytes = |algorithm| {
-        let limit = Limit::new("9500/24h".parse().unwrap(), Decimal::ZERO, algorithm);
+        let limit = Limit::of("9500/24h", algorithm);
         let mut state = State::new(limit);
         for index in 0..95 {
             state.charge(&limit, (1_745_000_000 + index * 900) * SECOND_US, 100);

@@ -183,7 +183,7 @@ impl LimitTable {
 
     /// Puts in a state that has no place yet, whether or not it fits the budget.
     pub(in crate::store::memory) fn put(&mut self, budget: &Budget, fingerprint: u64, state: State) {
-        let put = with_table_and_kept!(&mut self.table, state.into_kept(), table, state => {
+        let put = with_table_and_kept!(&mut self.table, state.kept, table, state => {
             budget.take_anyway(rounded(state.heap_bytes()));
             table.put(budget, fingerprint, state);
         });
