@@ -94,7 +94,7 @@ impl Block {
     }
 
     /// Whether every entry is of cost 1.
-    pub(super) fn of_units(&self) -> bool {
+    pub(super) fn has_units_alone(&self) -> bool {
         !self.header().totals
     }
 
@@ -176,7 +176,7 @@ impl Block {
     #[inline(never)]
     fn push_with_care(&mut self, stamp: u64, cost: u64) {
         if cost > 1 && !self.header().totals {
-            self.keep_totals();
+            *self = Self::of_units(true, (0..self.len()).map(|index| self.stamp(index)));
         }
         let header = self.header();
         let total = self.total_before(header.len).wrapping_add(cost);
@@ -197,16 +197,6 @@ impl Block {
         let (place, width) = (self.place(header, header.len), header.width());
         self.words[place..place + width].copy_from_slice(&entry[..width]);
         self.set_header(Header { len: header.len + 1, ..header });
-    }
-
-    /// Entries as they would stand with totals, the same stamps joined.
-    fn keep_totals(&mut self) {
-        let len = self.len();
-        let mut kept = Self::for_len(true, len);
-        for index in 0..len {
-            kept.push(self.stamp(index), 1);
-        }
-        *self = kept;
     }
 
     /// Takes `units` away from the entries `index..` that hold them, oldest first.
@@ -261,8 +251,15 @@ impl Block {
         *self = resized;
     }
 
+    /// Entries of cost 1, and room for some more. With totals, equal stamps are joined.
+    pub(super) fn of_units(totals: bool, stamps: impl ExactSizeIterator<Item = u64>) -> Self {
+        let mut block = Self::for_len(totals, stamps.len());
+        stamps.for_each(|stamp| block.push(stamp, 1));
+        block
+    }
+
     /// An empty block that `len` entries fit, and some more.
-    pub(super) fn for_len(totals: bool, len: usize) -> Self {
+    fn for_len(totals: bool, len: usize) -> Self {
         let header = Header { totals, head: 0, len: 0 };
         let mut block = Self { words: vec![0; (1 + capacity_next(len)) * header.width()].into() };
         block.set_header(header);

@@ -129,7 +129,7 @@ impl<const NEAR: usize> Entries<NEAR> {
     pub(super) fn fits(&self, places: usize) -> bool {
         let of_a_kind = match &self.held {
             Held::Near { .. } => true,
-            Held::Far(block) => block.of_units(),
+            Held::Far(block) => block.has_units_alone(),
         };
         let len = self.len();
         of_a_kind && len <= places && (len == 0 || u32::try_from(self.newest - self.stamp(0)).is_ok())
@@ -146,12 +146,7 @@ impl<const NEAR: usize> Entries<NEAR> {
 
     /// All entries on the heap, with room for one more.
     fn far(&self, with_costs: bool) -> Block {
-        let len = self.len();
-        let mut block = Block::for_len(with_costs, len);
-        for index in 0..len {
-            block.push(self.stamp(index), 1);
-        }
-        block
+        Block::of_units(with_costs, (0..self.len()).map(|index| self.stamp(index)))
     }
 
     /// The same entries with another number of places, in them if they fit.

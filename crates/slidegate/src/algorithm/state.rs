@@ -156,15 +156,10 @@ impl State {
     /// The instant, in microseconds since 1970, from which a charge at `place` counts no more.
     #[must_use]
     pub fn expires_us(place: &Place) -> u64 {
-        let expires_us = match place.limit.algorithm() {
-            Algorithm::SlidingLog => SlidingLog::expires_us,
-            Algorithm::CompactLog(_) => CompactLog::expires_us,
-            Algorithm::SlidingBuckets(..) => SlidingBuckets::expires_us,
-            Algorithm::SlidingCounter => SlidingCounter::expires_us,
-            Algorithm::FixedWindow => FixedWindow::expires_us,
-            Algorithm::Gcra => Gcra::expires_us,
-        };
-        expires_us(&place.limit, place.position)
+        fn by_algorithm_of<W: Window>(_: &W, place: &Place) -> u64 {
+            W::expires_us(&place.limit, place.position)
+        }
+        with_window!(&Self::new(place.limit).kept, window => by_algorithm_of(window, place))
     }
 
     /// The instant, in microseconds since 1970, from which none of a receipt's charges counts any more.

@@ -16,11 +16,8 @@ use foldhash::fast::RandomState;
 use super::InlineRule;
 use crate::rule::Rule;
 
-/// Most inline rules that a set keeps. Others are made anew by every request.
-pub(super) const INLINE_RULES_KEPT_MAX: usize = 256;
-
-// A byte of the hash chooses among all slots.
-const _: () = assert!(INLINE_RULES_KEPT_MAX == 1 << 8);
+/// Most inline rules that a set keeps: a byte of the hash chooses. Others are made anew by every request.
+pub(super) const INLINE_RULES_KEPT_MAX: usize = 1 << u8::BITS;
 
 /// Slots that one rule may take.
 const PROBES: usize = 8;

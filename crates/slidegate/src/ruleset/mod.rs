@@ -31,7 +31,6 @@ mod admission;
 mod inline_table;
 mod nearest;
 mod overrides;
-mod pattern;
 mod request;
 mod set;
 
