@@ -46,7 +46,9 @@ impl Cells {
 
     pub(super) fn set(&mut self, index: usize, value: u64) {
         if width_log2(value) > self.log2() {
-            self.widen(value);
+            let mut wider = Self::zeros(self.len(), value);
+            (0..self.len()).for_each(|index| wider.set(index, self.get(index)));
+            *self = wider;
         }
         self.sum_and_width = self.sum_and_width - self.get(index) + value;
         let width = 1 << self.log2();
@@ -69,14 +71,6 @@ impl Cells {
 
     fn log2(&self) -> u32 {
         u32::from((self.sum_and_width >> SUM_BITS) as u8)
-    }
-
-    fn widen(&mut self, value: u64) {
-        let mut wider = Self::zeros(self.len(), value);
-        for index in 0..self.len() {
-            wider.set(index, self.get(index));
-        }
-        *self = wider;
     }
 }
 

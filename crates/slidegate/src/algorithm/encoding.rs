@@ -71,7 +71,7 @@ impl State {
             }
             Algorithm::Gcra => Kept::Gcra(read_gcra(reader, &limit)?),
         };
-        Ok(Self::of(limit, kept))
+        Ok(Self { limit, kept })
     }
 }
 

@@ -20,7 +20,7 @@ use crate::rule::{Algorithm, Limit};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
-    limit: Limit,
+    pub(crate) limit: Limit,
     pub(crate) kept: Kept,
 }
 
@@ -146,11 +146,6 @@ impl State {
         let mut state = Self::new(limit);
         state.charge_excess(&limit, now_us, used);
         state
-    }
-
-    /// The state that remembers `kept` under `limit`.
-    pub(crate) fn of(limit: Limit, kept: Kept) -> Self {
-        Self { limit, kept }
     }
 
     /// The instant, in microseconds since 1970, from which a charge at `place` counts no more.

@@ -178,7 +178,7 @@ impl LimitTable {
             AnyTable::FixedWindow(table) => Kept::FixedWindow(table.get(fingerprint)?.clone()),
             AnyTable::Gcra(table) => Kept::Gcra(table.get(fingerprint)?.clone()),
         };
-        Some(State::of(self.limit, kept))
+        Some(State { limit: self.limit, kept })
     }
 
     /// Puts in a state that has no place yet, whether or not it fits the budget.
