@@ -63,8 +63,8 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
 
     /// Decides several admissions, each on its own, at one reading of the clock, and answers in their order.
     ///
-    /// Faster than as many checks where there are many keys: in memory all are looked up before the first is decided,
-    /// so that the processor waits for their memory at once and not for one after the other.
+    /// Faster than as many checks where there are many keys: in memory the states of all are prefetched before the first
+    /// is decided, so that the processor waits for their memory at once and not for one after the other.
     ///
     /// ```
     /// use slidegate::{Admission, Limiter, Rule};

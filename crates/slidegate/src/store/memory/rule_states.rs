@@ -38,10 +38,10 @@ impl RuleStates {
         if self.others.is_empty() { self.current.only_table() } else { None }
     }
 
-    /// Reads where a state of a key would stand.
+    /// Asks for the memory where a state of a key would stand.
     #[inline]
-    pub(super) fn touch(&self, fingerprint: u64) -> u64 {
-        self.current.touch(fingerprint)
+    pub(super) fn prefetch(&self, fingerprint: u64) {
+        self.current.prefetch(fingerprint);
     }
 
     pub(super) fn layouts(&self) -> impl Iterator<Item = &Layout> {

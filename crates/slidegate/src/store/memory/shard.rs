@@ -130,10 +130,12 @@ impl Shard {
         due
     }
 
-    /// Reads where a state of a key would stand, for the memory's sake; what it reads means nothing.
+    /// Asks for the memory where a state of a key would stand.
     #[inline]
-    pub(super) fn touch(&self, fingerprint: u64, rule: &Rule) -> u64 {
-        self.rule(rule).map_or(0, |states| states.touch(fingerprint))
+    pub(super) fn prefetch(&self, fingerprint: u64, rule: &Rule) {
+        if let Some(states) = self.rule(rule) {
+            states.prefetch(fingerprint);
+        }
     }
 
     /// Does `look` on the states of a key as `rule` sees them.

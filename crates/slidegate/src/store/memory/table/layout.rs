@@ -53,10 +53,10 @@ impl Layout {
         self.lead().contains(fingerprint)
     }
 
-    /// Reads where a state of a key would stand.
+    /// Asks for the memory where a state of a key would stand.
     #[inline]
-    pub(in crate::store::memory) fn touch(&self, fingerprint: u64) -> u64 {
-        self.lead().touch(fingerprint)
+    pub(in crate::store::memory) fn prefetch(&self, fingerprint: u64) {
+        self.lead().prefetch(fingerprint);
     }
 
     /// Whether it remembers nothing, not even which receipts are void.

@@ -42,10 +42,10 @@ impl LimitTable {
         with_table!(&self.table, table => table.get(fingerprint).is_some())
     }
 
-    /// Reads where a state of a key would stand.
+    /// Asks for the memory where a state of a key would stand.
     #[inline]
-    pub(in crate::store::memory) fn touch(&self, fingerprint: u64) -> u64 {
-        with_table!(&self.table, table => table.part(fingerprint).touch(fingerprint))
+    pub(in crate::store::memory) fn prefetch(&self, fingerprint: u64) {
+        with_table!(&self.table, table => table.part(fingerprint).prefetch(fingerprint));
     }
 
     /// Whether nothing of a key counts any more at `noted_us`.

@@ -6,6 +6,7 @@
 //! any_table    a table of any algorithm, at the slot width that suits its keys
 //! parted       one part while it is small, eight by the high bits of fingerprints from 2,048 keys on
 //! part         slots of (fingerprint, state) in one array, ascending, each at its home or a little behind
+//! prefetch     asking for a slot before it is needed
 //! room         places for new keys and bytes on the heap, within the budget
 //! ```
 
@@ -14,4 +15,5 @@ pub(super) mod layout;
 pub(super) mod limit_table;
 pub(super) mod part;
 pub(super) mod parted;
+mod prefetch;
 pub(super) mod room;

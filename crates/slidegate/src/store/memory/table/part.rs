@@ -21,6 +21,7 @@
 //! Rejected: a byte of every fingerprint in an array of its own, to know the slot before looking at it. With
 //! a million keys those bytes are far away too, and one is waited for after the other.
 
+use super::prefetch::prefetch;
 use crate::algorithm::Window;
 
 /// Most slots behind the last home. At seven eighths full, running over by so many is a matter of one in a
@@ -124,10 +125,12 @@ impl<S: Window> Part<S> {
         Found::Missing(index)
     }
 
-    /// Reads the slot that is the home of a fingerprint, whoever stands there.
+    /// Asks for the memory of the slot that is the home of a fingerprint.
     #[inline]
-    pub(in crate::store::memory) fn touch(&self, fingerprint: u64) -> u64 {
-        self.slots.get(self.home(fingerprint)).map_or(0, |slot| slot.fingerprint)
+    pub(in crate::store::memory) fn prefetch(&self, fingerprint: u64) {
+        if let Some(slot) = self.slots.get(self.home(fingerprint)) {
+            prefetch(slot);
+        }
     }
 
     #[inline]
