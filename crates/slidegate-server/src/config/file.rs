@@ -1,5 +1,6 @@
 //! What a configuration file means as a whole.
 
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -28,7 +29,6 @@ const TOKEN: &str = "does not belong here, where many may read it; write it to a
                      token_file: PATH";
 
 /// A configuration that holds no mistake.
-#[derive(Debug)]
 pub(crate) struct Config {
     file: String,
     /// What it was read from, so that a later reading can tell whether anything was changed.
@@ -37,6 +37,13 @@ pub(crate) struct Config {
     /// What it says over the defaults.
     pub(crate) settings: Settings,
     given: Given,
+}
+
+/// Without the text, which may hold a password.
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config").field("file", &self.file).field("given", &self.given).finish_non_exhaustive()
+    }
 }
 
 impl Config {

@@ -1,6 +1,7 @@
 //! The settings: what each is called, how its text is read, whichever source gives it, and which were given.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::net::SocketAddr;
@@ -51,8 +52,15 @@ pub(super) fn variable(setting: &str) -> String {
 }
 
 /// The settings that a source gave, which are good in themselves, and the texts of each.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Given(BTreeMap<&'static str, (Source, Vec<String>)>);
+
+/// Without the texts, as the URL of a store may hold a password.
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
 
 impl Given {
     /// Reads a setting into `settings`, and notes who gave it.

@@ -25,3 +25,23 @@ impl Live {
         self.0.swap(Arc::new(rules))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use slidegate::Rule;
+
+    use super::*;
+
+    #[test]
+    fn a_request_keeps_the_rules_that_it_loaded_and_is_counted() {
+        let rules = |rate: &str| RuleSet::from_iter([Rule::new("api", rate).unwrap()]);
+        let live = Live::new(rules("5/1m"));
+        let loaded = live.load();
+        let before = live.replace(rules("7/1m"));
+        assert_eq!(loaded.get("api").unwrap().cost_max(), 5);
+        assert_eq!(live.load().get("api").unwrap().cost_max(), 7);
+        assert_eq!(Arc::strong_count(&before), 2);
+        drop(loaded);
+        assert_eq!(Arc::strong_count(&before), 1);
+    }
+}
