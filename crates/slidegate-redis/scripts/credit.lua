@@ -16,7 +16,7 @@ local most = 0
 for index = 1, states.count do
   local state, limit = states[index], limits[index]
   local functions = module(state.code)
-  if functions.usage(state, limit, now) > 0 then
+  if units > 0 and functions.usage(state, limit, now) > 0 then
     local fell = functions.credit(state, limit, now, units)
     if fell > most then most = fell end
     keep_under(state, limit)

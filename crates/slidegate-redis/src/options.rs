@@ -217,6 +217,7 @@ mod tests {
     #[test]
     fn defaults_are_as_documented() {
         let options = options();
+        assert!(!format!("{options:?}").contains("hunter2"), "a password is not shown");
         assert_eq!(options.connections, 2);
         assert_eq!(
             (options.deadline, options.connect_timeout),

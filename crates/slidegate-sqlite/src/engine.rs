@@ -58,7 +58,7 @@ impl<C> Engine<C> {
     }
 }
 
-/// A call at its turn: every verb is one atomic step on the file, for the thread that has it.
+/// A call whose turn has come. Every verb is one transaction.
 pub(crate) struct Turn<'t, 'c, C> {
     pub(crate) engine: &'t Engine<C>,
     pub(crate) patience: &'t mut Patience<'c>,
@@ -66,8 +66,8 @@ pub(crate) struct Turn<'t, 'c, C> {
 }
 
 impl<C: Clock> Turn<'_, '_, C> {
-    /// One transaction, within the deadline. `step` is told the time, which is read in every attempt: who had to wait is
-    /// charged when it is its turn.
+    /// One transaction, within the deadline. `step` is told the time, which is read in every attempt, so that a call that
+    /// waited is charged at the time of its transaction.
     pub(crate) fn step<T>(
         &mut self,
         begin: Begin,

@@ -42,7 +42,9 @@ impl StateAnswer {
         Self { limit, allowed, used, retry_after_us, reset_after_us, standings }
     }
 
-    fn verdict<'a>(&self, charge: Charge<'a>) -> Verdict<'a> {
+    /// The verdict on `charge`, which must be the one that this answers.
+    #[must_use]
+    pub fn verdict<'a>(&self, charge: Charge<'a>) -> Verdict<'a> {
         let Self { limit, allowed, used, retry_after_us, reset_after_us, .. } = *self;
         let basis = limit.map_or(Basis::Degraded, |index| Basis::Counted(&charge.rule.limits()[index]));
         Verdict { charge, basis, allowed, used, retry_after_us, reset_after_us }

@@ -61,6 +61,19 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         charges: &[Charge<'a>],
         max_wait: Duration,
     ) -> Result<Decision<'a>, CheckError> {
+        let clock = self.store().waits_by();
+        let sleep_until =
+            |until_us: u64| timer.sleep(Duration::from_micros(until_us.saturating_sub(clock.now_us())));
+        self.acquire_with(charges, max_wait, sleep_until).await
+    }
+
+    /// Waits by `sleep_until`, whose future is ready when the store's clock shows that instant, or earlier.
+    pub(super) async fn acquire_with<'a, F: Future<Output = ()>>(
+        &self,
+        charges: &[Charge<'a>],
+        max_wait: Duration,
+        sleep_until: impl Fn(u64) -> F,
+    ) -> Result<Decision<'a>, CheckError> {
         let admission = Admission::new(charges)?;
         let (waiters, clock) = (&self.core().waiters, self.store().waits_by());
         let deadline_us = clock.now_us().saturating_add(whole_us(max_wait));
@@ -73,10 +86,10 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         }
         let place = with_waker(|waker| waiters.join(admission.asks(), waker)).await;
         let place = place.ok_or(CheckError::TooManyWaiters { max: WAITERS_MAX })?;
-        // What was given back before it joined woke nobody: it asks again.
+        // A refund before it joined woke no waiter, so it asks again.
         loop {
-            // A wait counts from here. Counted from the answer it would be too long by what passed in between, and a unit
-            // would lie idle; so counted it may be too short, and the next answer says how much is left.
+            // A wait counts from before the store is asked. Counted from the answer it would be too long by the time that
+            // the answer took; so it may be too short, and the next answer says how much is left.
             let asked_us = clock.now_us();
             let mut until_us = deadline_us;
             if with_waker(|waker| place.is_first(waker)).await {
@@ -93,8 +106,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
                     None => continue,
                 }
             }
-            let left_us = until_us.saturating_sub(clock.now_us()).min(SLEEP_MAX_US);
-            let mut sleep = pin!(timer.sleep(Duration::from_micros(left_us)));
+            let mut sleep = pin!(sleep_until(until_us.min(asked_us.saturating_add(SLEEP_MAX_US))));
             let woken_or_slept = poll_fn(|context| {
                 if place.woken(context.waker()) { Poll::Ready(()) } else { sleep.as_mut().poll(context) }
             });
@@ -117,7 +129,7 @@ fn passes_us(asked_us: u64, decision: &Decision<'_>) -> u64 {
 /// front may take, and then the rules they wait for refuse, at least until those have tried again. `None` if nobody
 /// is in front any more: it is its turn, and a peek charges nothing.
 ///
-/// What the outage policy said stands: nobody in front has better claims to it.
+/// An answer of the outage policy stands: it takes no units from those in front.
 fn refused<'a>(place: &Place<'_>, now_us: u64, peeked: Decision<'a>) -> Option<Decision<'a>> {
     if !peeked.allowed() || peeked.degraded() {
         return Some(peeked);

@@ -1,8 +1,9 @@
-//! At which time a call is made, and how long it may take.
+//! At which time a call is made, how long it may take, and whether it may block.
 
 use std::time::Instant;
 
-/// How a store is called: at which instant, and until when an answer is of use.
+/// How a store is called: at which instant, until when an answer is of use, and whether the caller's thread may be
+/// blocked.
 ///
 /// ```
 /// use slidegate::store::Call;

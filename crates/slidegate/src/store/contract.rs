@@ -135,8 +135,9 @@ pub trait Store: Send + Sync {
     }
 }
 
-/// A store in this process or on this machine: its calls may block the thread that makes them while they wait for a
-/// lock or a disk, so a [`Limiter`](crate::Limiter) over it has every verb as a plain function too.
+/// A store in this process or on this machine. Its futures need no runtime, so a [`Limiter`](crate::Limiter) over it has
+/// every verb as a plain function too, which polls the future with [`Call::blocking`] on the caller's thread and parks
+/// the thread while it is pending.
 pub trait LocalStore: Store {
     /// [`Store::check`], blocking; it fails with [`CheckError::Store`] only. A limiter hands the result on as it is: a
     /// store whose decisions take less time than copying an answer writes it in place.

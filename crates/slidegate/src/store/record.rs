@@ -36,7 +36,7 @@ const END_PARTS: u64 = 8;
 /// let ask = api.charge("alice", 2)?;
 /// assert!(Record::verdict(None, 1_000, &ask).allowed());
 /// let (record, answer) = Record::charged(None, 1, 1_000, &ask);
-/// assert_eq!(answer.verdict().remaining(), Some(3));
+/// assert_eq!(answer.verdict(ask).remaining(), Some(3));
 /// assert_eq!(Record::from_bytes(&record.to_bytes())?, record);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

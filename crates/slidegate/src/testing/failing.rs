@@ -132,7 +132,7 @@ impl<S: Store> Store for FailingStore<S> {
         call: Call,
         admission: &Admission<'a>,
     ) -> Option<Result<Decision<'a>, StoreError>> {
-        // A store that waits was not asked, so it cannot fail yet: `check` counts the call when it executes it.
+        // `None` where the store within has no answer at once: `check` counts that call when it executes it.
         let failure = *self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         let executed = match failure {
             None | Some(Failure::Ambiguous) => self.store.try_check(call, admission)?,

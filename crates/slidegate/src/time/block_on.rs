@@ -2,29 +2,37 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-struct Unpark(Thread);
+/// Wakes a thread that is parked.
+struct ThreadWaker {
+    thread: Thread,
+    /// Beside the thread's own token, which anything that parks it in between may use up.
+    woken: AtomicBool,
+}
 
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.0.unpark();
+impl ThreadWaker {
+    fn of_this_thread() -> Arc<Self> {
+        Arc::new(Self { thread: thread::current(), woken: AtomicBool::new(false) })
     }
 }
 
-thread_local! {
-    /// Made once: most futures are ready when they are first polled.
-    static WAKER: Waker = Arc::new(Unpark(thread::current())).into();
+impl Wake for ThreadWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.woken.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
 }
 
 /// Unparks the thread that calls this.
 pub(super) fn waker_of_this_thread() -> Waker {
-    WAKER.with(Waker::clone)
+    ThreadWaker::of_this_thread().into()
 }
 
 /// Runs a future on this thread, which parks while it waits.
@@ -32,11 +40,14 @@ pub(super) fn waker_of_this_thread() -> Waker {
 /// It has no timers and no input or output of its own: a future that needs a runtime's is run on that runtime.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
-    let waker = waker_of_this_thread();
+    let waker = ThreadWaker::of_this_thread();
+    let task = Waker::from(Arc::clone(&waker));
     loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(value) => return value,
-            Poll::Pending => thread::park(),
+        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&task)) {
+            return value;
+        }
+        while !waker.woken.swap(false, Ordering::Acquire) {
+            thread::park();
         }
     }
 }
@@ -64,5 +75,18 @@ mod tests {
             clock.advance(Duration::from_secs(1));
             assert_eq!(slept.join().unwrap(), 1_000_000);
         });
+    }
+
+    /// The token of the thread was used up by something that parked it during the same poll.
+    #[test]
+    fn a_wake_up_is_not_lost_to_another_park() {
+        let mut polls = 0;
+        block_on(std::future::poll_fn(|context| {
+            polls += 1;
+            context.waker().wake_by_ref();
+            thread::park();
+            if polls == 3 { Poll::Ready(()) } else { Poll::Pending }
+        }));
+        assert_eq!(polls, 3);
     }
 }

@@ -1,6 +1,8 @@
 //! Waiting for admission: in the order of arrival, without a stampede, and without a trace when given up.
 
 use std::future::poll_fn;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -381,4 +383,34 @@ fn a_waiter_whose_turn_comes_with_its_deadline_is_charged() {
     let decision = decision.unwrap();
     assert!(decision.allowed() && decision.is_charged());
     assert!(!block_on(limiter.check_async(&api, "alice")).unwrap().allowed(), "one unit, one admission");
+}
+
+/// A clock that moves by a millisecond whenever it is read, and to the end of a park.
+#[derive(Default)]
+struct BusyClock {
+    now_us: AtomicU64,
+    parked_until_us: Mutex<Vec<u64>>,
+}
+
+impl Clock for BusyClock {
+    fn now_us(&self) -> u64 {
+        self.now_us.fetch_add(1_000, Ordering::Relaxed)
+    }
+
+    fn park_until_us(&self, until_us: u64) {
+        self.parked_until_us.lock().unwrap().push(until_us);
+        self.now_us.fetch_max(until_us, Ordering::Relaxed);
+    }
+}
+
+/// A wait is until an instant. Turned into a duration and back, it grew by the time in between, and a clock that stood
+/// still from then on never reached its end.
+#[test]
+fn time_that_passes_before_a_thread_sleeps_does_not_lengthen_the_sleep() {
+    let api = rule("api", &["1/10s"], Algorithm::SlidingLog);
+    let limiter = Limiter::with_clock(BusyClock::default());
+    assert!(limiter.check(&api, "alice").unwrap().allowed());
+    assert!(limiter.acquire(&api, "alice", PATIENT).unwrap().allowed());
+    let parked = limiter.clock().parked_until_us.lock().unwrap();
+    assert!(!parked.is_empty() && parked.iter().all(|until_us| *until_us < 10 * SECOND_US), "{parked:?}");
 }

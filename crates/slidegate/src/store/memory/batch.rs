@@ -31,7 +31,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         decisions
     }
 
-    /// The fingerprint of every admission's first key, whose state is asked for in memory: it is near when it is decided.
+    /// Prefetches the slot of every admission's first key; returns their fingerprints.
     fn prefetch(&self, admissions: &[Admission<'_>]) -> [u64; BATCH] {
         let mut fingerprints = [0; BATCH];
         for (admission, place) in admissions.iter().zip(&mut fingerprints) {

@@ -38,7 +38,7 @@ impl RuleStates {
         if self.others.is_empty() { self.current.only_table() } else { None }
     }
 
-    /// Asks for the memory where a state of a key would stand.
+    /// Prefetches the slot of a key.
     #[inline]
     pub(super) fn prefetch(&self, fingerprint: u64) {
         self.current.prefetch(fingerprint);

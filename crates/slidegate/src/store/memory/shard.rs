@@ -130,7 +130,7 @@ impl Shard {
         due
     }
 
-    /// Asks for the memory where a state of a key would stand.
+    /// Prefetches the slot of a key.
     #[inline]
     pub(super) fn prefetch(&self, fingerprint: u64, rule: &Rule) {
         if let Some(states) = self.rule(rule) {

@@ -53,7 +53,7 @@ impl Layout {
         self.lead().contains(fingerprint)
     }
 
-    /// Asks for the memory where a state of a key would stand.
+    /// Prefetches the slot of a key.
     #[inline]
     pub(in crate::store::memory) fn prefetch(&self, fingerprint: u64) {
         self.lead().prefetch(fingerprint);

@@ -42,7 +42,7 @@ impl LimitTable {
         with_table!(&self.table, table => table.get(fingerprint).is_some())
     }
 
-    /// Asks for the memory where a state of a key would stand.
+    /// Prefetches the slot of a key.
     #[inline]
     pub(in crate::store::memory) fn prefetch(&self, fingerprint: u64) {
         with_table!(&self.table, table => table.part(fingerprint).prefetch(fingerprint));

@@ -125,7 +125,7 @@ impl<S: Window> Part<S> {
         Found::Missing(index)
     }
 
-    /// Asks for the memory of the slot that is the home of a fingerprint.
+    /// Prefetches the slot that is the home of a fingerprint.
     #[inline]
     pub(in crate::store::memory) fn prefetch(&self, fingerprint: u64) {
         if let Some(slot) = self.slots.get(self.home(fingerprint)) {
