@@ -98,7 +98,7 @@ impl<C: Clock + 'static> Store for SqliteStore<C> {
     }
 
     async fn secret(&self) -> Result<Option<[u8; SECRET_BYTES]>, StoreError> {
-        Ok(Some(self.execute(Call::now(), |turn| turn.secret()).await?))
+        Ok(self.execute(Call::now(), |turn| turn.secret().map(Some)).await?)
     }
 
     fn waits_by(&self) -> &dyn Clock {

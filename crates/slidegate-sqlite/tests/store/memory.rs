@@ -4,7 +4,7 @@
 use crate::common::*;
 use slidegate::store::{Call, MemoryStore, Store, Update};
 use slidegate::testing::{Rng, block_on, trace};
-use slidegate::{Algorithm, Charge, Decision, Rule, Verdict};
+use slidegate::{Algorithm, Charge, Decision, Receipt, Rule, Verdict};
 
 const NAMES: [&str; 3] = ["alice", "bob", "carol"];
 
@@ -41,7 +41,7 @@ fn trace_of(seed: u64, algorithm: Algorithm) {
     let mut rules = rules(&mut rng, algorithm);
     let open_both = || (open(directory.file()), open(directory.path().join("plain.db")));
     let (memory, (mut durable, mut plain)) = (&MemoryStore::new(), open_both());
-    let (mut now_us, mut receipts) = (BOUNDARY_US, Vec::new());
+    let (mut now_us, mut receipts) = (BOUNDARY_US, Vec::<[Receipt; 3]>::new());
     for step in 0..250 {
         now_us += if rng.one_in(12) { rng.below(12 * SECOND_US) } else { rng.below(SECOND_US / 3) };
         let (call, story) = (Call::at_us(now_us), format!("seed {seed}, {algorithm}, step {step}"));
@@ -51,49 +51,31 @@ fn trace_of(seed: u64, algorithm: Algorithm) {
         if rng.one_in(5) {
             (durable, plain) = open_both();
         }
+        let update = |updates: [Update<'_>; 3]| {
+            [
+                block_on(memory.update(call, updates[0])),
+                block_on(durable.update(call, updates[1])),
+                block_on(plain.update(plainly, updates[2])),
+            ]
+        };
         match rng.below(12) {
             0 if !receipts.is_empty() => {
-                let [of_memory, of_durable, of_plain] = rng.pick(&receipts);
-                let refunded = block_on(memory.update(call, Update::Refund(of_memory)));
-                assert!(refunded.is_ok(), "{story}: {refunded:?}");
-                let of_files = (
-                    block_on(durable.update(call, Update::Refund(of_durable))),
-                    block_on(plain.update(plainly, Update::Refund(of_plain))),
-                );
-                same(&[refunded, of_files.0, of_files.1], &story);
+                let refunded = update(rng.pick(&receipts).each_ref().map(Update::Refund));
+                assert!(refunded[0].is_ok(), "{story}: {refunded:?}");
+                same(&refunded, &story);
             }
             1 if !receipts.is_empty() => {
                 let actual = rng.below(12);
-                let [of_memory, of_durable, of_plain] = rng.pick(&receipts);
                 // Whether the charges of a receipt are of one cost is the same in all, and so is the refusal.
-                let settled = [
-                    block_on(memory.update(call, Update::Settle(of_memory, actual))),
-                    block_on(durable.update(call, Update::Settle(of_durable, actual))),
-                    block_on(plain.update(plainly, Update::Settle(of_plain, actual))),
-                ];
-                same(&settled, &story);
+                let receipts = rng.pick(&receipts).each_ref();
+                same(&update(receipts.map(|receipt| Update::Settle(receipt, actual))), &story);
             }
             2 => {
-                let credit = Charge::new(&rule, name, rng.between(1, 9));
-                let credited = [
-                    block_on(memory.update(call, Update::Credit(credit))),
-                    block_on(durable.update(call, Update::Credit(credit))),
-                    block_on(plain.update(plainly, Update::Credit(credit))),
-                ];
+                let credited = update([Update::Credit(Charge::new(&rule, name, rng.between(1, 9))); 3]);
                 assert!(credited[0].is_ok(), "{story}: {credited:?}");
                 same(&credited, &story);
             }
-            3 if rng.one_in(3) => {
-                let of_file = block_on(durable.update(call, Update::Reset(&rule, name)));
-                same(
-                    &[
-                        block_on(memory.update(call, Update::Reset(&rule, name))),
-                        of_file,
-                        block_on(plain.update(plainly, Update::Reset(&rule, name))),
-                    ],
-                    &story,
-                );
-            }
+            3 if rng.one_in(3) => same(&update([Update::Reset(&rule, name); 3]), &story),
             4 if rng.one_in(3) => {
                 let rates: &[&str] = if rng.one_in(2) { &["30/10s"] } else { &["50/20s", "90/1m"] };
                 let changed = crate::common::rule("wide", rates, *rng.pick(&trace::algorithms()));

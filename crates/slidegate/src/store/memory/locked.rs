@@ -96,7 +96,7 @@ impl<'s, 'a, L: Locks> Locked<'s, 'a, L> {
 
     /// Sweeps a few slots of every shard in hand.
     pub(super) fn sweep_some(&mut self, room: Room<'_>, count: usize) {
-        for guard in self.guards.iter_mut() {
+        for guard in &mut self.guards {
             guard.sweep_some(room, count);
         }
     }

@@ -241,7 +241,7 @@ impl Layout {
 
     /// Takes a key out; its receipts so far are void.
     pub(in crate::store::memory) fn remove(&mut self, budget: &Budget, fingerprint: u64, order: u64) {
-        for table in self.tables.iter_mut() {
+        for table in &mut self.tables {
             table.remove(budget, fingerprint, order);
         }
     }
@@ -295,7 +295,7 @@ impl Layout {
 
     /// Takes over which receipts are void, for every limit whose geometry is the same.
     pub(in crate::store::memory) fn inherit_voids(&mut self, from: &mut Self) {
-        for table in self.tables.iter_mut() {
+        for table in &mut self.tables {
             let older = from.tables.iter_mut().find(|older| table.limit().keeps_state_of(older.limit()));
             if let Some(older) = older {
                 table.voids = std::mem::take(&mut older.voids);
