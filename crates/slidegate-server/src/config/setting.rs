@@ -1,4 +1,4 @@
-//! The settings: what each is called, how its text is read, whichever source gives it, and which were given.
+//! The settings: their names, how the text of each is read from any source, and which were given.
 
 use std::collections::BTreeMap;
 use std::fmt;
