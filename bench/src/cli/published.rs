@@ -1,38 +1,29 @@
-//! The samples that are committed, and the page that is written from them.
+//! The page that shows the committed samples.
 
-use std::fs;
-use std::path::Path;
-
-use anyhow::{Context, Result, ensure};
 use slidegate_bench::block::Block;
+use slidegate_bench::published::Published;
 
-use crate::options::{COMMITTED, ROUNDS_MIN};
+use crate::options::ROUNDS_MIN;
 use crate::report;
-use crate::results::Measured;
+use crate::results::{Sample, Setting};
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-
-const BLOCK: Block = Block {
-    page: "docs/performance.md",
-    name: "bench cli",
-    before: "### How to read these\n",
-    section: "### Table\n",
+pub(crate) const PUBLISHED: Published<Setting, Sample> = Published {
+    name: "cli",
+    pages: &[(
+        Block {
+            page: "docs/performance.md",
+            name: "bench cli",
+            before: "### How to read these\n",
+            section: "### Table\n",
+        },
+        report::section,
+    )],
+    too_short: |setting| {
+        let rounds = setting.rounds;
+        (rounds < ROUNDS_MIN)
+            .then(|| format!("{rounds} rounds are too few for readers; measure {ROUNDS_MIN} or more"))
+    },
 };
-
-/// Commits to the samples of a file, and to the page that shows them.
-pub(crate) fn publish(samples: &Path) -> Result<()> {
-    let measured =
-        Measured::read(samples).context("there is nothing to show; `cargo xtask bench cli` measures")?;
-    let rounds = measured.setting.rounds;
-    ensure!(rounds >= ROUNDS_MIN, "{rounds} rounds are too few for readers; measure {ROUNDS_MIN} or more");
-    measured.write(Path::new(COMMITTED))?;
-    let path = Path::new(ROOT).join(BLOCK.page);
-    let page = fs::read_to_string(&path).with_context(|| format!("cannot read {}", BLOCK.page))?;
-    let page = BLOCK.placed(&page, &report::section(&measured))?;
-    fs::write(&path, page).with_context(|| format!("cannot write {}", BLOCK.page))?;
-    eprintln!("docs/performance.md shows bench/results/cli.json; commit both");
-    Ok(())
-}
 
 #[cfg(test)]
 mod tests {
@@ -40,11 +31,7 @@ mod tests {
 
     #[test]
     fn the_page_shows_what_was_measured() {
-        let committed = Path::new(COMMITTED);
-        let measured = committed.exists().then(|| Measured::read(committed).unwrap());
-        let page = fs::read_to_string(Path::new(ROOT).join(BLOCK.page)).unwrap();
-        let right = measured.as_ref().map(report::section);
-        let wrong = BLOCK.disagreement(&page, right.as_deref());
+        let wrong = PUBLISHED.disagreement().unwrap();
         assert_eq!(wrong, None, "`cargo xtask bench cli --table` writes it");
     }
 }

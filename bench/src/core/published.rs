@@ -1,36 +1,35 @@
-//! The samples that are committed, and the block of the README that is written from them.
+//! The block of the README that shows the committed samples.
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 
 use crate::block::Block;
-use crate::options::COMMITTED;
-use crate::results::Measured;
+use crate::results::Setting;
+use crate::sample::Sample;
 use crate::summary;
+use slidegate_bench::published::{Published, quick_is_too_short};
 
-const README_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
-const README: Block = Block {
-    page: "README.md",
-    name: "bench core",
-    before: "## State of the project\n",
-    section: "## Speed and memory\n",
+const PUBLISHED: Published<Setting, Sample> = Published {
+    name: "core",
+    pages: &[(
+        Block {
+            page: "README.md",
+            name: "bench core",
+            before: "## State of the project\n",
+            section: "## Speed and memory\n",
+        },
+        summary::markdown,
+    )],
+    too_short: |setting| quick_is_too_short(setting.quick),
 };
 
-/// Commits to the samples of a file, and to the README that shows them.
+/// Publishes the samples of a file, and says which ones are missing.
 pub(crate) fn publish(samples: &Path) -> Result<()> {
-    let measured = Measured::read(samples)
-        .context("there is nothing to show; `cargo xtask bench core --large` measures")?;
-    ensure!(!measured.quick, "figures of --quick are not for readers; measure without it");
-    let page = fs::read_to_string(README_PATH).context("cannot read README.md")?;
-    let page = README.placed(&page, &summary::markdown(&measured))?;
-    measured.write(Path::new(COMMITTED))?;
-    fs::write(README_PATH, page).context("cannot write README.md")?;
+    let measured = PUBLISHED.publish(samples)?;
     for missing in summary::missing(&measured.samples) {
         eprintln!("not measured, so not shown: {missing}");
     }
-    eprintln!("README.md shows bench/results/core.json; commit both");
     Ok(())
 }
 
@@ -39,7 +38,7 @@ mod tests {
     use super::*;
     use crate::machine::Machine;
     use crate::options::Run;
-    use crate::sample::Sample;
+    use crate::results::Measured;
     use crate::scenario::{Effort, Scenario};
     use crate::subject::Subject;
 
@@ -61,16 +60,13 @@ mod tests {
             time(Subject::Floor, 100_000),
             memory,
         ];
-        Measured { quick: false, machine: Machine { cpu: "a processor".into(), cores: 2 }, samples }
+        let machine = Machine { cpu: "a processor".into(), cores: 2 };
+        Measured { setting: Setting { quick: false, machine }, samples }
     }
 
     #[test]
     fn the_readme_shows_what_was_measured() {
-        let readme = fs::read_to_string(README_PATH).unwrap();
-        let committed = Path::new(COMMITTED);
-        let measured = committed.exists().then(|| Measured::read(committed).unwrap());
-        let right = measured.map(|measured| summary::markdown(&measured));
-        let wrong = README.disagreement(&readme, right.as_deref());
+        let wrong = PUBLISHED.disagreement().unwrap();
         assert_eq!(wrong, None, "`cargo xtask bench table` writes it");
     }
 

@@ -3,49 +3,24 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
-use serde::Deserialize;
+use anyhow::{Result, ensure};
+use serde::{Deserialize, Serialize};
+use slidegate_bench::measured;
 
 use crate::machine::Machine;
 use crate::sample::Sample;
 
 /// What is in the file.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Measured {
-    /// Whether fewer keys and decisions were measured than figures for readers deserve.
+pub(crate) type Measured = measured::Measured<Setting, Sample>;
+
+/// What all samples have in common.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Setting {
+    /// Whether fewer keys and decisions were measured than published figures need.
     pub(crate) quick: bool,
     pub(crate) machine: Machine,
-    pub(crate) samples: Vec<Sample>,
-}
-
-impl Measured {
-    pub(crate) fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        serde_json::from_str(&text).with_context(|| format!("{} holds no samples", path.display()))
-    }
-
-    /// JSON with one sample per line, so that a difference shows which ones changed.
-    fn to_json(&self) -> Result<String> {
-        let samples = self.samples.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-        Ok(format!(
-            "{{\n\"quick\": {},\n\"machine\": {},\n\"samples\": [\n{}\n]\n}}\n",
-            self.quick,
-            serde_json::to_string(&self.machine)?,
-            samples.join(",\n")
-        ))
-    }
-
-    /// Replaces the file as a whole, so that no one finds half of it.
-    pub(crate) fn write(&self, path: &Path) -> Result<()> {
-        let folder = path.parent().context("a file in a folder")?;
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let draft = path.with_extension("json.new");
-        fs::write(&draft, self.to_json()?)
-            .and_then(|()| fs::rename(&draft, path))
-            .with_context(|| format!("cannot write {}", path.display()))
-    }
 }
 
 /// The file of a run that goes on.
@@ -59,7 +34,7 @@ pub(crate) struct Results {
 impl Results {
     /// Begins empty or, to `keep` what another run has measured, with what is in the file.
     pub(crate) fn begin(path: PathBuf, quick: bool, machine: Machine, keep: bool) -> Result<Self> {
-        let empty = Measured { quick, machine, samples: Vec::new() };
+        let empty = Measured { setting: Setting { quick, machine }, samples: Vec::new() };
         let found = fs::metadata(&path).map_err(|error| error.kind());
         if !keep || found.is_err_and(|kind| kind == ErrorKind::NotFound) {
             return Ok(Self { path, all: empty, earlier: 0 });
@@ -67,17 +42,17 @@ impl Results {
         let all = Measured::read(&path)?;
         let effort = |quick: bool| if quick { "with --quick" } else { "without --quick" };
         ensure!(
-            all.quick == empty.quick,
+            all.setting.quick == empty.setting.quick,
             "{} was measured {} and cannot be continued {}; leave out --keep to begin anew",
             path.display(),
-            effort(all.quick),
-            effort(empty.quick)
+            effort(all.setting.quick),
+            effort(empty.setting.quick)
         );
         ensure!(
-            all.machine == empty.machine,
+            all.setting.machine == empty.setting.machine,
             "{} was measured on another machine, {}; leave out --keep to begin anew",
             path.display(),
-            all.machine
+            all.setting.machine
         );
         let earlier = all.samples.len();
         Ok(Self { path, all, earlier })
@@ -100,6 +75,8 @@ impl Results {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::options::Run;
     use crate::scenario::{Effort, Scenario};

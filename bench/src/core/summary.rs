@@ -53,7 +53,7 @@ pub(crate) fn markdown(measured: &Measured) -> String {
     line(&format!(
         "Medians of {} runs, taken in turns, on {}: `cargo xtask bench core --large`.",
         runs(samples),
-        measured.machine
+        measured.setting.machine
     ));
     line("Every sample is in [bench/results/core.json](bench/results/core.json).");
     text

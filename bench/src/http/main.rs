@@ -26,7 +26,8 @@ use options::Options;
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
     if let Some(samples) = &options.table {
-        return published::publish(samples);
+        published::PUBLISHED.publish(samples)?;
+        return Ok(());
     }
     runner::run(&options)
 }
