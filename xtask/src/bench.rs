@@ -34,7 +34,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
 }
 
 fn core() -> Command {
-    cargo("run --release --package slidegate-bench --bin core --")
+    cargo("run --release --package slidegate-bench --features rivals --bin core --")
 }
 
 /// The program is measured as it is released.
@@ -59,7 +59,7 @@ fn build() -> Result<()> {
     step::run(
         "building slidegate",
         &mut cargo("build --release --package slidegate-server"),
-        "mend what the compiler names",
+        "fix what the compiler names",
     )
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+#[cfg(not(feature = "rivals"))]
+use anyhow::bail;
 use anyhow::{Result, ensure};
 use slidegate::Algorithm;
 use slidegate::rule::AtBudget;
@@ -15,9 +17,10 @@ use crate::sample::Sample;
 use crate::saturated;
 use crate::scenario::{Measure, Scenario};
 use crate::subject::{
-    Batched, EmptyLoop, Floor, Governor, Ours, Pingora, Shared, Subject, Throttlecrab, Trypema, Worker,
-    algorithm,
+    Batched, EmptyLoop, Floor, Governor, Ours, Shared, Subject, Trypema, Worker, algorithm,
 };
+#[cfg(feature = "rivals")]
+use crate::subject::{Pingora, Throttlecrab};
 use crate::threads::{Cores, together};
 
 pub(crate) fn run(run: Run) -> Result<Sample> {
@@ -30,8 +33,12 @@ pub(crate) fn run(run: Run) -> Result<Sample> {
     }
     match run.subject {
         Subject::Governor => bench.shared(&Governor::new()?),
+        #[cfg(feature = "rivals")]
         Subject::Throttlecrab => bench.alone(Throttlecrab::new()),
+        #[cfg(feature = "rivals")]
         Subject::PingoraLimits => bench.shared(&Pingora::new()),
+        #[cfg(not(feature = "rivals"))]
+        Subject::Throttlecrab | Subject::PingoraLimits => bail!("build with `--features rivals`"),
         Subject::Trypema => bench.shared(&Trypema::new()?),
         Subject::Floor => bench.alone(Floor::default()),
         Subject::EmptyLoop => bench.alone(EmptyLoop),

@@ -28,6 +28,7 @@ use slidegate_bench::{block, machine, markdown, statistics};
 
 use options::Options;
 
+#[cfg(feature = "rivals")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

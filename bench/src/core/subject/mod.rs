@@ -4,7 +4,9 @@ mod empty_loop;
 mod floor;
 mod governor;
 mod ours;
+#[cfg(feature = "rivals")]
 mod pingora;
+#[cfg(feature = "rivals")]
 mod throttlecrab;
 mod trypema;
 
@@ -18,7 +20,9 @@ pub(crate) use empty_loop::EmptyLoop;
 pub(crate) use floor::Floor;
 pub(crate) use governor::Governor;
 pub(crate) use ours::{Batched, Ours, algorithm};
+#[cfg(feature = "rivals")]
 pub(crate) use pingora::Pingora;
+#[cfg(feature = "rivals")]
 pub(crate) use throttlecrab::Throttlecrab;
 pub(crate) use trypema::Trypema;
 
