@@ -29,7 +29,7 @@ fn serving() -> Serving {
 }
 
 /// A tool, or the remedy.
-fn tool(name: &str) -> Command {
+pub(crate) fn tool(name: &str) -> Command {
     let path = format!("{TOOLS}/{name}");
     assert!(Path::new(&path).exists(), "{name} is not installed; `cargo xtask test` installs it");
     let mut command = Command::new(path);
