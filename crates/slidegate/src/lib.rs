@@ -62,6 +62,8 @@ pub mod rate;
 pub mod receipt;
 pub mod rule;
 pub mod ruleset;
+#[cfg(feature = "serde")]
+mod serialization;
 pub mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -7,6 +7,7 @@ use super::Decimal;
 /// A shared store fails when its network does; the in-process store when its memory budget is spent and a
 /// new key needs a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum OnStoreError {
     /// Refuse: the limit holds, requests are lost.
     #[default]
@@ -19,6 +20,7 @@ pub enum OnStoreError {
 
 /// What happens to a new key when the store's memory budget is spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum AtBudget {
     /// The store fails as full, and [`OnStoreError`] answers. Keys that are known keep their counts.
     #[default]

@@ -25,6 +25,8 @@ pub use manual::ManualClock;
 pub use system::{SystemClock, WallClock};
 pub(crate) use system::{deadline_after, process_clock};
 pub use timer::Timer;
+#[cfg(feature = "tokio")]
+pub use timer::TokioTimer;
 
 /// The end of the year 9999: no clock shows more, so that sums of instants and windows cannot overflow.
 pub const TIME_MAX_US: u64 = 253_402_300_799_999_999;

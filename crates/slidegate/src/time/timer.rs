@@ -8,22 +8,50 @@ use std::time::Duration;
 /// the [`SystemClock`](super::SystemClock), a manual clock with itself. Sleeping longer than asked delays
 /// the caller; waking earlier costs a look at the clock.
 ///
-/// For Tokio:
+/// For Tokio the feature `tokio` has one, `TokioTimer`. Other runtimes need three lines:
 ///
 /// ```
-/// # mod tokio { pub mod time { pub async fn sleep(_: std::time::Duration) {} } }
+/// # mod smol { pub struct Timer; impl Timer { pub async fn after(_: std::time::Duration) {} } }
 /// use slidegate::time::Timer;
 /// use std::time::Duration;
 ///
-/// struct TokioTimer;
+/// struct SmolTimer;
 ///
-/// impl Timer for TokioTimer {
-///     fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send {
-///         tokio::time::sleep(duration)
+/// impl Timer for SmolTimer {
+///     async fn sleep(&self, duration: Duration) {
+///         smol::Timer::after(duration).await;
 ///     }
 /// }
 /// ```
 pub trait Timer: Send + Sync {
     /// A future that is ready when `duration` has passed since this call. Dropping it ends the sleep.
     fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send;
+}
+
+/// Sleeps by Tokio's timer, on the runtime of the task that waits.
+///
+/// ```
+/// use slidegate::time::TokioTimer;
+/// use slidegate::{Limiter, Rule};
+/// use std::time::Duration;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+/// let limiter = Limiter::in_memory();
+/// let api = Rule::new("api", "1/5ms")?;
+/// for _ in 0..2 {
+///     assert!(limiter.acquire_async(&TokioTimer, &api, "alice", Duration::from_secs(1)).await?.allowed());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[cfg(feature = "tokio")]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TokioTimer;
+
+#[cfg(feature = "tokio")]
+impl Timer for TokioTimer {
+    fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send {
+        tokio::time::sleep(duration)
+    }
 }

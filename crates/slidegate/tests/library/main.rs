@@ -22,5 +22,6 @@ mod never_over;
 mod over_any_store;
 mod public_api;
 mod receipts;
+mod serialization;
 mod sweeping;
 mod widths;
