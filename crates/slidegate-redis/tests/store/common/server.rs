@@ -12,6 +12,8 @@ use std::thread;
 use redis::aio::MultiplexedConnection;
 use redis::{Client, Connection, ConnectionLike, Value};
 
+/// The variable that names another server program: another version of Redis, or Valkey.
+const SERVER: &str = "SLIDEGATE_REDIS_SERVER";
 const REMEDY: &str =
     "install it (Debian: `apt-get install redis-server`), or run `cargo xtask test`, which does";
 /// Between our choosing a free port and Redis's binding it another may take it.
@@ -126,12 +128,15 @@ pub fn free_port() -> u16 {
 /// Starts the process and waits until it says that it accepts connections; otherwise gives what it said.
 fn launch(port: u16, folder: &Path, args: &[String]) -> Result<Child, String> {
     let port = port.to_string();
-    let mut started = Command::new("redis-server");
+    let program = env::var_os(SERVER).unwrap_or_else(|| "redis-server".into());
+    let mut started = Command::new(&program);
     started.args(["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir"]);
     started.arg(folder).args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = match started.spawn() {
         Ok(child) => child,
-        Err(error) if error.kind() == ErrorKind::NotFound => panic!("redis-server is not there; {REMEDY}"),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            panic!("{} is not there; {REMEDY}", program.display())
+        }
         Err(error) => panic!("redis-server cannot be started: {error}"),
     };
     let mut said = BufReader::new(child.stdout.take().expect("its output is piped")).lines();
