@@ -2,7 +2,7 @@
 
 use redis::Value;
 use slidegate::decision::StateAnswer;
-use slidegate::receipt::{Backlog, Position, Standing};
+use slidegate::receipt::{Backlog, OrderedPosition, Position};
 use slidegate::rule::{Algorithm, Limit};
 use slidegate::store::StoreError;
 use slidegate::{Admission, Verdict};
@@ -79,7 +79,7 @@ pub(crate) fn answer(reply: Value, admission: &Admission<'_>) -> Result<Answer, 
     let mut reply = Reply::new(reply)?;
     reply.number()?;
     for ask in admission.asks() {
-        let (mut binding, mut standings) = (None, Vec::new());
+        let (mut binding, mut positions) = (None, Vec::new());
         for limit in ask.rule().limits() {
             let (used, wait_us, reset_after_us) = (reply.number()?, reply.wait_us()?, reply.number()?);
             let verdict = Verdict::new(ask, limit).with_usage(used, reset_after_us);
@@ -88,10 +88,10 @@ pub(crate) fn answer(reply: Value, admission: &Admission<'_>) -> Result<Answer, 
             binding = Verdict::join(binding.into_iter().chain([verdict]));
             let place = reply.bytes()?;
             if !place.is_empty() {
-                standings.push(standing(limit, &place).ok_or_else(unexpected)?);
+                positions.push(position(limit, &place).ok_or_else(unexpected)?);
             }
         }
-        answer.push(binding.expect("a rule has at least one limit"), standings);
+        answer.push(binding.expect("a rule has at least one limit"), positions);
     }
     Ok(answer)
 }
@@ -106,21 +106,21 @@ impl Answer {
         let verdict = Verdict::new(ask, limit).with_usage(used, reset_after_us);
         let verdict = if wait_us == 0 { verdict } else { verdict.denied(wait_us) };
         let place = bytes.get(21..)?;
-        let standing = if place.is_empty() { None } else { Some(standing(limit, place)?) };
-        self.push(verdict, standing);
+        let position = if place.is_empty() { None } else { Some(position(limit, place)?) };
+        self.push(verdict, position);
         Some(())
     }
 
-    /// What was answered to the next ask; without standings it was not charged.
-    fn push(&mut self, verdict: Verdict<'_>, standings: impl IntoIterator<Item = Standing>) {
-        let mut standings = standings.into_iter().peekable();
-        self.charged |= standings.peek().is_some();
-        self.states.push(StateAnswer::charged(verdict, standings));
+    /// What was answered to the next ask; without positions it was not charged.
+    fn push(&mut self, verdict: Verdict<'_>, positions: impl IntoIterator<Item = OrderedPosition>) {
+        let mut positions = positions.into_iter().peekable();
+        self.charged |= positions.peek().is_some();
+        self.states.push(StateAnswer::charged(verdict, positions));
     }
 }
 
 /// Generation and position from the bytes of a place.
-fn standing(limit: &Limit, place: &[u8]) -> Option<Standing> {
+fn position(limit: &Limit, place: &[u8]) -> Option<OrderedPosition> {
     let number = |range| big_endian(place.get(range)?);
     let instant_us =
         || Some(u64::try_from(number(6..11)?).ok()? * 1_000_000 + u64::try_from(number(11..14)?).ok()?);
@@ -133,7 +133,7 @@ fn standing(limit: &Limit, place: &[u8]) -> Option<Standing> {
         },
         _ => Position::At(instant_us()? / unit_us(limit)),
     };
-    Some(Standing { order: generation, position })
+    Some(OrderedPosition { order: generation, position })
 }
 
 fn big_endian(bytes: &[u8]) -> Option<u128> {

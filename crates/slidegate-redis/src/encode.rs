@@ -1,7 +1,7 @@
 //! What scripts are told: times, asks and charges as ARGV.
 
 use slidegate::Rule;
-use slidegate::receipt::{Place, Position, ReceiptCharge};
+use slidegate::receipt::{ChargePlace, Position, ReceiptCharge};
 use slidegate::rule::{Algorithm, Limit};
 use slidegate::store::Call;
 
@@ -82,7 +82,7 @@ impl Args {
 }
 
 /// A place as the scripts gave it.
-fn place_bytes(place: &Place) -> Vec<u8> {
+fn place_bytes(place: &ChargePlace) -> Vec<u8> {
     let mut bytes = place.order.to_be_bytes()[2..].to_vec();
     let instant = |bytes: &mut Vec<u8>, at_us: u64| {
         bytes.extend(&(at_us / SECOND_US).to_be_bytes()[3..]);

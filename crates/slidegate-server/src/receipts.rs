@@ -17,7 +17,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64URL;
 use ring::hmac;
-use slidegate::receipt::{Backlog, Place, Position, ReceiptCharge, ReceiptId, ReceiptStamp};
+use slidegate::receipt::{Backlog, ChargePlace, Position, ReceiptCharge, ReceiptId, ReceiptStamp};
 use slidegate::rule::{Algorithm, Decimal, Limit};
 use slidegate::{Rate, Receipt};
 use subtle::ConstantTimeEq;
@@ -89,7 +89,7 @@ fn write_charge(charge: &ReceiptCharge, out: &mut Vec<u8>) {
     out.push(code);
     write_number(parameter, out);
     write_number(places.len() as u64, out);
-    for Place { limit, order, position } in places {
+    for ChargePlace { limit, order, position } in places {
         write_number(limit.units(), out);
         write_number(limit.window_us(), out);
         write_number(*order, out);
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
         (!places.is_empty()).then(|| ReceiptCharge::new(rule, key, cost, places))
     }
 
-    fn place(&mut self, algorithm: Algorithm) -> Option<Place> {
+    fn place(&mut self, algorithm: Algorithm) -> Option<ChargePlace> {
         let (units, window_us) = (self.number()?, self.number()?);
         let rate = Rate::new(units, Duration::from_micros(window_us)).ok()?;
         let order = self.number()?;
@@ -184,7 +184,7 @@ impl<'a> Reader<'a> {
             },
             _ => Position::At(self.number()?),
         };
-        Some(Place { limit: Limit::new(rate, Decimal::ZERO, algorithm), order, position })
+        Some(ChargePlace { limit: Limit::new(rate, Decimal::ZERO, algorithm), order, position })
     }
 }
 

@@ -101,7 +101,7 @@ impl<C: Clock + 'static> Store for SqliteStore<C> {
         Ok(self.execute(Call::now(), |turn| turn.secret().map(Some)).await?)
     }
 
-    fn waits_by(&self) -> &dyn Clock {
+    fn wait_clock(&self) -> &dyn Clock {
         // The wall clock may be set back while callers wait.
         if self.engine.is_own_clock { &self.engine.clock } else { &*self.engine.monotonic }
     }

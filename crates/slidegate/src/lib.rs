@@ -83,5 +83,5 @@ pub use store::{CheckError, StoreError, UpdateError};
 #[cfg(doctest)]
 mod readme {
     #[doc = include_str!("../README.md")]
-    struct OfTheCrate;
+    struct Readme;
 }

@@ -38,7 +38,7 @@ pub struct ReceiptStamp {
 
 /// Where a charge stands in the state of one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct ChargePlace {
     /// The limit as it was when the charge was made.
     pub limit: Limit,
     /// When it was made, in the order of the store: what a state was begun anew after does not fit it.
@@ -97,7 +97,7 @@ impl Position {
 
 /// A place without its limit, which is the rule's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct OrderedPosition {
     /// When the charge was made, in the order of the store.
     pub order: u64,
     /// Where it stands.
@@ -110,13 +110,13 @@ pub struct ReceiptCharge {
     rule: Box<str>,
     key: Box<str>,
     cost: u64,
-    places: Few<Place>,
+    places: Few<ChargePlace>,
 }
 
 impl ReceiptCharge {
     /// So many units of a rule for a key, at these places: one per limit of the rule, at least one.
     #[must_use]
-    pub fn new(rule: &str, key: &str, cost: u64, places: impl IntoIterator<Item = Place>) -> Self {
+    pub fn new(rule: &str, key: &str, cost: u64, places: impl IntoIterator<Item = ChargePlace>) -> Self {
         Self { rule: rule.into(), key: key.into(), cost, places: places.into_iter().collect() }
     }
 
@@ -140,7 +140,7 @@ impl ReceiptCharge {
 
     /// Where the charge stands in the state of every limit of the rule.
     #[must_use]
-    pub fn places(&self) -> &[Place] {
+    pub fn places(&self) -> &[ChargePlace] {
         &self.places
     }
 

@@ -46,8 +46,8 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "self.first_where(0, |block, index| block.stamp(index) > stamp)"
             => "self.first_where(0, |block, index| block.stamp(index) >= stamp)";
         OffByOne "sliding-log/the-oldest-at-the-far-end-counts":
-            "if self.words[self.place(header, index)] > stamp {"
-            => "if self.words[self.place(header, index)] >= stamp {";
+            "if self.words[self.word_index(header, index)] > stamp {"
+            => "if self.words[self.word_index(header, index)] >= stamp {";
         OffByOne "sliding-log/totals-lose-their-base":
             "self.words[1] = self.total_before(count);"
             => "";
@@ -193,7 +193,7 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "with_table!(&mut self.table, table => drop(table.remove(fingerprint)));"
             => "";
         LostRefund "store/evicted-receipts-stay-good":
-            "self.voids.record(fingerprint, order, ends_us);"
+            "self.void_receipts.record(fingerprint, order, ends_us);"
             => "let _ = (order, ends_us);";
     }
     in "crates/slidegate/src/store/memory/table/part.rs" {
@@ -217,7 +217,7 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "locked.prepare(room, |index| verdicts[index].allowed())"
             => "locked.prepare(room, |_| true)";
     }
-    in "crates/slidegate/src/store/memory/returns.rs" {
+    in "crates/slidegate/src/store/memory/refunds.rs" {
         LostRefund "store/only-the-first-charge-is-refunded":
             ".map(|charge| store.give_back(now_us, charge, charge.cost()))"
             => ".take(1).map(|charge| store.give_back(now_us, charge, charge.cost()))";

@@ -16,7 +16,7 @@ const LATE: Duration = Duration::from_secs(30);
 
 /// A call that has so long.
 fn within(wait: Duration) -> Call {
-    Call::now().by(Some((Instant::now() + wait).into_std()))
+    Call::now().with_deadline(Some((Instant::now() + wait).into_std()))
 }
 
 /// How long it takes.

@@ -33,7 +33,7 @@ use std::collections::VecDeque;
 
 use super::compact_entry::Entry;
 use super::window::{Ruling, Usage, Window};
-use crate::receipt::{Place, Position};
+use crate::receipt::{ChargePlace, Position};
 use crate::rule::{Algorithm, Entries, Limit};
 
 /// State of a `compact-log` limit.
@@ -163,7 +163,7 @@ impl Window for CompactLog {
     }
 
     /// Lowers the entry of that stamp, or the one that it was merged into.
-    fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
+    fn refund(&mut self, limit: &Limit, now_us: u64, place: &ChargePlace, units: u64) -> u64 {
         let Some(stamp) = place.position.at() else { return 0 };
         if now_us.max(self.newest).checked_sub(limit.window_us()).is_some_and(|gone| stamp <= gone) {
             return 0;

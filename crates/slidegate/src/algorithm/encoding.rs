@@ -23,7 +23,7 @@ use super::compact_entry::Entry;
 use super::log_entries::Entries as LogEntries;
 use super::packed_counts::{Counts, PackedCounts};
 use super::sliding_buckets::ring_len;
-use super::state::{Kept, State};
+use super::state::{AnyWindow, State};
 use super::window::USED_MAX;
 use super::{CompactLog, FixedWindow, Gcra, SlidingBuckets, SlidingCounter, SlidingLog};
 use crate::rate::{LIMIT_MAX, Rate};
@@ -39,39 +39,39 @@ impl State {
     /// Appends it as bytes.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         write_limit(out, self.limit());
-        match &self.kept {
-            Kept::SlidingLog(log) => write_log(out, log),
-            Kept::CompactLog(log) => write_compact(out, log),
-            Kept::SlidingBuckets(buckets) => write_buckets(out, buckets),
-            Kept::SlidingCounter(counter) => {
+        match &self.window {
+            AnyWindow::SlidingLog(log) => write_log(out, log),
+            AnyWindow::CompactLog(log) => write_compact(out, log),
+            AnyWindow::SlidingBuckets(buckets) => write_buckets(out, buckets),
+            AnyWindow::SlidingCounter(counter) => {
                 let Counts { number, previous, current } = counter.counts.get();
                 write_all(out, &[number, previous, current]);
             }
-            Kept::FixedWindow(window) => write_all(out, &[window.number, window.count]),
-            Kept::Gcra(gcra) => write_gcra(out, gcra),
+            AnyWindow::FixedWindow(window) => write_all(out, &[window.number, window.count]),
+            AnyWindow::Gcra(gcra) => write_gcra(out, gcra),
         }
     }
 
     /// Reads what [`Self::write`] has written.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, BytesError> {
         let limit = read_limit(reader)?;
-        let kept = match limit.algorithm() {
-            Algorithm::SlidingLog => Kept::SlidingLog(read_log(reader, &limit)?),
-            Algorithm::CompactLog(_) => Kept::CompactLog(read_compact(reader, &limit)?),
-            Algorithm::SlidingBuckets(..) => Kept::SlidingBuckets(read_buckets(reader, &limit)?),
+        let window = match limit.algorithm() {
+            Algorithm::SlidingLog => AnyWindow::SlidingLog(read_log(reader, &limit)?),
+            Algorithm::CompactLog(_) => AnyWindow::CompactLog(read_compact(reader, &limit)?),
+            Algorithm::SlidingBuckets(..) => AnyWindow::SlidingBuckets(read_buckets(reader, &limit)?),
             Algorithm::SlidingCounter => {
                 let number = reader.at_most(TIME_MAX_US / limit.window_us(), LATE)?;
                 let (previous, current) = (reader.at_most(USED_MAX, MANY)?, reader.at_most(USED_MAX, MANY)?);
                 let counts = PackedCounts::of(Counts { number, previous, current });
-                Kept::SlidingCounter(SlidingCounter { counts })
+                AnyWindow::SlidingCounter(SlidingCounter { counts })
             }
             Algorithm::FixedWindow => {
                 let number = reader.at_most(TIME_MAX_US / limit.window_us(), LATE)?;
-                Kept::FixedWindow(FixedWindow { number, count: reader.at_most(USED_MAX, MANY)? })
+                AnyWindow::FixedWindow(FixedWindow { number, count: reader.at_most(USED_MAX, MANY)? })
             }
-            Algorithm::Gcra => Kept::Gcra(read_gcra(reader, &limit)?),
+            Algorithm::Gcra => AnyWindow::Gcra(read_gcra(reader, &limit)?),
         };
-        Ok(Self { limit, kept })
+        Ok(Self { limit, window })
     }
 }
 

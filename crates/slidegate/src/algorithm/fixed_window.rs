@@ -17,7 +17,7 @@
 //! **Bad at** boundaries. It is here for migration and comparison.
 
 use super::window::{Ruling, Usage, Window};
-use crate::receipt::{Place, Position};
+use crate::receipt::{ChargePlace, Position};
 use crate::rule::Limit;
 
 /// State of a `fixed-window` limit.
@@ -58,7 +58,7 @@ impl Window for FixedWindow {
         Position::At(self.number)
     }
 
-    fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
+    fn refund(&mut self, limit: &Limit, now_us: u64, place: &ChargePlace, units: u64) -> u64 {
         if Some(self.rolled(limit, now_us).number) == place.position.at() {
             self.credit(limit, now_us, units)
         } else {

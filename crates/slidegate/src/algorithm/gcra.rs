@@ -30,7 +30,7 @@
 
 use super::wide::{narrow, product};
 use super::window::{Ruling, Usage, Window};
-use crate::receipt::{Backlog, Place, Position};
+use crate::receipt::{Backlog, ChargePlace, Position};
 use crate::rule::Limit;
 
 /// State of a `gcra` limit.
@@ -116,7 +116,7 @@ impl Window for Gcra {
 
     /// Gives back the whole units of the charge that have not drained yet. What was given back since
     /// may have moved its stretch towards the present, and is taken to have.
-    fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
+    fn refund(&mut self, limit: &Limit, now_us: u64, place: &ChargePlace, units: u64) -> u64 {
         let Position::Line { charged_us, backlog, given_back } = place.position else { return 0 };
         if self.drained_per_window != place.limit.units() {
             return 0;

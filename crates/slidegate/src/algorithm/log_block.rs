@@ -72,15 +72,15 @@ impl Block {
 
     /// Where in the ring entry `index` stands.
     #[inline]
-    fn turned(&self, header: Header, index: usize) -> usize {
-        let (turned, capacity) = (header.head + index, self.capacity(header));
-        if turned >= capacity { turned - capacity } else { turned }
+    fn ring_index(&self, header: Header, index: usize) -> usize {
+        let (ring_index, capacity) = (header.head + index, self.capacity(header));
+        if ring_index >= capacity { ring_index - capacity } else { ring_index }
     }
 
     /// The word at which entry `index` begins.
     #[inline]
-    fn place(&self, header: Header, index: usize) -> usize {
-        header.width() + (self.turned(header, index) << u32::from(header.totals))
+    fn word_index(&self, header: Header, index: usize) -> usize {
+        header.width() + (self.ring_index(header, index) << u32::from(header.totals))
     }
 
     #[inline]
@@ -90,11 +90,11 @@ impl Block {
 
     #[inline]
     pub(super) fn stamp(&self, index: usize) -> u64 {
-        self.words[self.place(self.header(), index)]
+        self.words[self.word_index(self.header(), index)]
     }
 
     /// Whether every entry is of cost 1.
-    pub(super) fn has_units_alone(&self) -> bool {
+    pub(super) fn all_costs_are_one(&self) -> bool {
         !self.header().totals
     }
 
@@ -104,7 +104,7 @@ impl Block {
         const FEW: usize = 4;
         let header = self.header();
         for index in 0..FEW.min(header.len) {
-            if self.words[self.place(header, index)] > stamp {
+            if self.words[self.word_index(header, index)] > stamp {
                 return index;
             }
         }
@@ -136,7 +136,7 @@ impl Block {
         match (header.totals, index.checked_sub(1)) {
             (false, _) => index as u64,
             (true, None) => self.words[1],
-            (true, Some(before)) => self.words[self.place(header, before) + 1],
+            (true, Some(before)) => self.words[self.word_index(header, before) + 1],
         }
     }
 
@@ -157,24 +157,24 @@ impl Block {
         if header.totals {
             self.words[1] = self.total_before(count);
         }
-        self.set_header(Header { head: self.turned(header, count), len: header.len - count, ..header });
+        self.set_header(Header { head: self.ring_index(header, count), len: header.len - count, ..header });
     }
 
     #[inline]
     pub(super) fn push(&mut self, stamp: u64, cost: u64) {
         let header = self.header();
-        if cost == 1 && !header.totals && !self.size_is_wrong(header) {
-            let place = self.place(header, header.len);
+        if cost == 1 && !header.totals && !self.needs_resize(header) {
+            let place = self.word_index(header, header.len);
             self.words[place] = stamp;
             self.set_header(Header { len: header.len + 1, ..header });
         } else {
-            self.push_with_care(stamp, cost);
+            self.push_slow(stamp, cost);
         }
     }
 
     /// Into a block that has to be resized, or has totals or needs them now.
     #[inline(never)]
-    fn push_with_care(&mut self, stamp: u64, cost: u64) {
+    fn push_slow(&mut self, stamp: u64, cost: u64) {
         if cost > 1 && !self.header().totals {
             *self = Self::of_units(true, (0..self.len()).map(|index| self.stamp(index)));
         }
@@ -182,7 +182,7 @@ impl Block {
         let total = self.total_before(header.len).wrapping_add(cost);
         match header.len.checked_sub(1) {
             Some(last) if header.totals && self.stamp(last) == stamp => {
-                let place = self.place(header, last);
+                let place = self.word_index(header, last);
                 self.words[place + 1] = total;
             }
             _ => self.push_words([stamp, total]),
@@ -190,11 +190,11 @@ impl Block {
     }
 
     fn push_words(&mut self, entry: [u64; 2]) {
-        if self.size_is_wrong(self.header()) {
+        if self.needs_resize(self.header()) {
             self.resize();
         }
         let header = self.header();
-        let (place, width) = (self.place(header, header.len), header.width());
+        let (place, width) = (self.word_index(header, header.len), header.width());
         self.words[place..place + width].copy_from_slice(&entry[..width]);
         self.set_header(Header { len: header.len + 1, ..header });
     }
@@ -209,7 +209,7 @@ impl Block {
         }
         let before = self.total_before(index);
         for later in index..header.len {
-            let place = self.place(header, later) + 1;
+            let place = self.word_index(header, later) + 1;
             let held = self.words[place].wrapping_sub(before);
             self.words[place] = before.wrapping_add(held.saturating_sub(units));
         }
@@ -221,7 +221,7 @@ impl Block {
     fn remove(&mut self, index: usize, count: usize) {
         let header = self.header();
         for later in index + count..header.len {
-            let (from, to) = (self.place(header, later), self.place(header, later - count));
+            let (from, to) = (self.word_index(header, later), self.word_index(header, later - count));
             self.words.copy_within(from..from + header.width(), to);
         }
         self.set_header(Header { len: header.len - count, ..header });
@@ -229,7 +229,7 @@ impl Block {
 
     /// Whether it is full, or much larger than it needs to be.
     #[inline]
-    fn size_is_wrong(&self, header: Header) -> bool {
+    fn needs_resize(&self, header: Header) -> bool {
         let capacity = self.capacity(header);
         header.len == capacity || (capacity > 16 && header.len < capacity / 4)
     }
@@ -244,7 +244,7 @@ impl Block {
             resized.words[1] = self.words[1];
         }
         for index in 0..header.len {
-            let (from, to) = (self.place(header, index), (index + 1) * width);
+            let (from, to) = (self.word_index(header, index), (index + 1) * width);
             resized.words[to..to + width].copy_from_slice(&self.words[from..from + width]);
         }
         resized.set_header(Header { head: 0, ..header });

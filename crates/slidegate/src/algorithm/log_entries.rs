@@ -6,26 +6,26 @@
 
 use super::log_block::{Block, bytes_at_most};
 
-/// Entries, oldest first, of which up to `NEAR` stand in place.
+/// Entries, oldest first, of which up to `PLACES` stand in place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Entries<const NEAR: usize> {
+pub(super) struct Entries<const PLACES: usize> {
     newest: u64,
-    held: Held<NEAR>,
+    storage: Storage<PLACES>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Held<const NEAR: usize> {
+enum Storage<const PLACES: usize> {
     /// Each of cost 1. Behind `len` there are zeros.
-    Near {
+    InPlace {
         len: u8,
-        lows: [u32; NEAR],
+        lows: [u32; PLACES],
     },
-    Far(Block),
+    OnHeap(Block),
 }
 
-impl<const NEAR: usize> Default for Held<NEAR> {
+impl<const PLACES: usize> Default for Storage<PLACES> {
     fn default() -> Self {
-        Self::Near { len: 0, lows: [0; NEAR] }
+        Self::InPlace { len: 0, lows: [0; PLACES] }
     }
 }
 
@@ -36,9 +36,9 @@ fn low(stamp: u64) -> u32 {
     stamp as u32
 }
 
-impl<const NEAR: usize> Entries<NEAR> {
+impl<const PLACES: usize> Entries<PLACES> {
     /// Entries come back from the heap when only so many stand: fewer than go in place, as a hysteresis.
-    const BACK_MAX: usize = NEAR * 2 / 5;
+    const IN_PLACE_AGAIN_MAX: usize = PLACES * 2 / 5;
 
     /// The newest stamp that stands or, where none does, the last that stood; 0 if none ever did.
     #[inline]
@@ -48,22 +48,22 @@ impl<const NEAR: usize> Entries<NEAR> {
 
     /// No entries, of which the last stood at `newest`.
     pub(super) fn emptied(newest: u64) -> Self {
-        Self { newest, held: Held::default() }
+        Self { newest, storage: Storage::default() }
     }
 
     #[inline]
     pub(super) fn len(&self) -> usize {
-        match &self.held {
-            Held::Near { len, .. } => usize::from(*len),
-            Held::Far(block) => block.len(),
+        match &self.storage {
+            Storage::InPlace { len, .. } => usize::from(*len),
+            Storage::OnHeap(block) => block.len(),
         }
     }
 
     #[inline]
     pub(super) fn stamp(&self, index: usize) -> u64 {
-        match &self.held {
-            Held::Near { lows, .. } => self.newest - u64::from(self.age(lows[index])),
-            Held::Far(block) => block.stamp(index),
+        match &self.storage {
+            Storage::InPlace { lows, .. } => self.newest - u64::from(self.age(lows[index])),
+            Storage::OnHeap(block) => block.stamp(index),
         }
     }
 
@@ -76,110 +76,110 @@ impl<const NEAR: usize> Entries<NEAR> {
     /// Index of the first entry later than `stamp`: mostly few are earlier.
     #[inline]
     pub(super) fn first_after(&self, stamp: u64) -> usize {
-        match &self.held {
-            Held::Near { len, lows } => {
+        match &self.storage {
+            Storage::InPlace { len, lows } => {
                 let Some(later_us) = self.newest.checked_sub(stamp) else { return usize::from(*len) };
                 let earlier = |low: &&u32| u64::from(self.age(**low)) >= later_us;
                 lows[..usize::from(*len)].iter().take_while(earlier).count()
             }
-            Held::Far(block) => block.first_after(stamp),
+            Storage::OnHeap(block) => block.first_after(stamp),
         }
     }
 
     /// Units in entries `from..to`.
     #[inline]
     pub(super) fn units(&self, from: usize, to: usize) -> u64 {
-        match &self.held {
-            Held::Near { .. } => (to - from) as u64,
-            Held::Far(block) => block.units(from, to),
+        match &self.storage {
+            Storage::InPlace { .. } => (to - from) as u64,
+            Storage::OnHeap(block) => block.units(from, to),
         }
     }
 
     /// The first entry at or after `from` such that `from..=it` hold at least `units`, which they do.
     pub(super) fn entry_reaching(&self, from: usize, units: u64) -> usize {
-        match &self.held {
-            Held::Near { .. } => from + usize::try_from(units).expect("no more units than entries") - 1,
-            Held::Far(block) => block.entry_reaching(from, units),
+        match &self.storage {
+            Storage::InPlace { .. } => from + usize::try_from(units).expect("no more units than entries") - 1,
+            Storage::OnHeap(block) => block.entry_reaching(from, units),
         }
     }
 
     #[inline]
     pub(super) fn drop_front(&mut self, count: usize) {
-        match &mut self.held {
+        match &mut self.storage {
             _ if count == 0 => {}
-            Held::Near { len, lows } => remove(len, lows, 0, count),
-            Held::Far(block) if count == block.len() => self.held = Held::default(),
-            Held::Far(block) => {
+            Storage::InPlace { len, lows } => remove(len, lows, 0, count),
+            Storage::OnHeap(block) if count == block.len() => self.storage = Storage::default(),
+            Storage::OnHeap(block) => {
                 block.drop_front(count);
-                if block.len() <= Self::BACK_MAX {
-                    self.bring_back();
+                if block.len() <= Self::IN_PLACE_AGAIN_MAX {
+                    self.move_in_place();
                 }
             }
         }
     }
 
     /// Moves entries from the heap that fit in place with room to spare.
-    fn bring_back(&mut self) {
-        if self.heap_bytes() > 0 && self.fits(Self::BACK_MAX) {
-            self.held = self.near();
+    fn move_in_place(&mut self) {
+        if self.heap_bytes() > 0 && self.fits(Self::IN_PLACE_AGAIN_MAX) {
+            self.storage = self.in_place();
         }
     }
 
     /// Whether all entries would stand in place, if there were as many places.
     pub(super) fn fits(&self, places: usize) -> bool {
-        let of_a_kind = match &self.held {
-            Held::Near { .. } => true,
-            Held::Far(block) => block.has_units_alone(),
+        let costs_are_one = match &self.storage {
+            Storage::InPlace { .. } => true,
+            Storage::OnHeap(block) => block.all_costs_are_one(),
         };
         let len = self.len();
-        of_a_kind && len <= places && (len == 0 || u32::try_from(self.newest - self.stamp(0)).is_ok())
+        costs_are_one && len <= places && (len == 0 || u32::try_from(self.newest - self.stamp(0)).is_ok())
     }
 
     /// All entries in place: they fit.
-    fn near<const TO: usize>(&self) -> Held<TO> {
+    fn in_place<const TO: usize>(&self) -> Storage<TO> {
         let (mut lows, len) = ([0; TO], self.len());
         for (index, place) in lows[..len].iter_mut().enumerate() {
             *place = low(self.stamp(index));
         }
-        Held::Near { len: u8::try_from(len).expect("a few"), lows }
+        Storage::InPlace { len: u8::try_from(len).expect("a few"), lows }
     }
 
     /// All entries on the heap, with room for one more.
-    fn far(&self, with_costs: bool) -> Block {
+    fn on_heap(&self, with_costs: bool) -> Block {
         Block::of_units(with_costs, (0..self.len()).map(|index| self.stamp(index)))
     }
 
     /// The same entries with another number of places, in them if they fit.
     pub(super) fn refitted<const TO: usize>(self) -> Entries<TO> {
-        let held = if self.fits(TO) {
-            self.near()
-        } else if let Held::Far(block) = self.held {
-            Held::Far(block)
+        let storage = if self.fits(TO) {
+            self.in_place()
+        } else if let Storage::OnHeap(block) = self.storage {
+            Storage::OnHeap(block)
         } else {
-            Held::Far(self.far(false))
+            Storage::OnHeap(self.on_heap(false))
         };
-        Entries { newest: self.newest, held }
+        Entries { newest: self.newest, storage }
     }
 
     /// Adds `cost` units at `stamp`, which is no earlier than the newest.
     #[inline]
     pub(super) fn push(&mut self, stamp: u64, cost: u64) {
-        if let Held::Far(block) = &mut self.held {
+        if let Storage::OnHeap(block) = &mut self.storage {
             block.push(stamp, cost);
-        } else if !self.push_near(stamp, cost) {
-            self.push_far(stamp, cost);
+        } else if !self.push_in_place(stamp, cost) {
+            self.push_on_heap(stamp, cost);
         }
         self.newest = stamp;
     }
 
     /// In place, if it fits.
     #[inline]
-    fn push_near(&mut self, stamp: u64, cost: u64) -> bool {
-        let Held::Near { len, lows } = &mut self.held else { return false };
+    fn push_in_place(&mut self, stamp: u64, cost: u64) -> bool {
+        let Storage::InPlace { len, lows } = &mut self.storage else { return false };
         let index = usize::from(*len);
         // What stands is at most so much older than the newest, and that than the new one.
         let span_us = stamp - self.newest + u64::from(low(self.newest).wrapping_sub(lows[0]));
-        if cost > 1 || index == NEAR || (index > 0 && span_us > u64::from(u32::MAX)) {
+        if cost > 1 || index == PLACES || (index > 0 && span_us > u64::from(u32::MAX)) {
             return false;
         }
         lows[index] = low(stamp);
@@ -189,27 +189,27 @@ impl<const NEAR: usize> Entries<NEAR> {
 
     /// Moves what stands in place to the heap, and adds to it there.
     #[inline(never)]
-    fn push_far(&mut self, stamp: u64, cost: u64) {
-        let mut block = self.far(cost > 1);
+    fn push_on_heap(&mut self, stamp: u64, cost: u64) {
+        let mut block = self.on_heap(cost > 1);
         block.push(stamp, cost);
-        self.held = Held::Far(block);
+        self.storage = Storage::OnHeap(block);
     }
 
     /// Takes `units` away from the entries `index..` that hold them, oldest first.
     pub(super) fn lower(&mut self, index: usize, units: u64) {
-        match &mut self.held {
+        match &mut self.storage {
             _ if units == 0 => return,
-            Held::Near { len, lows } => {
+            Storage::InPlace { len, lows } => {
                 remove(len, lows, index, usize::try_from(units).expect("no more units than entries"));
             }
-            Held::Far(block) => block.lower(index, units),
+            Storage::OnHeap(block) => block.lower(index, units),
         }
         match self.len().checked_sub(1) {
             Some(last) => {
                 self.newest = self.stamp(last);
-                self.bring_back();
+                self.move_in_place();
             }
-            None => self.held = Held::default(),
+            None => self.storage = Storage::default(),
         }
     }
 
@@ -217,28 +217,28 @@ impl<const NEAR: usize> Entries<NEAR> {
     /// stands any more, and no more than `units` with it.
     #[inline]
     pub(super) fn growth_bytes_max(&self, window_us: u64, units: u64, cost: u64) -> usize {
-        match &self.held {
-            Held::Near { len, .. } => {
+        match &self.storage {
+            Storage::InPlace { len, .. } => {
                 let len = usize::from(*len);
-                let has_place = len < NEAR || units <= NEAR as u64;
+                let has_place = len < PLACES || units <= PLACES as u64;
                 let stays = cost == 1 && has_place && u32::try_from(window_us).is_ok();
                 if stays { 0 } else { bytes_at_most(cost > 1, len) }
             }
-            Held::Far(block) => block.growth_bytes_max(cost),
+            Storage::OnHeap(block) => block.growth_bytes_max(cost),
         }
     }
 
     #[inline]
     pub(super) fn heap_bytes(&self) -> usize {
-        match &self.held {
-            Held::Near { .. } => 0,
-            Held::Far(block) => block.heap_bytes(),
+        match &self.storage {
+            Storage::InPlace { .. } => 0,
+            Storage::OnHeap(block) => block.heap_bytes(),
         }
     }
 }
 
 /// Takes out entries `index..index + count`.
-fn remove<const NEAR: usize>(len: &mut u8, lows: &mut [u32; NEAR], index: usize, count: usize) {
+fn remove<const PLACES: usize>(len: &mut u8, lows: &mut [u32; PLACES], index: usize, count: usize) {
     let before = usize::from(*len);
     lows.copy_within(index + count..before, index);
     lows[before - count..before].fill(0);
@@ -261,9 +261,9 @@ mod tests {
         }
     }
 
-    fn compare_with_a_list<const NEAR: usize, const OTHER: usize>(seed: u64) {
+    fn compare_with_a_list<const PLACES: usize, const OTHER: usize>(seed: u64) {
         let mut rng = Rng::new(seed);
-        let (mut entries, mut list) = (Entries::<NEAR>::default(), VecDeque::<(u64, u64)>::new());
+        let (mut entries, mut list) = (Entries::<PLACES>::default(), VecDeque::<(u64, u64)>::new());
         let with_costs = seed % 2 == 0;
         let mut now = 1;
         for _ in 0..300 {

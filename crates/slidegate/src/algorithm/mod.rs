@@ -46,5 +46,5 @@ pub use sliding_counter::SlidingCounter;
 pub use sliding_log::SlidingLog;
 pub(crate) use sliding_log::{Log, NarrowLog};
 pub use state::State;
-pub(crate) use state::{Kept, charge_excess};
+pub(crate) use state::{AnyWindow, charge_excess};
 pub use window::{Ruling, USED_MAX, Usage, Window};

@@ -31,7 +31,7 @@
 use super::cells::Cells;
 use super::wide::{narrow, product, quotient, share_rounded_up};
 use super::window::{Ruling, Usage, Window};
-use crate::receipt::{Place, Position};
+use crate::receipt::{ChargePlace, Position};
 use crate::rule::{Algorithm, Edge, Limit};
 
 /// State of a `sliding-buckets` limit.
@@ -177,7 +177,7 @@ impl Window for SlidingBuckets {
         Position::At(self.newest)
     }
 
-    fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
+    fn refund(&mut self, limit: &Limit, now_us: u64, place: &ChargePlace, units: u64) -> u64 {
         let Some(number) = place.position.at() else { return 0 };
         let span = self.span(limit, now_us);
         let counts = number > span.edge || (number == span.edge && span.edge_weight_us > 0);

@@ -27,7 +27,7 @@
 use super::packed_counts::{COUNT_BITS, Counts, PackedCounts};
 use super::wide::{narrow, product, quotient, share_rounded_up};
 use super::window::{Ruling, Usage, Window};
-use crate::receipt::{Place, Position};
+use crate::receipt::{ChargePlace, Position};
 use crate::rule::Limit;
 
 /// State of a `sliding-counter` limit.
@@ -122,7 +122,7 @@ impl Window for SlidingCounter {
         Ok((Position::At(counts.number), counts.usage(limit, overlap_us, now_us)))
     }
 
-    fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
+    fn refund(&mut self, limit: &Limit, now_us: u64, place: &ChargePlace, units: u64) -> u64 {
         let Some(number) = place.position.at() else { return 0 };
         let mut counts = self.counts.get();
         let (rolled, _) = counts.rolled(limit, now_us);

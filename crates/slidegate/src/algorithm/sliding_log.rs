@@ -21,7 +21,7 @@
 
 use super::log_entries::Entries;
 use super::window::{Ruling, Usage, Window};
-use crate::receipt::{Place, Position};
+use crate::receipt::{ChargePlace, Position};
 use crate::rule::Limit;
 
 /// So many in place make a slot of a table 40 bytes: for tables of keys that are seen once or a few times.
@@ -48,7 +48,7 @@ impl<const PLACES: usize> Log<PLACES> {
     }
 
     /// Whether it would stand in place if there were many, and not if there were few.
-    pub(crate) fn wants_many_places(&self) -> bool {
+    pub(crate) fn wants_wide_slot(&self) -> bool {
         !self.entries.fits(PLACES_FEW) && self.entries.fits(PLACES_MANY)
     }
 
@@ -125,7 +125,7 @@ impl<const PLACES: usize> Window for Log<PLACES> {
         Ok((position, Usage { used: ruling.usage.used + cost, reset_after_us }))
     }
 
-    fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64 {
+    fn refund(&mut self, limit: &Limit, now_us: u64, place: &ChargePlace, units: u64) -> u64 {
         let Some(stamp) = place.position.at() else { return 0 };
         let after = self.entries.first_after(stamp);
         let from = stamp.checked_sub(1).map_or(0, |earlier| self.entries.first_after(earlier));

@@ -2,7 +2,7 @@
 
 use super::window::{Ruling, USED_MAX, Usage, Window};
 use super::{CompactLog, FixedWindow, Gcra, SlidingBuckets, SlidingCounter, SlidingLog};
-use crate::receipt::{Place, Receipt, ReceiptCharge};
+use crate::receipt::{ChargePlace, Receipt, ReceiptCharge};
 use crate::rule::{Algorithm, Limit};
 
 /// The state of one limit for one key, together with the limit it was last kept under: its geometry.
@@ -21,12 +21,12 @@ use crate::rule::{Algorithm, Limit};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     pub(crate) limit: Limit,
-    pub(crate) kept: Kept,
+    pub(crate) window: AnyWindow,
 }
 
 /// What the algorithm of a state remembers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum AnyWindow {
     SlidingLog(SlidingLog),
     CompactLog(CompactLog),
     SlidingBuckets(SlidingBuckets),
@@ -37,14 +37,14 @@ pub(crate) enum Kept {
 
 /// Runs the same expression on the state of whichever algorithm.
 macro_rules! with_window {
-    ($kept:expr, $window:ident => $result:expr) => {
-        match $kept {
-            Kept::SlidingLog($window) => $result,
-            Kept::CompactLog($window) => $result,
-            Kept::SlidingBuckets($window) => $result,
-            Kept::SlidingCounter($window) => $result,
-            Kept::FixedWindow($window) => $result,
-            Kept::Gcra($window) => $result,
+    ($any:expr, $window:ident => $result:expr) => {
+        match $any {
+            AnyWindow::SlidingLog($window) => $result,
+            AnyWindow::CompactLog($window) => $result,
+            AnyWindow::SlidingBuckets($window) => $result,
+            AnyWindow::SlidingCounter($window) => $result,
+            AnyWindow::FixedWindow($window) => $result,
+            AnyWindow::Gcra($window) => $result,
         }
     };
 }
@@ -53,15 +53,15 @@ impl State {
     /// The state of a key that was never seen.
     #[must_use]
     pub fn new(limit: Limit) -> Self {
-        let kept = match limit.algorithm() {
-            Algorithm::SlidingLog => Kept::SlidingLog(SlidingLog::default()),
-            Algorithm::CompactLog(_) => Kept::CompactLog(CompactLog::default()),
-            Algorithm::SlidingBuckets(..) => Kept::SlidingBuckets(SlidingBuckets::default()),
-            Algorithm::SlidingCounter => Kept::SlidingCounter(SlidingCounter::default()),
-            Algorithm::FixedWindow => Kept::FixedWindow(FixedWindow::default()),
-            Algorithm::Gcra => Kept::Gcra(Gcra::default()),
+        let window = match limit.algorithm() {
+            Algorithm::SlidingLog => AnyWindow::SlidingLog(SlidingLog::default()),
+            Algorithm::CompactLog(_) => AnyWindow::CompactLog(CompactLog::default()),
+            Algorithm::SlidingBuckets(..) => AnyWindow::SlidingBuckets(SlidingBuckets::default()),
+            Algorithm::SlidingCounter => AnyWindow::SlidingCounter(SlidingCounter::default()),
+            Algorithm::FixedWindow => AnyWindow::FixedWindow(FixedWindow::default()),
+            Algorithm::Gcra => AnyWindow::Gcra(Gcra::default()),
         };
-        Self { limit, kept }
+        Self { limit, window }
     }
 
     /// The limit under which it was last kept.
@@ -73,14 +73,14 @@ impl State {
     /// The latest instant at which it may have been charged last, as far as it remembers.
     #[must_use]
     pub fn charged_by_us(&self) -> u64 {
-        with_window!(&self.kept, window => window.charged_by_us(&self.limit))
+        with_window!(&self.window, window => window.charged_by_us(&self.limit))
     }
 
     /// The instant from which nothing of all that was charged counts or could be taken back, so that it may be
     /// forgotten; 0 if nothing is remembered.
     #[must_use]
     pub fn ends_us(&self) -> u64 {
-        with_window!(&self.kept, window => window.ends_us(&self.limit))
+        with_window!(&self.window, window => window.ends_us(&self.limit))
     }
 
     /// Decides whether `cost` units, 1 to the limit, pass at `now_us`. `limit` may differ from the
@@ -89,55 +89,55 @@ impl State {
     pub fn decide(&self, limit: &Limit, now_us: u64, cost: u64) -> Ruling {
         assert!(limit.keeps_state_of(&self.limit), "another geometry needs another state");
         assert!((1..=limit.units()).contains(&cost), "a cost outside 1 to the limit can never pass");
-        with_window!(&self.kept, window => window.decide(limit, now_us, cost))
+        with_window!(&self.window, window => window.decide(limit, now_us, cost))
     }
 
     /// What is in use at `now_us`.
     #[must_use]
     pub fn usage(&self, limit: &Limit, now_us: u64) -> Usage {
-        with_window!(&self.kept, window => window.usage(limit, now_us))
+        with_window!(&self.window, window => window.usage(limit, now_us))
     }
 
     /// Charges `cost` units, 1 to the limit, at `now_us`, and says where they stand.
-    pub fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Place {
+    pub fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> ChargePlace {
         assert!(limit.keeps_state_of(&self.limit), "another geometry needs another state");
         self.limit = *limit;
-        let position = with_window!(&mut self.kept, window => window.charge(limit, now_us, cost));
+        let position = with_window!(&mut self.window, window => window.charge(limit, now_us, cost));
         // Only a store has an order of charges.
-        Place { limit: *limit, order: 0, position }
+        ChargePlace { limit: *limit, order: 0, position }
     }
 
     /// Charges `units` that may be far above the limit, as settlements and changed rules do; what would
     /// take the use above [`USED_MAX`] is not counted.
     pub fn charge_excess(&mut self, limit: &Limit, now_us: u64, units: u64) {
         self.limit = *limit;
-        with_window!(&mut self.kept, window => charge_excess(window, limit, now_us, units));
+        with_window!(&mut self.window, window => charge_excess(window, limit, now_us, units));
     }
 
     /// Takes back up to `units` of the charge at `place`, and says how many. A charge made under another
     /// geometry stands nowhere in this one.
-    pub fn refund(&mut self, now_us: u64, place: &Place, units: u64) -> u64 {
+    pub fn refund(&mut self, now_us: u64, place: &ChargePlace, units: u64) -> u64 {
         if !self.limit.keeps_state_of(&place.limit) {
             return 0;
         }
-        with_window!(&mut self.kept, window => window.refund(&self.limit, now_us, place, units))
+        with_window!(&mut self.window, window => window.refund(&self.limit, now_us, place, units))
     }
 
     /// Takes back up to `units` from the oldest live charges first, and says by how much the use fell.
     pub fn credit(&mut self, limit: &Limit, now_us: u64, units: u64) -> u64 {
         self.limit = *limit;
-        with_window!(&mut self.kept, window => window.credit(limit, now_us, units))
+        with_window!(&mut self.window, window => window.credit(limit, now_us, units))
     }
 
     /// The same state under a changed limit, of the same geometry.
     #[must_use]
     pub fn changed(self, limit: &Limit, now_us: u64) -> Self {
         assert!(limit.keeps_state_of(&self.limit), "another geometry needs another state");
-        let kept = match self.kept {
-            Kept::Gcra(gcra) => Kept::Gcra(gcra.rescaled(limit, now_us)),
-            kept => kept,
+        let window = match self.window {
+            AnyWindow::Gcra(gcra) => AnyWindow::Gcra(gcra.rescaled(limit, now_us)),
+            window => window,
         };
-        Self { limit: *limit, kept }
+        Self { limit: *limit, window }
     }
 
     /// A new state that begins with `used` units as one charge at `now_us`.
@@ -150,11 +150,11 @@ impl State {
 
     /// The instant, in microseconds since 1970, from which a charge at `place` counts no more.
     #[must_use]
-    pub fn expires_us(place: &Place) -> u64 {
-        fn by_algorithm_of<W: Window>(_: &W, place: &Place) -> u64 {
+    pub fn expires_us(place: &ChargePlace) -> u64 {
+        fn by_algorithm_of<W: Window>(_: &W, place: &ChargePlace) -> u64 {
             W::expires_us(&place.limit, place.position)
         }
-        with_window!(&Self::new(place.limit).kept, window => by_algorithm_of(window, place))
+        with_window!(&Self::new(place.limit).window, window => by_algorithm_of(window, place))
     }
 
     /// The instant, in microseconds since 1970, from which none of a receipt's charges counts any more.

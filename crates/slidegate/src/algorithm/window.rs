@@ -1,6 +1,6 @@
 //! What every algorithm must offer.
 
-use crate::receipt::{Place, Position};
+use crate::receipt::{ChargePlace, Position};
 use crate::rule::Limit;
 
 /// Most units that a state counts as used: more than five hundred times the largest limit. Only repeated
@@ -63,7 +63,7 @@ pub trait Window: Clone + std::fmt::Debug + Default + Eq + Send + 'static {
 
     /// Takes back up to `units` of the charge at `place`: at most what stands there and still counts.
     /// Returns how many. `limit` is the present one, the place knows that of the charge.
-    fn refund(&mut self, limit: &Limit, now_us: u64, place: &Place, units: u64) -> u64;
+    fn refund(&mut self, limit: &Limit, now_us: u64, place: &ChargePlace, units: u64) -> u64;
 
     /// Takes back up to `units` from the oldest live charges first. Returns by how much [`Usage::used`] fell.
     fn credit(&mut self, limit: &Limit, now_us: u64, units: u64) -> u64;

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use crate::charge::{Admission, Charge, Slot};
 use crate::error::StoreError;
-use crate::receipt::{Place, Receipt, ReceiptCharge, ReceiptStamp, Standing};
+use crate::receipt::{ChargePlace, OrderedPosition, Receipt, ReceiptCharge, ReceiptStamp};
 
 use several::Several;
-use single::{Answer, Single};
+use single::{Single, SingleAnswer};
 
 pub use several::StateAnswer;
 pub use verdict::Verdict;
@@ -91,15 +91,15 @@ impl<'a> Decision<'a> {
 
     fn of_answer(charge: &Charge<'a>, answer: &StateAnswer, stamp: Option<ReceiptStamp>) -> Self {
         let StateAnswer { allowed, used, retry_after_us, reset_after_us, .. } = *answer;
-        match (stamp, answer.standings.first()) {
-            (Some(stamp), Some(standing)) => Self::charged(charge, used, reset_after_us, stamp, *standing),
-            _ if allowed => Self::single(charge, Answer::Uncharged { used, reset_after_us }),
+        match (stamp, answer.positions.first()) {
+            (Some(stamp), Some(position)) => Self::charged(charge, used, reset_after_us, stamp, *position),
+            _ if allowed => Self::single(charge, SingleAnswer::Uncharged { used, reset_after_us }),
             _ => Self::denied(charge, used, retry_after_us, reset_after_us),
         }
     }
 
     #[inline]
-    fn single(charge: &Charge<'a>, answer: Answer) -> Self {
+    fn single(charge: &Charge<'a>, answer: SingleAnswer) -> Self {
         Self(Form::Single(Single { charge: *charge, answer }))
     }
 
@@ -110,15 +110,15 @@ impl<'a> Decision<'a> {
         used: u64,
         reset_after_us: u64,
         stamp: ReceiptStamp,
-        standing: Standing,
+        position: OrderedPosition,
     ) -> Self {
-        Self::single(charge, Answer::charged(used, reset_after_us, stamp, standing))
+        Self::single(charge, SingleAnswer::charged(used, reset_after_us, stamp, position))
     }
 
     /// One charge of a rule with one limit, which was refused.
     #[inline]
     pub(crate) fn denied(charge: &Charge<'a>, used: u64, retry_after_us: u64, reset_after_us: u64) -> Self {
-        Self::single(charge, Answer::Denied { used, retry_after_us, reset_after_us })
+        Self::single(charge, SingleAnswer::Denied { used, retry_after_us, reset_after_us })
     }
 
     /// An admission by the outage policy: nothing is known of what is used.
@@ -133,7 +133,7 @@ impl<'a> Decision<'a> {
             Form::Single(single) if !single.charge.rule.shadow() => {
                 if let Some(retry_after_us) = wait_us(&single.charge) {
                     let Verdict { used, reset_after_us, .. } = single.verdict();
-                    single.answer = Answer::Denied { used, retry_after_us, reset_after_us };
+                    single.answer = SingleAnswer::Denied { used, retry_after_us, reset_after_us };
                 }
             }
             Form::Single(_) => {}
@@ -245,8 +245,8 @@ impl<'a> Decision<'a> {
     pub fn receipt(&self) -> Option<Receipt> {
         match &self.0 {
             Form::Single(Single { charge, answer }) => {
-                let (stamp, Standing { order, position }) = answer.receipt()?;
-                let place = Place { limit: charge.rule.limits()[0], order, position };
+                let (stamp, OrderedPosition { order, position }) = answer.receipt()?;
+                let place = ChargePlace { limit: charge.rule.limits()[0], order, position };
                 let charged =
                     ReceiptCharge::new(charge.rule.name(), charge.key.as_str(), charge.cost, [place]);
                 Some(Receipt::new(stamp, [charged]))
@@ -282,8 +282,8 @@ impl<'a> Decision<'a> {
             Form::Several(several) => *several,
             Form::Single(single) => {
                 let receipt = single.answer.receipt();
-                let standings = receipt.map(|(_, standing)| standing);
-                let answer = StateAnswer::charged(single.verdict(), standings);
+                let positions = receipt.map(|(_, position)| position);
+                let answer = StateAnswer::charged(single.verdict(), positions);
                 let stamp = receipt.map(|(stamp, _)| stamp);
                 Several::new((&[single.charge], &[Slot::Ask(0)]), [answer], stamp, None)
             }

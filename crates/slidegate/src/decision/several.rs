@@ -7,7 +7,7 @@ use crate::charge::{Admission, Charge, Slot};
 use crate::error::StoreError;
 use crate::few::Few;
 use crate::key::Key;
-use crate::receipt::{Place, Receipt, ReceiptCharge, ReceiptStamp, Standing};
+use crate::receipt::{ChargePlace, OrderedPosition, Receipt, ReceiptCharge, ReceiptStamp};
 use crate::rule::Rule;
 
 /// What a store says to one ask of an admission. It borrows nothing, so a store can make it on a thread of its own.
@@ -20,7 +20,7 @@ pub struct StateAnswer {
     pub(super) retry_after_us: u64,
     pub(super) reset_after_us: u64,
     /// One per limit if the ask was charged, else none.
-    pub(super) standings: Few<Standing>,
+    pub(super) positions: Few<OrderedPosition>,
 }
 
 impl StateAnswer {
@@ -32,14 +32,14 @@ impl StateAnswer {
 
     /// The verdict after a charge, and where it stands in the state of every limit of the rule.
     #[must_use]
-    pub fn charged(verdict: Verdict<'_>, standings: impl IntoIterator<Item = Standing>) -> Self {
+    pub fn charged(verdict: Verdict<'_>, positions: impl IntoIterator<Item = OrderedPosition>) -> Self {
         let limit = match verdict.basis {
             Basis::Counted(binding) => verdict.charge.rule.limits().iter().position(|limit| limit == binding),
             Basis::Unlimited | Basis::Degraded => None,
         };
         let Verdict { allowed, used, retry_after_us, reset_after_us, .. } = verdict;
-        let standings = standings.into_iter().collect();
-        Self { limit, allowed, used, retry_after_us, reset_after_us, standings }
+        let positions = positions.into_iter().collect();
+        Self { limit, allowed, used, retry_after_us, reset_after_us, positions }
     }
 
     /// The verdict on `charge`, which must be the one that this answers.
@@ -54,15 +54,15 @@ impl StateAnswer {
 /// The answers to all asks, and which charge shows which of them.
 #[derive(Debug, Clone)]
 pub(super) struct Several<'a> {
-    asks: Vec<Ask<'a>>,
-    shown: Vec<Shown<'a>>,
+    asks: Vec<AnsweredAsk<'a>>,
+    sources: Vec<VerdictSource<'a>>,
     stamp: Option<ReceiptStamp>,
     pub(super) error: Option<StoreError>,
 }
 
 /// One state and what was said to it; its rule and key are borrowed, or its own.
 #[derive(Debug, Clone)]
-struct Ask<'a> {
+struct AnsweredAsk<'a> {
     rule: Cow<'a, Rule>,
     key: Cow<'a, str>,
     cost: u64,
@@ -70,12 +70,12 @@ struct Ask<'a> {
 }
 
 #[derive(Debug, Clone)]
-enum Shown<'a> {
+enum VerdictSource<'a> {
     Ask(usize),
     Unlimited { rule: Cow<'a, Rule>, key: Cow<'a, str>, cost: u64 },
 }
 
-impl<'a> Ask<'a> {
+impl<'a> AnsweredAsk<'a> {
     fn new((charge, answer): (&Charge<'a>, StateAnswer)) -> Self {
         let Charge { rule, key, cost } = *charge;
         Self { rule: Cow::Borrowed(rule), key: Cow::Borrowed(key.as_str()), cost, answer }
@@ -86,18 +86,22 @@ impl<'a> Ask<'a> {
     }
 
     fn is_charged(&self) -> bool {
-        !self.answer.standings.is_empty()
+        !self.answer.positions.is_empty()
     }
 
     fn receipt(&self) -> ReceiptCharge {
-        let places = self.rule.limits().iter().zip(&*self.answer.standings);
-        let places = places.map(|(&limit, &Standing { order, position })| Place { limit, order, position });
+        let places = self.rule.limits().iter().zip(&*self.answer.positions);
+        let places = places.map(|(&limit, &OrderedPosition { order, position })| ChargePlace {
+            limit,
+            order,
+            position,
+        });
         ReceiptCharge::new(self.rule.name(), &self.key, self.cost, places)
     }
 
-    fn into_owned(self) -> Ask<'static> {
+    fn into_owned(self) -> AnsweredAsk<'static> {
         let (rule, key) = (Cow::Owned(self.rule.into_owned()), Cow::Owned(self.key.into_owned()));
-        Ask { rule, key, ..self }
+        AnsweredAsk { rule, key, ..self }
     }
 }
 
@@ -108,15 +112,15 @@ impl<'a> Several<'a> {
         stamp: Option<ReceiptStamp>,
         error: Option<StoreError>,
     ) -> Self {
-        let shown = slots.iter().map(|slot| match *slot {
-            Slot::Ask(index) => Shown::Ask(index),
+        let sources = slots.iter().map(|slot| match *slot {
+            Slot::Ask(index) => VerdictSource::Ask(index),
             Slot::Unlimited(Charge { rule, key, cost }) => {
-                Shown::Unlimited { rule: Cow::Borrowed(rule), key: Cow::Borrowed(key.as_str()), cost }
+                VerdictSource::Unlimited { rule: Cow::Borrowed(rule), key: Cow::Borrowed(key.as_str()), cost }
             }
         });
-        let answered: Vec<_> = asks.iter().zip(answers).map(Ask::new).collect();
+        let answered: Vec<_> = asks.iter().zip(answers).map(AnsweredAsk::new).collect();
         assert!(answered.len() == asks.len(), "a store gives an answer for each ask");
-        Self { asks: answered, shown: shown.collect(), stamp, error }
+        Self { asks: answered, sources: sources.collect(), stamp, error }
     }
 
     /// An admission by the outage policy.
@@ -128,19 +132,19 @@ impl<'a> Several<'a> {
 
     /// Every charge's own verdict, in the order of the charges.
     pub(super) fn verdicts(&self) -> impl Iterator<Item = Verdict<'_>> + Clone {
-        self.shown.iter().map(|shown| match shown {
-            Shown::Ask(index) => self.asks[*index].verdict(),
-            Shown::Unlimited { rule, key, cost } => unlimited(rule, key, *cost),
+        self.sources.iter().map(|source| match source {
+            VerdictSource::Ask(index) => self.asks[*index].verdict(),
+            VerdictSource::Unlimited { rule, key, cost } => unlimited(rule, key, *cost),
         })
     }
 
     /// The verdict of every state, and of every unlimited charge.
     pub(super) fn states(&self) -> impl Iterator<Item = Verdict<'_>> + Clone {
-        let free = self.shown.iter().filter_map(|shown| match shown {
-            Shown::Ask(_) => None,
-            Shown::Unlimited { rule, key, cost } => Some(unlimited(rule, key, *cost)),
+        let free = self.sources.iter().filter_map(|source| match source {
+            VerdictSource::Ask(_) => None,
+            VerdictSource::Unlimited { rule, key, cost } => Some(unlimited(rule, key, *cost)),
         });
-        self.asks.iter().map(Ask::verdict).chain(free)
+        self.asks.iter().map(AnsweredAsk::verdict).chain(free)
     }
 
     /// The verdict that speaks for all. Shadow rules and unlimited keys take no part, unless there is nothing else:
@@ -155,7 +159,7 @@ impl<'a> Several<'a> {
 
     pub(super) fn receipt(&self) -> Option<Receipt> {
         let charged = self.asks.iter().filter(|ask| ask.is_charged());
-        self.stamp.map(|stamp| Receipt::new(stamp, charged.map(Ask::receipt)))
+        self.stamp.map(|stamp| Receipt::new(stamp, charged.map(AnsweredAsk::receipt)))
     }
 
     /// Refuses the asks that `wait_us` names a wait for.
@@ -172,17 +176,17 @@ impl<'a> Several<'a> {
     }
 
     pub(super) fn into_owned(self) -> Several<'static> {
-        let shown = self.shown.into_iter().map(|shown| match shown {
-            Shown::Ask(index) => Shown::Ask(index),
-            Shown::Unlimited { rule, key, cost } => Shown::Unlimited {
+        let sources = self.sources.into_iter().map(|source| match source {
+            VerdictSource::Ask(index) => VerdictSource::Ask(index),
+            VerdictSource::Unlimited { rule, key, cost } => VerdictSource::Unlimited {
                 rule: Cow::Owned(rule.into_owned()),
                 key: Cow::Owned(key.into_owned()),
                 cost,
             },
         });
         Several {
-            asks: self.asks.into_iter().map(Ask::into_owned).collect(),
-            shown: shown.collect(),
+            asks: self.asks.into_iter().map(AnsweredAsk::into_owned).collect(),
+            sources: sources.collect(),
             stamp: self.stamp,
             error: self.error,
         }

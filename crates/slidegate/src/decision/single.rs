@@ -5,18 +5,18 @@
 
 use super::verdict::{Basis, Verdict};
 use crate::charge::Charge;
-use crate::receipt::{Backlog, Position, ReceiptId, ReceiptStamp, Standing};
+use crate::receipt::{Backlog, OrderedPosition, Position, ReceiptId, ReceiptStamp};
 
 /// One charge and what was said to it.
 #[derive(Debug, Clone)]
 pub(super) struct Single<'a> {
     pub(super) charge: Charge<'a>,
-    pub(super) answer: Answer,
+    pub(super) answer: SingleAnswer,
 }
 
 /// What was said. The store's number has 32 bits, so that it fits beside the tag.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Answer {
+pub(super) enum SingleAnswer {
     /// Admitted and charged, at a stamp or in a numbered window or bucket.
     ChargedAt { store: u32, id: ReceiptId, order: u64, at: u64, used: u64, reset_after_us: u64 },
     /// Admitted and charged, on the line of `gcra`: what is used follows from the backlog.
@@ -35,10 +35,15 @@ pub(super) enum Answer {
     Denied { used: u64, retry_after_us: u64, reset_after_us: u64 },
 }
 
-impl Answer {
+impl SingleAnswer {
     #[inline]
-    pub(super) fn charged(used: u64, reset_after_us: u64, stamp: ReceiptStamp, standing: Standing) -> Self {
-        let (ReceiptStamp { id, store }, Standing { order, position }) = (stamp, standing);
+    pub(super) fn charged(
+        used: u64,
+        reset_after_us: u64,
+        stamp: ReceiptStamp,
+        position: OrderedPosition,
+    ) -> Self {
+        let (ReceiptStamp { id, store }, OrderedPosition { order, position }) = (stamp, position);
         match position {
             Position::At(at) => Self::ChargedAt { store, id, order, at, used, reset_after_us },
             Position::Line { charged_us, backlog, given_back } => {
@@ -48,14 +53,14 @@ impl Answer {
     }
 
     /// What a receipt of it has, if it was charged.
-    pub(super) fn receipt(&self) -> Option<(ReceiptStamp, Standing)> {
+    pub(super) fn receipt(&self) -> Option<(ReceiptStamp, OrderedPosition)> {
         match *self {
             Self::ChargedAt { store, id, order, at, .. } => {
-                Some((ReceiptStamp { id, store }, Standing { order, position: Position::At(at) }))
+                Some((ReceiptStamp { id, store }, OrderedPosition { order, position: Position::At(at) }))
             }
             Self::ChargedLine { store, id, order, charged_us, backlog, given_back, .. } => {
                 let position = Position::Line { charged_us, backlog, given_back };
-                Some((ReceiptStamp { id, store }, Standing { order, position }))
+                Some((ReceiptStamp { id, store }, OrderedPosition { order, position }))
             }
             Self::Uncharged { .. } | Self::Denied { .. } => None,
         }
@@ -67,14 +72,13 @@ impl<'a> Single<'a> {
         let limit = &self.charge.rule.limits()[0];
         let verdict = Verdict::on(self.charge, Basis::Counted(limit));
         match self.answer {
-            Answer::ChargedAt { used, reset_after_us, .. } | Answer::Uncharged { used, reset_after_us } => {
-                verdict.with_usage(used, reset_after_us)
-            }
-            Answer::ChargedLine { backlog, reset_after_us, .. } => {
+            SingleAnswer::ChargedAt { used, reset_after_us, .. }
+            | SingleAnswer::Uncharged { used, reset_after_us } => verdict.with_usage(used, reset_after_us),
+            SingleAnswer::ChargedLine { backlog, reset_after_us, .. } => {
                 let used = backlog.get().div_ceil(limit.window_us().into());
                 verdict.with_usage(u64::try_from(used).unwrap_or(u64::MAX), reset_after_us)
             }
-            Answer::Denied { used, retry_after_us, reset_after_us } => {
+            SingleAnswer::Denied { used, retry_after_us, reset_after_us } => {
                 verdict.with_usage(used, reset_after_us).denied(retry_after_us)
             }
         }
@@ -82,6 +86,6 @@ impl<'a> Single<'a> {
 
     #[inline]
     pub(super) fn allowed(&self) -> bool {
-        !matches!(self.answer, Answer::Denied { .. }) || self.charge.rule.shadow()
+        !matches!(self.answer, SingleAnswer::Denied { .. }) || self.charge.rule.shadow()
     }
 }

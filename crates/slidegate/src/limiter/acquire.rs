@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use super::waiters::{Place, WAITERS_MAX};
+use super::waiters::{QueueTicket, WAITERS_MAX};
 use super::{Core, Limiter};
 use crate::charge::{Admission, Charge};
 use crate::decision::Decision;
@@ -32,7 +32,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     /// Waits up to `max_wait` until all charges are admitted together, like [`Limiter::acquire_all`]; the task
     /// sleeps by `timer`.
     ///
-    /// It arrives when it is first polled. Dropping the future at any time gives up its place. In memory nothing is
+    /// It arrives when it is first polled. Dropping the future at any time gives up its ticket. In memory nothing is
     /// charged then that the caller does not get; any other store that is being asked at that moment may have charged.
     ///
     /// ```
@@ -61,7 +61,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         charges: &[Charge<'a>],
         max_wait: Duration,
     ) -> Result<Decision<'a>, CheckError> {
-        let clock = self.store().waits_by();
+        let clock = self.store().wait_clock();
         let sleep_until =
             |until_us: u64| timer.sleep(Duration::from_micros(until_us.saturating_sub(clock.now_us())));
         self.acquire_with(charges, max_wait, sleep_until).await
@@ -75,7 +75,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         sleep_until: impl Fn(u64) -> F,
     ) -> Result<Decision<'a>, CheckError> {
         let admission = Admission::new(charges)?;
-        let (waiters, clock) = (&self.core().waiters, self.store().waits_by());
+        let (waiters, clock) = (&self.core().waiters, self.store().wait_clock());
         let deadline_us = clock.now_us().saturating_add(whole_us(max_wait));
         if !waiters.any_for(admission.asks()) {
             let asked_us = clock.now_us();
@@ -84,31 +84,31 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
                 return Ok(decision);
             }
         }
-        let place = with_waker(|waker| waiters.join(admission.asks(), waker)).await;
-        let place = place.ok_or(CheckError::TooManyWaiters { max: WAITERS_MAX })?;
+        let ticket = with_waker(|waker| waiters.join(admission.asks(), waker)).await;
+        let ticket = ticket.ok_or(CheckError::TooManyWaiters { max: WAITERS_MAX })?;
         // A refund before it joined woke no waiter, so it asks again.
         loop {
             // A wait counts from before the store is asked. Counted from the answer it would be too long by the time that
             // the answer took; so it may be too short, and the next answer says how much is left.
             let asked_us = clock.now_us();
             let mut until_us = deadline_us;
-            if with_waker(|waker| place.is_first(waker)).await {
+            if with_waker(|waker| ticket.is_first(waker)).await {
                 let decision = self.decide_async(&admission).await?;
                 until_us = passes_us(asked_us, &decision);
                 if decision.allowed() || until_us > deadline_us {
                     return Ok(decision);
                 }
-                place.tries_next_at(until_us);
+                ticket.tries_next_at(until_us);
             } else if asked_us >= deadline_us {
                 let peeked = self.peek_admission_async(&admission).await?;
-                match refused(&place, clock.now_us(), peeked) {
+                match refused(&ticket, clock.now_us(), peeked) {
                     Some(refused) => return Ok(refused),
                     None => continue,
                 }
             }
             let mut sleep = pin!(sleep_until(until_us.min(asked_us.saturating_add(SLEEP_MAX_US))));
             let woken_or_slept = poll_fn(|context| {
-                if place.woken(context.waker()) { Poll::Ready(()) } else { sleep.as_mut().poll(context) }
+                if ticket.woken(context.waker()) { Poll::Ready(()) } else { sleep.as_mut().poll(context) }
             });
             woken_or_slept.await;
         }
@@ -125,17 +125,17 @@ fn passes_us(asked_us: u64, decision: &Decision<'_>) -> u64 {
     decision.retry_after().map_or(u64::MAX, |wait| asked_us.saturating_add(whole_us(wait)))
 }
 
-/// The answer in place of `peeked` to an acquisition whose deadline has come: there may be units that only those in
+/// The answer in ticket of `peeked` to an acquisition whose deadline has come: there may be units that only those in
 /// front may take, and then the rules they wait for refuse, at least until those have tried again. `None` if nobody
 /// is in front any more: it is its turn, and a peek charges nothing.
 ///
 /// An answer of the outage policy stands: it takes no units from those in front.
-fn refused<'a>(place: &Place<'_>, now_us: u64, peeked: Decision<'a>) -> Option<Decision<'a>> {
+fn refused<'a>(ticket: &QueueTicket<'_>, now_us: u64, peeked: Decision<'a>) -> Option<Decision<'a>> {
     if !peeked.allowed() || peeked.degraded() {
         return Some(peeked);
     }
     let refused = peeked.refused(|ask| {
-        let until_us = place.behind_until_us(ask)?;
+        let until_us = ticket.behind_until_us(ask)?;
         Some(until_us.saturating_sub(now_us).max(1))
     });
     Some(refused).filter(|refused| !refused.allowed())

@@ -195,7 +195,7 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
         charges: &[Charge<'a>],
         max_wait: Duration,
     ) -> Result<Decision<'a>, CheckError> {
-        let clock = self.store().waits_by();
+        let clock = self.store().wait_clock();
         // Only `block_on` polls this sleep, and its waker unparks the thread.
         let sleep_until = |until_us| async move { clock.park_until_us(until_us) };
         block_on(self.blocking().acquire_with(charges, max_wait, sleep_until))

@@ -6,8 +6,8 @@
 //! ```
 
 mod acquire;
+mod async_verbs;
 mod blocking;
-mod tasks;
 mod waiters;
 
 use std::borrow::{Borrow, Cow};
@@ -235,7 +235,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     fn call(&self) -> Call {
         match self.deadline {
             None => self.call,
-            Some(deadline) => self.call.by(deadline_after(deadline)),
+            Some(deadline) => self.call.with_deadline(deadline_after(deadline)),
         }
     }
 

@@ -46,9 +46,9 @@ struct Waiter {
 
 /// A place in the queues; dropping it leaves them and wakes who comes next.
 #[derive(Debug)]
-pub(super) struct Place<'l> {
+pub(super) struct QueueTicket<'l> {
     waiters: &'l Waiters,
-    ticket: u64,
+    number: u64,
 }
 
 impl Waiters {
@@ -61,7 +61,7 @@ impl Waiters {
     }
 
     /// Enters the queues of all these states; `None` if [`WAITERS_MAX`] wait.
-    pub(super) fn join(&self, asks: &[Charge<'_>], waker: &Waker) -> Option<Place<'_>> {
+    pub(super) fn join(&self, asks: &[Charge<'_>], waker: &Waker) -> Option<QueueTicket<'_>> {
         let mut queues = self.lock();
         if queues.waiters.len() >= WAITERS_MAX {
             return None;
@@ -73,7 +73,7 @@ impl Waiters {
         let waiter = Waiter { states, waker: waker.clone(), woken: false, tries_at_us: 0 };
         queues.waiters.insert(ticket, waiter);
         self.count.store(queues.waiters.len(), Ordering::Release);
-        Some(Place { waiters: self, ticket })
+        Some(QueueTicket { waiters: self, number: ticket })
     }
 
     /// Units of these states may have become free.
@@ -111,21 +111,21 @@ impl Waiters {
     }
 }
 
-impl Place<'_> {
+impl QueueTicket<'_> {
     /// Whether it is this one's turn to try. From here on the waker is woken when that may have changed, or
     /// when a try may have become worth it.
     pub(super) fn is_first(&self, waker: &Waker) -> bool {
         let mut queues = self.waiters.lock();
-        let waiter = queues.waiter(self.ticket);
+        let waiter = queues.waiter(self.number);
         waiter.woken = false;
         waiter.waker.clone_from(waker);
-        queues.is_first(self.ticket)
+        queues.is_first(self.number)
     }
 
     /// Whether it was woken since it last asked for its turn; if not, the waker is woken then.
     pub(super) fn woken(&self, waker: &Waker) -> bool {
         let mut queues = self.waiters.lock();
-        let waiter = queues.waiter(self.ticket);
+        let waiter = queues.waiter(self.number);
         if !waiter.woken {
             waiter.waker.clone_from(waker);
         }
@@ -134,21 +134,21 @@ impl Place<'_> {
 
     /// It is first, and means to try then.
     pub(super) fn tries_next_at(&self, at_us: u64) {
-        self.waiters.lock().waiter(self.ticket).tries_at_us = at_us;
+        self.waiters.lock().waiter(self.number).tries_at_us = at_us;
     }
 
     /// If somebody else is first for a state: when that one means to try, 0 if it does not know.
     pub(super) fn behind_until_us(&self, ask: &Charge<'_>) -> Option<u64> {
         let mut queues = self.waiters.lock();
-        let first = queues.first(ask.rule.name(), ask.key.as_str()).filter(|first| *first != self.ticket)?;
+        let first = queues.first(ask.rule.name(), ask.key.as_str()).filter(|first| *first != self.number)?;
         Some(queues.waiter(first).tries_at_us)
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueueTicket<'_> {
     fn drop(&mut self) {
         let mut queues = self.waiters.lock();
-        let next = queues.leave(self.ticket);
+        let next = queues.leave(self.number);
         self.waiters.count.store(queues.waiters.len(), Ordering::Release);
         wake_outside(queues.wake(next), queues);
     }

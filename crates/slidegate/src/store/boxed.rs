@@ -90,7 +90,7 @@ trait DynStore: Send + Sync {
 
     fn stats(&self) -> Option<Stats>;
 
-    fn waits_by(&self) -> &dyn Clock;
+    fn wait_clock(&self) -> &dyn Clock;
 }
 
 impl<S: Store> DynStore for S {
@@ -151,8 +151,8 @@ impl<S: Store> DynStore for S {
         Store::stats(self)
     }
 
-    fn waits_by(&self) -> &dyn Clock {
-        Store::waits_by(self)
+    fn wait_clock(&self) -> &dyn Clock {
+        Store::wait_clock(self)
     }
 }
 
@@ -204,7 +204,7 @@ impl Store for BoxStore {
         self.0.stats()
     }
 
-    fn waits_by(&self) -> &dyn Clock {
-        self.0.waits_by()
+    fn wait_clock(&self) -> &dyn Clock {
+        self.0.wait_clock()
     }
 }

@@ -40,7 +40,7 @@ impl Call {
     /// executes the call at once.
     #[must_use]
     #[inline]
-    pub fn by(self, deadline: Option<Instant>) -> Self {
+    pub fn with_deadline(self, deadline: Option<Instant>) -> Self {
         Self { deadline, ..self }
     }
 

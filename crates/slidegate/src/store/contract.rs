@@ -130,7 +130,7 @@ pub trait Store: Send + Sync {
 
     /// The clock by which callers of this process wait for it; not what its decisions go by where a server or a
     /// file is shared.
-    fn waits_by(&self) -> &dyn Clock {
+    fn wait_clock(&self) -> &dyn Clock {
         process_clock()
     }
 }

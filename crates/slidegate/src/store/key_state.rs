@@ -48,7 +48,7 @@ impl KeyState {
     /// The states as `limits` need them where nobody announced a change: a limit without a state of its
     /// geometry begins with the most that was used at the last charge, as one charge of the latest instant
     /// that this may have been. Whoever looks, and when, sees the same.
-    pub(in crate::store) fn met_by(&self, limits: &[Limit]) -> Self {
+    pub(in crate::store) fn adapted_to(&self, limits: &[Limit]) -> Self {
         let charged_by_us = self.states.iter().map(State::charged_by_us).max().unwrap_or(0);
         // At the beginning of time, every state stands at its last charge.
         self.continued(limits, charged_by_us, self.used_max(0))

@@ -4,7 +4,7 @@
 //! functions that decide in memory.
 //!
 //! ```text
-//! record = version  count  (born  state) per limit  checksum      the checksum: 4 bytes, FNV-1a of all before it
+//! record = version  count  (created_order  state) per limit  checksum      the checksum: 4 bytes, FNV-1a of all before it
 //! ```
 
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::usage::LimitUsage;
 use crate::algorithm::{BytesError, Reader, State, write_number};
 use crate::charge::Charge;
 use crate::decision::{StateAnswer, Verdict};
-use crate::receipt::{ReceiptCharge, Standing};
+use crate::receipt::{OrderedPosition, ReceiptCharge};
 use crate::rule::{Algorithm, Limit, Rule};
 
 /// The form of the bytes. Another meaning of any of them is another version.
@@ -26,7 +26,7 @@ const END_PARTS: u64 = 8;
 /// The states of all limits of one rule for one key, and since when receipts fit them.
 ///
 /// `order` is a number of the store's that grows with every charge. A state that begins anew remembers the order
-/// it was born at; receipts of earlier charges give nothing back.
+/// it was created_order at; receipts of earlier charges give nothing back.
 ///
 /// ```
 /// use slidegate::store::Record;
@@ -44,28 +44,28 @@ const END_PARTS: u64 = 8;
 pub struct Record {
     state: KeyState,
     /// One per limit.
-    born: Vec<u64>,
+    created_order: Vec<u64>,
 }
 
 impl Record {
     fn new(limits: &[Limit], order: u64) -> Self {
-        Self { state: KeyState::new(limits), born: vec![order; limits.len()] }
+        Self { state: KeyState::new(limits), created_order: vec![order; limits.len()] }
     }
 
     /// The record as `limits` need it where nobody announced a change: where it does not fit, its receipts are void.
-    fn met_by(self, limits: &[Limit], order: u64) -> Self {
+    fn adapted_to(self, limits: &[Limit], order: u64) -> Self {
         if self.state.fits(limits) {
             return self;
         }
-        Self { state: self.state.met_by(limits), born: vec![order; limits.len()] }
+        Self { state: self.state.adapted_to(limits), created_order: vec![order; limits.len()] }
     }
 
     /// What the rule of `ask` says to it, without charging. A key without a record was never seen.
     #[must_use]
     pub fn verdict<'a>(record: Option<&Self>, now_us: u64, ask: &Charge<'a>) -> Verdict<'a> {
         let limits = ask.rule.limits();
-        let met = Self::as_met(record, limits);
-        let verdicts = limits.iter().zip(met.states()).map(|(limit, state)| {
+        let adapted = Self::adapted(record, limits);
+        let verdicts = limits.iter().zip(adapted.states()).map(|(limit, state)| {
             if ask.cost > limit.units() {
                 // Only a shadow rule gets here: what it can never admit, it would deny.
                 let usage = state.usage(limit, now_us);
@@ -77,11 +77,11 @@ impl Record {
     }
 
     /// The states as `limits` see them.
-    fn as_met<'r>(record: Option<&'r Self>, limits: &[Limit]) -> std::borrow::Cow<'r, KeyState> {
+    fn adapted<'r>(record: Option<&'r Self>, limits: &[Limit]) -> std::borrow::Cow<'r, KeyState> {
         use std::borrow::Cow;
         match record {
             Some(record) if record.state.fits(limits) => Cow::Borrowed(&record.state),
-            Some(record) => Cow::Owned(record.state.met_by(limits)),
+            Some(record) => Cow::Owned(record.state.adapted_to(limits)),
             None => Cow::Owned(KeyState::new(limits)),
         }
     }
@@ -90,25 +90,26 @@ impl Record {
     #[must_use]
     pub fn charged(record: Option<Self>, order: u64, now_us: u64, ask: &Charge<'_>) -> (Self, StateAnswer) {
         let Charge { rule, cost, .. } = *ask;
-        let record = record.map(|record| record.met_by(rule.limits(), order));
+        let record = record.map(|record| record.adapted_to(rule.limits(), order));
         let mut record = record.unwrap_or_else(|| Self::new(rule.limits(), order));
         let charges = rule.limits().iter().zip(record.state.states_mut()).map(|(limit, state)| {
             let place = state.charge(limit, now_us, cost);
             let verdict = Verdict::of_usage(ask, limit, state.usage(limit, now_us));
-            (verdict, Standing { order, position: place.position })
+            (verdict, OrderedPosition { order, position: place.position })
         });
-        let (verdicts, standings): (Vec<_>, Vec<_>) = charges.unzip();
+        let (verdicts, positions): (Vec<_>, Vec<_>) = charges.unzip();
         let verdict = Verdict::join(verdicts.into_iter()).expect("a rule has at least one limit");
-        (record, StateAnswer::charged(verdict, standings))
+        (record, StateAnswer::charged(verdict, positions))
     }
 
     /// Takes back up to `units` of a charge; says how many at most, as short windows may have forgotten what long
     /// ones remember. What had expired at `noted_us`, the latest time that the store knows of, stays expired.
     pub fn refund(&mut self, noted_us: u64, now_us: u64, charge: &ReceiptCharge, units: u64) -> u64 {
-        let states = self.state.states_mut().iter_mut().zip(&self.born);
-        let given = states.map(|(state, &born)| {
+        let states = self.state.states_mut().iter_mut().zip(&self.created_order);
+        let given = states.map(|(state, &created_order)| {
             let place = charge.places().iter().find(|place| state.limit().keeps_state_of(&place.limit));
-            let live = place.filter(|place| place.order >= born && State::expires_us(place) > noted_us);
+            let live =
+                place.filter(|place| place.order >= created_order && State::expires_us(place) > noted_us);
             live.map_or(0, |place| state.refund(now_us, place, units))
         });
         given.max().unwrap_or(0)
@@ -133,7 +134,7 @@ impl Record {
     #[must_use]
     pub fn credited(self, order: u64, now_us: u64, charge: &Charge<'_>) -> (Self, u64) {
         let limits = charge.rule.limits();
-        let mut record = self.met_by(limits, order);
+        let mut record = self.adapted_to(limits, order);
         let states = limits.iter().zip(record.state.states_mut());
         let given = states.map(|(limit, state)| state.credit(limit, now_us, charge.cost)).max();
         (record, given.unwrap_or(0))
@@ -143,18 +144,18 @@ impl Record {
     /// without begins with the most that is used, and without receipts.
     #[must_use]
     pub fn changed(&self, order: u64, now_us: u64, rule: &Rule) -> Self {
-        let born = rule.limits().iter().map(|limit| {
+        let created_order = rule.limits().iter().map(|limit| {
             let kept = self.state.states().iter().position(|state| limit.keeps_state_of(state.limit()));
-            kept.map_or(order, |index| self.born[index])
+            kept.map_or(order, |index| self.created_order[index])
         });
-        Self { born: born.collect(), state: self.state.changed(rule, now_us) }
+        Self { created_order: created_order.collect(), state: self.state.changed(rule, now_us) }
     }
 
     /// What is used of every limit of a rule.
     #[must_use]
     pub fn usages(record: Option<&Self>, now_us: u64, rule: &Rule) -> Vec<LimitUsage> {
-        let met = Self::as_met(record, rule.limits());
-        let usages = rule.limits().iter().zip(met.states()).map(|(limit, state)| {
+        let adapted = Self::adapted(record, rule.limits());
+        let usages = rule.limits().iter().zip(adapted.states()).map(|(limit, state)| {
             let usage = state.usage(limit, now_us);
             LimitUsage::new(*limit, usage.used, Duration::from_micros(usage.reset_after_us))
         });
@@ -189,9 +190,9 @@ impl Record {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
-        write_number(&mut bytes, self.born.len() as u64);
-        for (born, state) in self.born.iter().zip(self.state.states()) {
-            write_number(&mut bytes, *born);
+        write_number(&mut bytes, self.created_order.len() as u64);
+        for (created_order, state) in self.created_order.iter().zip(self.state.states()) {
+            write_number(&mut bytes, *created_order);
             state.write(&mut bytes);
         }
         let sum = checksum(&bytes);
@@ -218,16 +219,16 @@ impl Record {
             return Err(BytesError::damaged("a version that never was"));
         }
         let limits = reader.count()?;
-        let (mut born, mut states) = (Vec::new(), Vec::new());
+        let (mut created_order, mut states) = (Vec::new(), Vec::new());
         for _ in 0..limits {
-            born.push(reader.number()?);
+            created_order.push(reader.number()?);
             states.push(State::read(&mut reader)?);
         }
         reader.end()?;
         if states.is_empty() {
             return Err(BytesError::damaged("a rule has at least one limit"));
         }
-        Ok(Self { state: KeyState::of(states), born })
+        Ok(Self { state: KeyState::of(states), created_order })
     }
 }
 

@@ -181,8 +181,8 @@ impl<S: Store> Store for FailingStore<S> {
         self.store.stats()
     }
 
-    fn waits_by(&self) -> &dyn Clock {
-        self.store.waits_by()
+    fn wait_clock(&self) -> &dyn Clock {
+        self.store.wait_clock()
     }
 }
 

@@ -6,7 +6,7 @@ use super::auditor::{Auditor, Findings};
 use super::probe;
 use super::rng::Rng;
 use crate::algorithm::State;
-use crate::receipt::Place;
+use crate::receipt::ChargePlace;
 use crate::rule::Limit;
 
 /// What random traffic is made of.
@@ -42,7 +42,7 @@ struct Run<'a> {
     state: State,
     auditor: Auditor,
     /// Admissions that may still be refunded: when, where, how much.
-    admitted: VecDeque<(u64, Place, u64)>,
+    admitted: VecDeque<(u64, ChargePlace, u64)>,
     now_us: u64,
     mean_gap_us: u64,
     denials: u64,

@@ -358,7 +358,7 @@ impl Store for SlowPeek {
         Store::change(&self.0, call, rule).await
     }
 
-    fn waits_by(&self) -> &dyn Clock {
+    fn wait_clock(&self) -> &dyn Clock {
         self.0.clock()
     }
 }

@@ -1,7 +1,7 @@
 //! Bytes and back: every state of every algorithm, and bytes that nobody wrote.
 
 use super::*;
-use crate::receipt::Place;
+use crate::receipt::ChargePlace;
 use crate::rule::Decimal;
 use crate::testing::{Rng, trace};
 
@@ -27,7 +27,7 @@ fn limits(rng: &mut Rng) -> Limit {
 }
 
 /// One step of any kind; what it said.
-fn step(state: &mut State, rng: &mut Rng, now_us: u64, places: &mut Vec<Place>) -> String {
+fn step(state: &mut State, rng: &mut Rng, now_us: u64, places: &mut Vec<ChargePlace>) -> String {
     let limit = *state.limit();
     let most = limit.units().min(1 << rng.below(40));
     let cost = rng.between(1, most);

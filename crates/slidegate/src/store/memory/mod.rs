@@ -16,17 +16,17 @@
 
 mod batch;
 mod budget;
-mod ledger;
-mod local;
 mod lock;
-mod locked;
-mod returns;
+mod locked_shards;
+mod refunds;
 mod rule_states;
 mod shard;
 mod single;
+mod spent_receipts;
 mod store;
+mod store_trait;
 mod table;
-mod voids;
+mod void_receipts;
 
 pub use budget::{BUDGET_BYTES_DEFAULT, BUDGET_BYTES_MIN};
 pub use lock::{Lock, Locks, StdLocks};

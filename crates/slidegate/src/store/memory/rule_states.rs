@@ -59,16 +59,16 @@ impl RuleStates {
             Some(layout) if layout.fits(rule.limits()) => look(layout),
             Some(layout) => {
                 let state = layout.state(fingerprint).expect("it holds the key");
-                let mut met = Layout::new(rule.limits().iter().copied(), 0);
-                met.put(&Budget::new(u64::MAX), fingerprint, state.met_by(rule.limits()));
-                look(&met)
+                let mut adapted = Layout::new(rule.limits().iter().copied(), 0);
+                adapted.put(&Budget::new(u64::MAX), fingerprint, state.adapted_to(rule.limits()));
+                look(&adapted)
             }
             None => look(&Layout::new(rule.limits().iter().copied(), 0)),
         }
     }
 
     /// The layout that fits `limits`, with the key in it if any layout has it.
-    pub(super) fn met_by(
+    pub(super) fn adapted_to(
         &mut self,
         budget: &Budget,
         fingerprint: u64,
@@ -88,7 +88,7 @@ impl RuleStates {
         if let Some(layout) = self.others.iter_mut().find(|layout| layout.contains(fingerprint)) {
             let state = layout.state(fingerprint).expect("it holds the key");
             layout.remove(budget, fingerprint, order);
-            self.current.put(budget, fingerprint, state.met_by(limits));
+            self.current.put(budget, fingerprint, state.adapted_to(limits));
         }
         &mut self.current
     }
@@ -122,7 +122,7 @@ impl RuleStates {
         }
         budget.give(self.memory_bytes() - Self::own_bytes());
         if self.others.is_empty() {
-            changed.inherit_voids(&mut self.current);
+            changed.inherit_void_receipts(&mut self.current);
         }
         self.current = changed;
         self.others.clear();

@@ -88,7 +88,7 @@ impl Shard {
     }
 
     /// The states of a rule, begun if there are none.
-    fn begun(
+    fn states_or_new(
         &mut self,
         rule: NameHash,
         limits: impl IntoIterator<Item = Limit>,
@@ -170,9 +170,10 @@ impl Shard {
         let order = self.next();
         let mut evicted = 0;
         let limits = rule.limits().iter().copied();
-        let prepared =
-            self.begun(rule.name_hash(), limits, |bytes| room.budget.take(bytes)).and_then(|states| {
-                let layout = states.met_by(room.budget, fingerprint, order, rule.limits());
+        let prepared = self
+            .states_or_new(rule.name_hash(), limits, |bytes| room.budget.take(bytes))
+            .and_then(|states| {
+                let layout = states.adapted_to(room.budget, fingerprint, order, rule.limits());
                 loop {
                     let full = match layout.prepare(room, fingerprint, rule.limits(), cost) {
                         Ok(prepared) => return Ok(prepared),
@@ -241,7 +242,7 @@ impl Shard {
     ) {
         let limits: Vec<Limit> = charge.limits().collect();
         let order = self.next();
-        let states = self.begun(name_hash(charge.rule()), limits.iter().copied(), |bytes| {
+        let states = self.states_or_new(name_hash(charge.rule()), limits.iter().copied(), |bytes| {
             room.budget.take_anyway(bytes);
             Ok(())
         });
@@ -252,7 +253,7 @@ impl Shard {
         // It was reset or forgotten since: it begins anew, as it was charged.
         let mut state = KeyState::new(&limits);
         state.charge_excess(now_us, units);
-        states.met_by(room.budget, fingerprint, order, &limits).put(room.budget, fingerprint, state);
+        states.adapted_to(room.budget, fingerprint, order, &limits).put(room.budget, fingerprint, state);
     }
 
     pub(super) fn credit(
@@ -264,7 +265,7 @@ impl Shard {
     ) -> Applied {
         let order = self.next();
         let Some(states) = self.rule_mut(charge.rule.name_hash()) else { return Applied::default() };
-        let layout = states.met_by(room.budget, fingerprint, order, charge.rule.limits());
+        let layout = states.adapted_to(room.budget, fingerprint, order, charge.rule.limits());
         let units = layout.credit(room.budget, fingerprint, now_us, charge);
         Applied { applied: units > 0, units }
     }

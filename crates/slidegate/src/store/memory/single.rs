@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::lock::Locks;
 use super::store::MemoryStore;
 use super::table::any_table::AnyTable;
-use super::table::part::Found;
-use super::table::parted::Table;
+use super::table::part::SlotIndex;
 use super::table::room::{Room, insert, rounded};
+use super::table::split_table::Table;
 use crate::algorithm::{
     CompactLog, FixedWindow, Gcra, Ruling, SlidingBuckets, SlidingCounter, SlidingLog, Usage, Window,
 };
 use crate::charge::{Admission, Charge};
 use crate::decision::Decision;
 use crate::error::StoreError;
-use crate::receipt::{Position, ReceiptId, ReceiptStamp, Standing};
+use crate::receipt::{OrderedPosition, Position, ReceiptId, ReceiptStamp};
 use crate::rule::{Algorithm, Limit};
 use crate::time::{Clock, TIME_MAX_US};
 
@@ -29,7 +29,7 @@ pub(super) struct Hit<'a> {
 }
 
 /// What a state said to a charge: where it stands, what is used with it, and its order; or why not.
-type Answer = Result<(Position, Usage, u64), Ruling>;
+type AdmitResult = Result<(Position, Usage, u64), Ruling>;
 
 /// By how much time must have moved on until it is noted again.
 const NOTED_STEP_US: u64 = 1_000;
@@ -50,10 +50,10 @@ fn admit<'s, S: Window>(
     room: impl Fn() -> Room<'s>,
     hit: Hit<'_>,
     last_order: &mut u64,
-) -> Option<Answer> {
+) -> Option<AdmitResult> {
     let (index, fresh) = match table.part_mut(hit.fingerprint).find(hit.fingerprint) {
-        Found::At(index) => (index, false),
-        Found::Missing(_) => (insert(table, hit.limit, room(), hit.fingerprint, true).ok()?, true),
+        SlotIndex::Occupied(index) => (index, false),
+        SlotIndex::Vacant(_) => (insert(table, hit.limit, room(), hit.fingerprint, true).ok()?, true),
     };
     let state = table.part_mut(hit.fingerprint).state_at(index);
     let (before, growth) = (state.heap_bytes(), state.growth_bytes_max(hit.limit, hit.cost));
@@ -80,7 +80,7 @@ fn admit<'s, S: Window>(
 }
 
 /// An algorithm, by the tables that its states may be in.
-trait Stored {
+trait TableAlgorithm {
     /// Decides on a charge and makes it if it passes. `None` if there is no room or the table is of another
     /// algorithm, and then nothing was changed.
     fn admit<'s>(
@@ -88,19 +88,19 @@ trait Stored {
         room: impl Fn() -> Room<'s>,
         hit: Hit<'_>,
         last_order: &mut u64,
-    ) -> Option<Answer>;
+    ) -> Option<AdmitResult>;
 }
 
-macro_rules! stored {
+macro_rules! table_algorithms {
     ($($algorithm:ident: $($table:ident)|+;)+) => {$(
-        impl Stored for $algorithm {
+        impl TableAlgorithm for $algorithm {
             #[inline(always)]
             fn admit<'s>(
                 any: &mut AnyTable,
                 room: impl Fn() -> Room<'s>,
                 hit: Hit<'_>,
                 last_order: &mut u64,
-            ) -> Option<Answer> {
+            ) -> Option<AdmitResult> {
                 match any {
                     $(AnyTable::$table(table) => admit(table, room, hit, last_order),)+
                     _ => None,
@@ -110,7 +110,7 @@ macro_rules! stored {
     )+};
 }
 
-stored! {
+table_algorithms! {
     SlidingLog: NarrowLog | SlidingLog;
     CompactLog: CompactLog;
     SlidingBuckets: SlidingBuckets;
@@ -122,7 +122,7 @@ stored! {
 impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// Decides on one charge, which is by far the most common admission, by the fingerprint of its key.
     #[inline]
-    pub(super) fn check_found<'a, E: From<StoreError>>(
+    pub(super) fn check_single<'a, E: From<StoreError>>(
         &self,
         now_us: u64,
         ask: &Charge<'a>,
@@ -142,7 +142,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// caller wants it: handing parts of it on would take longer than deciding, and a processor that is
     /// through with one decision early begins to wait early for the memory of the next.
     #[inline(never)]
-    fn check_as<'a, S: Stored, E: From<StoreError>>(
+    fn check_as<'a, S: TableAlgorithm, E: From<StoreError>>(
         &self,
         now_us: u64,
         ask: &Charge<'a>,
@@ -169,8 +169,8 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
             Some(Ok((position, usage, order))) => {
                 note(&self.noted_us, now_us);
                 let stamp = ReceiptStamp { id: receipt_id(number as u64, order), store: self.id };
-                let standing = Standing { order, position };
-                Ok(Decision::charged(ask, usage.used, usage.reset_after_us, stamp, standing))
+                let position = OrderedPosition { order, position };
+                Ok(Decision::charged(ask, usage.used, usage.reset_after_us, stamp, position))
             }
             Some(Err(Ruling { usage, retry_after_us })) => {
                 Ok(Decision::denied(ask, usage.used, retry_after_us, usage.reset_after_us))

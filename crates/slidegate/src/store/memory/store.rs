@@ -9,11 +9,11 @@ use foldhash::SharedSeed;
 use foldhash::quality::SeedableRandomState;
 
 use super::budget::{BUDGET_BYTES_DEFAULT, BUDGET_BYTES_MIN, Budget};
-use super::ledger::Ledger;
 use super::lock::{Lock, Locks, StdLocks};
-use super::locked::Locked;
+use super::locked_shards::LockedShards;
 use super::shard::{Shard, Tally};
 use super::single::note;
+use super::spent_receipts::SpentReceipts;
 use super::table::room::Room;
 use crate::charge::{Admission, Charge};
 use crate::decision::{Decision, StateAnswer, Verdict};
@@ -66,7 +66,7 @@ struct Padded<T>(T);
 pub struct MemoryStore<C = SystemClock, L: Locks = StdLocks> {
     clock: C,
     shards: Box<[Padded<L::Of<Shard>>]>,
-    pub(super) ledger: L::Of<Ledger>,
+    pub(super) spent_receipts: L::Of<SpentReceipts>,
     pub(super) id: u32,
     seeded: SeedableRandomState,
     budget: Budget,
@@ -145,7 +145,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         Self {
             clock,
             shards: (0..shards.next_power_of_two()).map(shard).collect(),
-            ledger: Lock::new(Ledger::default()),
+            spent_receipts: Lock::new(SpentReceipts::default()),
             #[expect(clippy::cast_possible_truncation, reason = "32 random bits")]
             id: random.hash_one("id") as u32,
             seeded: SeedableRandomState::with_seed(random.hash_one("seed"), SharedSeed::global_random()),
@@ -202,8 +202,8 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// ```
     #[must_use]
     pub fn on_clock<D: Clock>(self, clock: D) -> MemoryStore<D, L> {
-        let Self { clock: _, shards, ledger, id, seeded, budget, noted_us, sweeps, swept } = self;
-        MemoryStore { clock, shards, ledger, id, seeded, budget, noted_us, sweeps, swept }
+        let Self { clock: _, shards, spent_receipts, id, seeded, budget, noted_us, sweeps, swept } = self;
+        MemoryStore { clock, shards, spent_receipts, id, seeded, budget, noted_us, sweeps, swept }
     }
 
     /// The clock it goes by where it is not told the time.
@@ -216,18 +216,18 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// Decides and, if everything passes, charges everything. A denial changes nothing, nor does a failure.
     #[inline]
     pub fn check<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        self.check_as_error(now_us, admission)
+        self.check_with_error(now_us, admission)
     }
 
     /// The same with its failure as the caller needs it: the answer is written once, where the caller wants it.
     #[inline]
-    pub(super) fn check_as_error<'a, E: From<StoreError>>(
+    pub(super) fn check_with_error<'a, E: From<StoreError>>(
         &self,
         now_us: u64,
         admission: &Admission<'a>,
     ) -> Result<Decision<'a>, E> {
         match admission.only() {
-            Some(charge) => self.check_found(now_us, charge, self.fingerprint(charge.key.as_str())),
+            Some(charge) => self.check_single(now_us, charge, self.fingerprint(charge.key.as_str())),
             None => Ok(self.check_all(now_us, admission)?),
         }
     }
@@ -240,7 +240,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         admission: &Admission<'a>,
     ) -> Result<Decision<'a>, StoreError> {
         assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
-        let mut locked = Locked::new(self, admission.asks());
+        let mut locked = LockedShards::new(self, admission.asks());
         let verdicts = locked.verdicts(now_us);
         let answers = verdicts.iter().copied().map(StateAnswer::uncharged);
         let decision = Decision::new(admission, answers, None);
@@ -289,7 +289,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     #[must_use]
     pub fn peek<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Decision<'a> {
         assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
-        let verdicts = Locked::new(self, admission.asks()).verdicts(now_us);
+        let verdicts = LockedShards::new(self, admission.asks()).verdicts(now_us);
         Decision::new(admission, verdicts.iter().copied().map(StateAnswer::uncharged), None)
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use slidegate::charge::Slot;
 use slidegate::decision::StateAnswer;
-use slidegate::receipt::{Position, ReceiptId, ReceiptStamp, Standing};
+use slidegate::receipt::{OrderedPosition, Position, ReceiptId, ReceiptStamp};
 use slidegate::store::{Call, LimitUsage, Store, StoreError, Update, UpdateError};
 use slidegate::testing::Forgetting;
 use slidegate::testing::model::{ModelDecision, ModelReceipt, ModelStore};
@@ -143,9 +143,9 @@ fn decision<'a>(
         if !modelled.allowed {
             return StateAnswer::uncharged(verdict.denied(modelled.retry_after_us));
         }
-        let nowhere = Standing { order: 0, position: Position::At(0) };
-        let standings = limits.iter().filter(|_| stamp.is_some()).map(|_| nowhere);
-        StateAnswer::charged(verdict, standings)
+        let nowhere = OrderedPosition { order: 0, position: Position::At(0) };
+        let positions = limits.iter().filter(|_| stamp.is_some()).map(|_| nowhere);
+        StateAnswer::charged(verdict, positions)
     });
     Decision::new(admission, answers, stamp)
 }

@@ -6,7 +6,7 @@
 //! seen once take two thirds of the memory. Between the shares at which it changes lies a factor of eight, so that
 //! it does not go back and forth.
 
-use super::parted::Table;
+use super::split_table::Table;
 use crate::algorithm::{
     CompactLog, FixedWindow, Gcra, Log, NarrowLog, SlidingBuckets, SlidingCounter, SlidingLog,
 };
@@ -51,25 +51,25 @@ macro_rules! with_table {
 
 /// Runs the same expression on a table and on what a state of its algorithm keeps, `None` if the state is
 /// of another algorithm.
-macro_rules! with_table_and_kept {
-    ($any:expr, $kept:expr, $table:ident, $state:ident => $result:expr) => {
-        match ($any, $kept) {
-            (AnyTable::NarrowLog($table), Kept::SlidingLog(state)) => {
+macro_rules! with_table_and_window {
+    ($any:expr, $any_window:expr, $table:ident, $state:ident => $result:expr) => {
+        match ($any, $any_window) {
+            (AnyTable::NarrowLog($table), AnyWindow::SlidingLog(state)) => {
                 let $state = state.refitted();
                 Some($result)
             }
-            (AnyTable::SlidingLog($table), Kept::SlidingLog($state)) => Some($result),
-            (AnyTable::CompactLog($table), Kept::CompactLog($state)) => Some($result),
-            (AnyTable::SlidingBuckets($table), Kept::SlidingBuckets($state)) => Some($result),
-            (AnyTable::SlidingCounter($table), Kept::SlidingCounter($state)) => Some($result),
-            (AnyTable::FixedWindow($table), Kept::FixedWindow($state)) => Some($result),
-            (AnyTable::Gcra($table), Kept::Gcra($state)) => Some($result),
+            (AnyTable::SlidingLog($table), AnyWindow::SlidingLog($state)) => Some($result),
+            (AnyTable::CompactLog($table), AnyWindow::CompactLog($state)) => Some($result),
+            (AnyTable::SlidingBuckets($table), AnyWindow::SlidingBuckets($state)) => Some($result),
+            (AnyTable::SlidingCounter($table), AnyWindow::SlidingCounter($state)) => Some($result),
+            (AnyTable::FixedWindow($table), AnyWindow::FixedWindow($state)) => Some($result),
+            (AnyTable::Gcra($table), AnyWindow::Gcra($state)) => Some($result),
             _ => None,
         }
     };
 }
 
-pub(in crate::store::memory) use {with_table, with_table_and_kept};
+pub(in crate::store::memory) use {with_table, with_table_and_window};
 
 impl AnyTable {
     /// An empty one.
@@ -88,13 +88,13 @@ impl AnyTable {
     pub(in crate::store::memory) fn refit(&mut self, budget: &Budget) {
         let refitted = match self {
             Self::NarrowLog(table) => {
-                let (keys, wanting) = wanting_many_places(table);
+                let (keys, wanting) = wanting_wide_slots(table);
                 let suits = wanting * WIDE_FROM >= keys && wanting > 0;
                 suits.then(|| table.converted(budget, Log::refitted)).flatten().map(Self::SlidingLog)
             }
             Self::SlidingLog(table) if table.len() == 0 => Some(Self::NarrowLog(Table::default())),
             Self::SlidingLog(table) => {
-                let (keys, wanting) = wanting_many_places(table);
+                let (keys, wanting) = wanting_wide_slots(table);
                 let suits = wanting * NARROW_FROM <= keys && keys >= NARROW_KEYS_MIN;
                 suits.then(|| table.converted(budget, Log::refitted)).flatten().map(Self::NarrowLog)
             }
@@ -107,10 +107,9 @@ impl AnyTable {
 }
 
 /// Of how many keys how many want a wide slot. Keys are in the order of their hashes, so the first of them are any.
-fn wanting_many_places<const PLACES: usize>(table: &Table<Log<PLACES>>) -> (usize, usize) {
+fn wanting_wide_slots<const PLACES: usize>(table: &Table<Log<PLACES>>) -> (usize, usize) {
     let sample = table.iter().take(SAMPLED_MAX);
-    sample
-        .fold((0, 0), |(keys, wanting), (_, log)| (keys + 1, wanting + usize::from(log.wants_many_places())))
+    sample.fold((0, 0), |(keys, wanting), (_, log)| (keys + 1, wanting + usize::from(log.wants_wide_slot())))
 }
 
 #[cfg(test)]
@@ -142,7 +141,7 @@ mod tests {
             let state: NarrowLog = log(60_000_000, if key % one_in == 0 { 10 } else { 1 }, cost).refitted();
             let AnyTable::NarrowLog(table) = &mut any else { panic!("it begins narrow") };
             budget.take_anyway(rounded(state.heap_bytes()));
-            table.part_if_large(budget);
+            table.split_if_large(budget);
             table.put(budget, key.wrapping_mul(0x9e37_79b9_7f4a_7c15), state);
         }
         any

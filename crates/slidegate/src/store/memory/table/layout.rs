@@ -6,7 +6,7 @@ use crate::algorithm::Usage;
 use crate::charge::Charge;
 use crate::decision::{StateAnswer, Verdict};
 use crate::few::Few;
-use crate::receipt::{ReceiptCharge, Standing};
+use crate::receipt::{OrderedPosition, ReceiptCharge};
 use crate::rule::Limit;
 use crate::store::KeyState;
 use crate::store::StoreError;
@@ -61,7 +61,7 @@ impl Layout {
 
     /// Whether it remembers nothing, not even which receipts are void.
     pub(in crate::store::memory) fn is_unused(&self) -> bool {
-        self.tables.iter().all(|table| table.len() == 0 && table.voids.is_empty())
+        self.tables.iter().all(|table| table.len() == 0 && table.void_receipts.is_empty())
     }
 
     /// The table whose keys are everybody's.
@@ -144,16 +144,16 @@ impl Layout {
         prepared: &Prepared,
     ) -> StateAnswer {
         let Charge { rule, cost, .. } = *ask;
-        let mut standings: Few<Standing> = Few::default();
+        let mut positions: Few<OrderedPosition> = Few::default();
         let tables = self.tables.iter_mut().zip(rule.limits()).zip(&*prepared.set_aside);
         let verdicts = tables.map(|((table, limit), &set_aside)| {
             table.set_limit(*limit);
             let (position, usage) = table.charge(budget, Hit { fingerprint, limit, now_us, cost }, set_aside);
-            standings.push(Standing { order, position });
+            positions.push(OrderedPosition { order, position });
             Verdict::of_usage(ask, limit, usage)
         });
         let verdict = Verdict::join(verdicts).expect("a rule has at least one limit");
-        StateAnswer::charged(verdict, standings)
+        StateAnswer::charged(verdict, positions)
     }
 
     /// Makes room for a key by forgetting the oldest of a few others; says whether there was one.
@@ -294,11 +294,11 @@ impl Layout {
     }
 
     /// Takes over which receipts are void, for every limit whose geometry is the same.
-    pub(in crate::store::memory) fn inherit_voids(&mut self, from: &mut Self) {
+    pub(in crate::store::memory) fn inherit_void_receipts(&mut self, from: &mut Self) {
         for table in &mut self.tables {
             let older = from.tables.iter_mut().find(|older| table.limit().keeps_state_of(older.limit()));
             if let Some(older) = older {
-                table.voids = std::mem::take(&mut older.voids);
+                table.void_receipts = std::mem::take(&mut older.void_receipts);
             }
         }
     }

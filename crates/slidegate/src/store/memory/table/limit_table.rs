@@ -1,29 +1,29 @@
 //! The states of one limit of a rule, for all keys of a shard.
 
-use super::any_table::{AnyTable, with_table, with_table_and_kept};
-use super::parted::Table;
+use super::any_table::{AnyTable, with_table, with_table_and_window};
 use super::room::{Room, insert, rounded};
-use crate::algorithm::{Kept, Ruling, State, Usage, Window, charge_excess};
-use crate::receipt::{Place, Position};
+use super::split_table::Table;
+use crate::algorithm::{AnyWindow, Ruling, State, Usage, Window, charge_excess};
+use crate::receipt::{ChargePlace, Position};
 use crate::rule::Limit;
 use crate::store::StoreError;
 use crate::store::memory::budget::Budget;
 use crate::store::memory::single::Hit;
-use crate::store::memory::voids::Voids;
+use crate::store::memory::void_receipts::VoidReceipts;
 
 /// States by fingerprint, with the limit under which they are kept: their geometry is the table's.
 #[derive(Debug)]
 pub(in crate::store::memory) struct LimitTable {
     limit: Limit,
     table: AnyTable,
-    pub(in crate::store::memory) voids: Voids,
+    pub(in crate::store::memory) void_receipts: VoidReceipts,
 }
 
 impl LimitTable {
     /// An empty table; receipts up to `order` do not fit it.
     pub(in crate::store::memory) fn new(limit: Limit, order: u64) -> Self {
         let table = AnyTable::new(limit.algorithm());
-        Self { limit, table, voids: Voids::all_until(order) }
+        Self { limit, table, void_receipts: VoidReceipts::all_until(order) }
     }
 
     pub(in crate::store::memory) fn limit(&self) -> &Limit {
@@ -140,11 +140,12 @@ impl LimitTable {
         room: Room<'_>,
         fingerprint: u64,
         now_us: u64,
-        place: &Place,
+        place: &ChargePlace,
         units: u64,
     ) -> u64 {
         // What has expired may have been forgotten since, and stays expired if the clock is set back.
-        if State::expires_us(place) <= room.noted_us || self.voids.voids(fingerprint, place.order) {
+        if State::expires_us(place) <= room.noted_us || self.void_receipts.contains(fingerprint, place.order)
+        {
             return 0;
         }
         let limit = &self.limit;
@@ -169,21 +170,21 @@ impl LimitTable {
 
     /// A copy of a key's state.
     pub(in crate::store::memory) fn state(&self, fingerprint: u64) -> Option<State> {
-        let kept = match &self.table {
-            AnyTable::NarrowLog(table) => Kept::SlidingLog(table.get(fingerprint)?.clone().refitted()),
-            AnyTable::SlidingLog(table) => Kept::SlidingLog(table.get(fingerprint)?.clone()),
-            AnyTable::CompactLog(table) => Kept::CompactLog(table.get(fingerprint)?.clone()),
-            AnyTable::SlidingBuckets(table) => Kept::SlidingBuckets(table.get(fingerprint)?.clone()),
-            AnyTable::SlidingCounter(table) => Kept::SlidingCounter(table.get(fingerprint)?.clone()),
-            AnyTable::FixedWindow(table) => Kept::FixedWindow(table.get(fingerprint)?.clone()),
-            AnyTable::Gcra(table) => Kept::Gcra(table.get(fingerprint)?.clone()),
+        let window = match &self.table {
+            AnyTable::NarrowLog(table) => AnyWindow::SlidingLog(table.get(fingerprint)?.clone().refitted()),
+            AnyTable::SlidingLog(table) => AnyWindow::SlidingLog(table.get(fingerprint)?.clone()),
+            AnyTable::CompactLog(table) => AnyWindow::CompactLog(table.get(fingerprint)?.clone()),
+            AnyTable::SlidingBuckets(table) => AnyWindow::SlidingBuckets(table.get(fingerprint)?.clone()),
+            AnyTable::SlidingCounter(table) => AnyWindow::SlidingCounter(table.get(fingerprint)?.clone()),
+            AnyTable::FixedWindow(table) => AnyWindow::FixedWindow(table.get(fingerprint)?.clone()),
+            AnyTable::Gcra(table) => AnyWindow::Gcra(table.get(fingerprint)?.clone()),
         };
-        Some(State { limit: self.limit, kept })
+        Some(State { limit: self.limit, window })
     }
 
     /// Puts in a state that has no place yet, whether or not it fits the budget.
     pub(in crate::store::memory) fn put(&mut self, budget: &Budget, fingerprint: u64, state: State) {
-        let put = with_table_and_kept!(&mut self.table, state.kept, table, state => {
+        let put = with_table_and_window!(&mut self.table, state.window, table, state => {
             budget.take_anyway(rounded(state.heap_bytes()));
             table.put(budget, fingerprint, state);
         });
@@ -197,7 +198,7 @@ impl LimitTable {
             state.ends_us(&self.limit)
         }));
         if let Some(ends_us) = removed {
-            self.voids.record(fingerprint, order, ends_us);
+            self.void_receipts.record(fingerprint, order, ends_us);
         }
     }
 
@@ -261,7 +262,7 @@ impl LimitTable {
     /// Makes the array smaller if most of it is empty, gives its keys the slots that suit them, and drops records
     /// that are no longer needed.
     pub(in crate::store::memory) fn tidy(&mut self, room: Room<'_>) {
-        self.voids.forget(room.noted_us);
+        self.void_receipts.forget(room.noted_us);
         with_table!(&mut self.table, table => table.shrink(room.budget));
         self.table.refit(room.budget);
     }

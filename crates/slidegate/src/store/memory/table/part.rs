@@ -60,9 +60,9 @@ impl<S> Default for Part<S> {
 }
 
 /// Where a fingerprint is, or where it would stand.
-pub(in crate::store::memory) enum Found {
-    At(usize),
-    Missing(usize),
+pub(in crate::store::memory) enum SlotIndex {
+    Occupied(usize),
+    Vacant(usize),
 }
 
 impl<S> Part<S> {
@@ -111,18 +111,18 @@ impl<S: Window> Part<S> {
     }
 
     #[inline]
-    pub(in crate::store::memory) fn find(&self, fingerprint: u64) -> Found {
+    pub(in crate::store::memory) fn find(&self, fingerprint: u64) -> SlotIndex {
         let mut index = self.home(fingerprint);
         while let Some(slot) = self.slots.get(index) {
             if slot.fingerprint == fingerprint {
-                return Found::At(index);
+                return SlotIndex::Occupied(index);
             }
             if slot.fingerprint == 0 || slot.fingerprint > fingerprint {
                 break;
             }
             index += 1;
         }
-        Found::Missing(index)
+        SlotIndex::Vacant(index)
     }
 
     /// Prefetches the slot that is the home of a fingerprint.
@@ -140,8 +140,8 @@ impl<S: Window> Part<S> {
 
     pub(in crate::store::memory) fn get(&self, fingerprint: u64) -> Option<&S> {
         match self.find(fingerprint) {
-            Found::At(index) => Some(&self.slots[index].state),
-            Found::Missing(_) => None,
+            SlotIndex::Occupied(index) => Some(&self.slots[index].state),
+            SlotIndex::Vacant(_) => None,
         }
     }
 
@@ -151,7 +151,7 @@ impl<S: Window> Part<S> {
         if self.len >= Self::len_max(self.homes) {
             return Err(state);
         }
-        let Found::Missing(index) = self.find(fingerprint) else { unreachable!("it is not there yet") };
+        let SlotIndex::Vacant(index) = self.find(fingerprint) else { unreachable!("it is not there yet") };
         let run = self.slots[index..].iter().position(|slot| slot.fingerprint == 0);
         let Some(run) = run else { return Err(state) };
         self.slots[index..=index + run].rotate_right(1);
@@ -180,7 +180,7 @@ impl<S: Window> Part<S> {
     }
 
     pub(in crate::store::memory) fn remove(&mut self, fingerprint: u64) -> Option<S> {
-        let Found::At(index) = self.find(fingerprint) else { return None };
+        let SlotIndex::Occupied(index) = self.find(fingerprint) else { return None };
         Some(self.remove_at(index))
     }
 
@@ -304,7 +304,7 @@ impl<S: Window> Part<S> {
         stays: impl Fn(u64) -> bool,
         charged_us: impl Fn(&S) -> u64,
     ) -> Option<u64> {
-        let (Found::At(index) | Found::Missing(index)) = self.find(fingerprint);
+        let (SlotIndex::Occupied(index) | SlotIndex::Vacant(index)) = self.find(fingerprint);
         let index = index.min(self.slots.len());
         let around = self.slots[index..].iter().chain(&self.slots[..index]);
         let keys = around.filter(|slot| slot.fingerprint != 0 && !stays(slot.fingerprint)).take(count);
@@ -387,7 +387,7 @@ mod tests {
                 let fingerprint = rng.between(1, 300) * spread;
                 match rng.below(8) {
                     0..4 => {
-                        if let Found::At(index) = table.find(fingerprint) {
+                        if let SlotIndex::Occupied(index) = table.find(fingerprint) {
                             *table.state_at(index) = state(step + 1);
                         } else if table.insert(fingerprint, state(step + 1)).is_err() {
                             let homes = table.homes_next();

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::part::Part;
-use super::parted::Table;
+use super::split_table::Table;
 use crate::algorithm::Window;
 use crate::rule::Limit;
 use crate::store::StoreError;
@@ -52,7 +52,7 @@ pub(in crate::store::memory) fn insert<S: Window>(
         if let Ok(index) = table.part_mut(fingerprint).insert(fingerprint, S::default()) {
             return Ok(index);
         }
-        table.part_if_large(room.budget);
+        table.split_if_large(room.budget);
         grow(table.part_mut(fingerprint), limit, room, drop_ended)?;
         // Hardly ever it is the slots behind the last home that are missing still: then it has to grow.
         drop_ended = false;

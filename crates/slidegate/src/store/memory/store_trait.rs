@@ -20,7 +20,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
 impl<C: Clock, L: Locks> LocalStore for MemoryStore<C, L> {
     #[inline]
     fn check_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError> {
-        self.check_as_error(self.instant_us(call), admission)
+        self.check_with_error(self.instant_us(call), admission)
     }
 }
 
@@ -75,7 +75,7 @@ impl<C: Clock, L: Locks> Store for MemoryStore<C, L> {
         Some(self.stats())
     }
 
-    fn waits_by(&self) -> &dyn Clock {
+    fn wait_clock(&self) -> &dyn Clock {
         self.clock()
     }
 }

@@ -11,15 +11,15 @@ const RECORDS_MAX: usize = 1 << 20;
 
 /// Records of spent receipts.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
-    spent: HashSet<ReceiptId>,
+pub(super) struct SpentReceipts {
+    ids: HashSet<ReceiptId>,
     by_expiry: BTreeSet<(u64, ReceiptId)>,
     /// The latest time it was told. Records up to here are forgotten, so their receipts stay expired,
     /// even if the clock is set back.
     latest_us: u64,
 }
 
-impl Ledger {
+impl SpentReceipts {
     /// Whether the receipt may still be used at `now_us`: it was not spent and has not expired.
     pub(super) fn accepts(&mut self, now_us: u64, receipt: &Receipt) -> bool {
         self.latest_us = self.latest_us.max(now_us);
@@ -28,19 +28,19 @@ impl Ledger {
                 break;
             }
             self.by_expiry.pop_first();
-            self.spent.remove(&id);
+            self.ids.remove(&id);
         }
-        !self.spent.contains(&receipt.id()) && State::receipt_expires_us(receipt) > self.latest_us
+        !self.ids.contains(&receipt.id()) && State::receipt_expires_us(receipt) > self.latest_us
     }
 
     /// Makes sure that one more receipt can be recorded.
     pub(super) fn make_room(&self) -> Result<(), ReceiptError> {
-        let records = self.spent.len();
+        let records = self.ids.len();
         if records < RECORDS_MAX { Ok(()) } else { Err(ReceiptError::RecordsFull { records }) }
     }
 
     pub(super) fn spend(&mut self, receipt: &Receipt) {
-        self.spent.insert(receipt.id());
+        self.ids.insert(receipt.id());
         self.by_expiry.insert((State::receipt_expires_us(receipt), receipt.id()));
     }
 }
@@ -48,34 +48,34 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::receipt::{Place, Position, ReceiptCharge, ReceiptStamp};
+    use crate::receipt::{ChargePlace, Position, ReceiptCharge, ReceiptStamp};
     use crate::rule::Rule;
 
     /// A receipt that expires ten seconds after `charged_us`.
     fn receipt(id: u64, charged_us: u64) -> Receipt {
         let rule = Rule::builder("r").limit("1/10s".parse().unwrap()).build().unwrap();
-        let place = Place { limit: rule.limits()[0], order: 0, position: Position::At(charged_us) };
+        let place = ChargePlace { limit: rule.limits()[0], order: 0, position: Position::At(charged_us) };
         let stamp = ReceiptStamp { id: ReceiptId::new(id), store: 0 };
         Receipt::new(stamp, [ReceiptCharge::new("r", "k", 1, [place])])
     }
 
     #[test]
     fn records_are_bounded_and_forgotten_when_they_expire() {
-        let mut ledger = Ledger::default();
+        let mut spent = SpentReceipts::default();
         for id in 0..RECORDS_MAX as u64 {
-            ledger.spend(&receipt(id, id));
+            spent.spend(&receipt(id, id));
         }
-        assert_eq!(ledger.make_room(), Err(ReceiptError::RecordsFull { records: RECORDS_MAX }));
-        assert!(!ledger.accepts(10_000_000, &receipt(1, 1)), "still on record");
-        assert_eq!(ledger.make_room(), Ok(()), "the first has expired");
-        assert_eq!(ledger.spent.len(), RECORDS_MAX - 1);
+        assert_eq!(spent.make_room(), Err(ReceiptError::RecordsFull { records: RECORDS_MAX }));
+        assert!(!spent.accepts(10_000_000, &receipt(1, 1)), "still on record");
+        assert_eq!(spent.make_room(), Ok(()), "the first has expired");
+        assert_eq!(spent.ids.len(), RECORDS_MAX - 1);
     }
 
     #[test]
     fn what_has_expired_once_stays_expired() {
-        let mut ledger = Ledger::default();
-        ledger.spend(&receipt(1, 5));
-        assert!(ledger.accepts(20_000_000, &receipt(2, 15_000_000)), "the clock leaps ahead");
-        assert!(!ledger.accepts(6, &receipt(1, 5)), "and is set back: its record is gone, so it is refused");
+        let mut spent = SpentReceipts::default();
+        spent.spend(&receipt(1, 5));
+        assert!(spent.accepts(20_000_000, &receipt(2, 15_000_000)), "the clock leaps ahead");
+        assert!(!spent.accepts(6, &receipt(1, 5)), "and is set back: its record is gone, so it is refused");
     }
 }

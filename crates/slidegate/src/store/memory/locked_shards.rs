@@ -14,14 +14,14 @@ use crate::receipt::ReceiptId;
 use crate::time::Clock;
 
 /// Every shard that the asks of an admission need, each locked once.
-pub(super) struct Locked<'s, 'a, L: Locks> {
+pub(super) struct LockedShards<'s, 'a, L: Locks> {
     asks: &'s [Charge<'a>],
     guards: Few<<L::Of<Shard> as Lock<Shard>>::Guard<'s>>,
     /// For every ask, the fingerprint of its key and which of the guards is its.
     places: Few<(u64, usize)>,
 }
 
-impl<'s, 'a, L: Locks> Locked<'s, 'a, L> {
+impl<'s, 'a, L: Locks> LockedShards<'s, 'a, L> {
     /// Locks in the order of the shards' numbers: two admissions that share shards meet at the first
     /// of them, and neither waits for a lower one while it holds a higher.
     pub(super) fn new<C: Clock>(store: &'s MemoryStore<C, L>, asks: &'s [Charge<'a>]) -> Self {

@@ -72,13 +72,13 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         }
         // Held until it is recorded, so that a receipt presented twice at once works once. Shards are
         // locked after the ledger and never before it.
-        let mut ledger = self.ledger.lock();
-        if !ledger.accepts(now_us.max(self.noted_us()), receipt) {
+        let mut spent = self.spent_receipts.lock();
+        if !spent.accepts(now_us.max(self.noted_us()), receipt) {
             return Ok(Applied::default());
         }
-        ledger.make_room()?;
+        spent.make_room()?;
         let applied = act(self)?;
-        ledger.spend(receipt);
+        spent.spend(receipt);
         Ok(applied)
     }
 

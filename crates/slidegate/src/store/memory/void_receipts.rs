@@ -11,14 +11,14 @@ const RECORDS_MAX: usize = 256;
 /// A state's successor could not tell them apart: windows and buckets have the same numbers, and a clock
 /// that stands still gives the same stamps.
 #[derive(Debug, Default)]
-pub(super) struct Voids {
+pub(super) struct VoidReceipts {
     /// Of every key.
     before: u64,
     /// By fingerprint: the order, and when the last receipt expires.
     records: HashMap<u64, (u64, u64)>,
 }
 
-impl Voids {
+impl VoidReceipts {
     /// All receipts up to `order` are void.
     pub(super) fn all_until(order: u64) -> Self {
         Self { before: order, records: HashMap::new() }
@@ -35,7 +35,7 @@ impl Voids {
         *record = (order, expires_us.max(record.1));
     }
 
-    pub(super) fn voids(&self, fingerprint: u64, order: u64) -> bool {
+    pub(super) fn contains(&self, fingerprint: u64, order: u64) -> bool {
         order <= self.before || self.records.get(&fingerprint).is_some_and(|&(until, _)| order <= until)
     }
 
@@ -58,25 +58,25 @@ mod tests {
 
     #[test]
     fn only_what_came_before_is_void() {
-        let mut voids = Voids::all_until(10);
+        let mut voids = VoidReceipts::all_until(10);
         voids.record(7, 20, 1_000);
         voids.record(7, 25, 900);
-        assert!(voids.voids(8, 10) && !voids.voids(8, 11), "all keys until the table began");
-        assert!(voids.voids(7, 25) && !voids.voids(7, 26));
+        assert!(voids.contains(8, 10) && !voids.contains(8, 11), "all keys until the table began");
+        assert!(voids.contains(7, 25) && !voids.contains(7, 26));
         voids.forget(999);
-        assert!(voids.voids(7, 25), "the first receipt has not expired");
+        assert!(voids.contains(7, 25), "the first receipt has not expired");
         voids.forget(1_000);
-        assert!(voids.is_empty() && !voids.voids(7, 25));
+        assert!(voids.is_empty() && !voids.contains(7, 25));
     }
 
     #[test]
     fn too_many_records_void_everything_so_far() {
-        let mut voids = Voids::default();
+        let mut voids = VoidReceipts::default();
         for fingerprint in 0..RECORDS_MAX as u64 {
             voids.record(fingerprint, fingerprint, u64::MAX);
         }
-        assert!(!voids.voids(0, RECORDS_MAX as u64));
+        assert!(!voids.contains(0, RECORDS_MAX as u64));
         voids.record(u64::MAX, 5_000, u64::MAX);
-        assert!(voids.voids(0, 5_000) && !voids.voids(0, 5_001));
+        assert!(voids.contains(0, 5_000) && !voids.contains(0, 5_001));
     }
 }

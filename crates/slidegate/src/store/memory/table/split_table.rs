@@ -6,7 +6,7 @@
 //! whose locks and rules are more than the nearer caches hold; and growing in place, an array in chunks,
 //! which took as long as moving does.
 
-use super::part::{Found, Part};
+use super::part::{Part, SlotIndex};
 use super::room::rounded;
 use crate::algorithm::Window;
 use crate::store::memory::budget::Budget;
@@ -93,8 +93,8 @@ impl<S: Window> Table<S> {
     pub(in crate::store::memory) fn get_mut(&mut self, fingerprint: u64) -> Option<&mut S> {
         let part = self.part_mut(fingerprint);
         match part.find(fingerprint) {
-            Found::At(index) => Some(part.state_at(index)),
-            Found::Missing(_) => None,
+            SlotIndex::Occupied(index) => Some(part.state_at(index)),
+            SlotIndex::Vacant(_) => None,
         }
     }
 
@@ -111,7 +111,7 @@ impl<S: Window> Table<S> {
     }
 
     /// Parts a table that has come to be large, if the budget has room for both for a moment.
-    pub(in crate::store::memory) fn part_if_large(&mut self, budget: &Budget) {
+    pub(in crate::store::memory) fn split_if_large(&mut self, budget: &Budget) {
         let Parts::One(one) = &self.parts else { return };
         if one.len() < LEN_ONE_MAX {
             return;
@@ -229,7 +229,7 @@ mod tests {
         for &key in &keys {
             let mut state = FixedWindow::default();
             state.charge(&limit, 1, key % 1_000 + 1);
-            table.part_if_large(&budget);
+            table.split_if_large(&budget);
             table.put(&budget, key, state);
             assert_eq!(budget.taken(), table.bytes() as u64);
         }
@@ -263,7 +263,7 @@ mod tests {
             table.put(&ample, key << 50, FixedWindow::default());
         }
         let tight = Budget::new(ample.taken() / 2);
-        table.part_if_large(&tight);
+        table.split_if_large(&tight);
         assert!(matches!(table.parts, Parts::One(_)) && tight.taken() == 0);
         assert_eq!(table.len(), 3_000);
     }
