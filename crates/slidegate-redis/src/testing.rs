@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use slidegate::testing::Forgetting;
+use slidegate::testing::ExpiringStore;
 use slidegate::{Key, Rule};
 
 use crate::link::ScriptCall;
@@ -17,10 +17,10 @@ return (value or beside) and (value or '') .. (beside or '')";
 });
 
 /// It notes no time, and forgets by the server's clock only.
-impl Forgetting for RedisStore {
-    const LOOKS_EVERY: usize = 16;
+impl ExpiringStore for RedisStore {
+    const INSPECT_EVERY: usize = 16;
 
-    async fn seen(&self, rule: &Rule, key: Key<'_>) -> Option<String> {
+    async fn snapshot(&self, rule: &Rule, key: Key<'_>) -> Option<String> {
         let keys = vec![self.keys.name(rule.name(), key.as_str())];
         match self.link.call(None, ScriptCall { script: &LOOK, keys, args: Vec::new() }).await {
             Ok(redis::Value::BulkString(bytes)) => Some(bytes.into_iter().map(char::from).collect()),

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 use slidegate::store::Call;
-use slidegate::testing::Forgetting;
+use slidegate::testing::ExpiringStore;
 use slidegate::time::Clock;
 use slidegate::{Key, Rule};
 
@@ -25,11 +25,11 @@ impl<C: Clock> SqliteStore<C> {
 }
 
 /// It notes time as the store in memory does, and forgets what has ended by then.
-impl<C: Clock + 'static> Forgetting for SqliteStore<C> {
-    const LOOKS_EVERY: usize = 4;
+impl<C: Clock + 'static> ExpiringStore for SqliteStore<C> {
+    const INSPECT_EVERY: usize = 4;
 
-    async fn remembers(&self, rule: &Rule, key: Key<'_>) -> bool {
-        self.seen(rule, key).await.is_some()
+    async fn has_state(&self, rule: &Rule, key: Key<'_>) -> bool {
+        self.snapshot(rule, key).await.is_some()
     }
 
     async fn noted_us(&self) -> Option<u64> {
@@ -52,7 +52,7 @@ impl<C: Clock + 'static> Forgetting for SqliteStore<C> {
         swept.ok().flatten()
     }
 
-    async fn seen(&self, rule: &Rule, key: Key<'_>) -> Option<String> {
+    async fn snapshot(&self, rule: &Rule, key: Key<'_>) -> Option<String> {
         let bytes = self.step(Begin::AtFirstWrite, |connection| {
             Ok(End::Nothing(rows::bytes_of(connection, rule.name(), key.as_str())?))
         });

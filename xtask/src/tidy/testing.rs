@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn tests_may_name_it() {
-        let text = "use slidegate::testing::Forgetting;";
+        let text = "use slidegate::testing::ExpiringStore;";
         for path in [
             "crates/slidegate-sqlite/src/testing.rs",
             "crates/slidegate-server/src/http/tests/bodies.rs",

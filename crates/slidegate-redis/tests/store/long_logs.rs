@@ -2,7 +2,7 @@
 
 use crate::common::RedisServer;
 use slidegate::store::{Call, MemoryStore, Store, Update};
-use slidegate::testing::{Forgetting, Rng};
+use slidegate::testing::{ExpiringStore, Rng};
 use slidegate::{Admission, Algorithm, Charge, Decision, Key, Receipt, Rule, Verdict};
 use slidegate_redis::LogLayout;
 
@@ -73,14 +73,14 @@ async fn equal(
                 assert_eq!(peeked, memory.peek(now_us, &admission), "{story}: peek");
             }
             _ => {
-                let before = if step % 16 == 0 { real.seen(&rule, key).await } else { None };
+                let before = if step % 16 == 0 { real.snapshot(&rule, key).await } else { None };
                 let ours = real.check(Call::at_us(now_us), &admission).await.unwrap();
                 let theirs = memory.check(now_us, &admission).unwrap();
                 assert_eq!(shown(&ours), shown(&theirs), "{story}: check");
                 if !ours.allowed() {
                     denied += 1;
                     assert!(
-                        step % 16 != 0 || real.seen(&rule, key).await == before,
+                        step % 16 != 0 || real.snapshot(&rule, key).await == before,
                         "{story}: a denial wrote"
                     );
                 }

@@ -13,7 +13,7 @@ pub enum Event {
     Peeked,
     Refunded,
     /// A receipt that was spent already, or whose charges have expired.
-    RefundedInVain,
+    RefundedNothing,
     SettledForLess,
     SettledForMore,
     SettledAsCharged,
@@ -28,7 +28,7 @@ pub enum Event {
     /// Another window or algorithm: a new state begins with what was used.
     GeometryChanged,
     /// Several charges in one admission.
-    Together,
+    SeveralCharges,
     /// Charges on one state in one admission.
     Summed,
     /// The same microsecond as the step before.
@@ -50,7 +50,7 @@ impl Event {
         Self::Denied,
         Self::Peeked,
         Self::Refunded,
-        Self::RefundedInVain,
+        Self::RefundedNothing,
         Self::SettledForLess,
         Self::SettledForMore,
         Self::SettledAsCharged,
@@ -61,7 +61,7 @@ impl Event {
         Self::Inspected,
         Self::LimitChanged,
         Self::GeometryChanged,
-        Self::Together,
+        Self::SeveralCharges,
         Self::Summed,
         Self::SameInstant,
         Self::Rolled,

@@ -2,7 +2,7 @@
 //! field by field.
 
 use super::coverage::{Coverage, Event};
-use super::forgetting::Forgetting;
+use super::expiring::ExpiringStore;
 use super::model::{ModelDecision, ModelReceipt, ModelStore};
 use super::trace::{Ask, KEYS, Operation, Step, Trace};
 use crate::algorithm::Usage;
@@ -14,7 +14,7 @@ use crate::store::{Call, LimitUsage, Update};
 
 /// Runs a trace of `steps` through a store that has seen nobody, and counts what it met. The error names the
 /// seed, the step and the two answers.
-pub async fn run<S: Forgetting>(
+pub async fn run<S: ExpiringStore>(
     store: &S,
     seed: u64,
     algorithm: Algorithm,
@@ -26,7 +26,7 @@ pub async fn run<S: Forgetting>(
 }
 
 /// The same with a trace of the caller's choice; the error names the step and the two answers.
-pub async fn run_trace<S: Forgetting>(
+pub async fn run_trace<S: ExpiringStore>(
     store: &S,
     trace: Trace,
     steps: usize,
@@ -36,7 +36,7 @@ pub async fn run_trace<S: Forgetting>(
     let mut run = Run {
         trace,
         store,
-        model: if notes { ModelStore::new() } else { ModelStore::that_notes_nothing() },
+        model: if notes { ModelStore::new() } else { ModelStore::without_watermark() },
         receipts: Vec::new(),
         resets: Vec::new(),
         coverage,
@@ -47,7 +47,7 @@ pub async fn run_trace<S: Forgetting>(
         let costs: Vec<u64> = run.receipts.iter().map(|(receipt, _)| receipt.charges()[0].cost()).collect();
         let rules_before = run.trace.rules().to_vec();
         let step = run.trace.step(&run.model, &costs);
-        run.looks = (index + 1) % S::LOOKS_EVERY == 0 || index + 1 == steps;
+        run.looks = (index + 1) % S::INSPECT_EVERY == 0 || index + 1 == steps;
         let judged = run.step(&step, &rules_before).await;
         judged.map_err(|wrong| format!("step {index} at {}: {wrong}\n{step:?}", step.at_us))?;
     }
@@ -67,7 +67,7 @@ struct Run<'a, S> {
     looks: bool,
 }
 
-impl<S: Forgetting> Run<'_, S> {
+impl<S: ExpiringStore> Run<'_, S> {
     async fn step(&mut self, step: &Step, rules_before: &[Rule]) -> Result<(), String> {
         let now_us = step.at_us;
         match &step.operation {
@@ -132,12 +132,12 @@ impl<S: Forgetting> Run<'_, S> {
         let Some(admission) = admission(rules, asks) else { return Ok(()) };
         let (decision, receipt) = self.model.check(now_us, &admission);
         let looks = self.looks && !decision.allowed;
-        let before = if looks { self.seen(asks, rules).await } else { Vec::new() };
+        let before = if looks { self.snapshots(asks, rules).await } else { Vec::new() };
         let outcome = self.store.check(Call::at_us(now_us), &admission).await;
         let outcome = outcome.map_err(|error| error.to_string())?;
         same(&ModelDecision::of(&outcome), &decision)?;
         same(&outcome.receipt().is_some(), &receipt.is_some())?;
-        if looks && self.seen(asks, rules).await != before {
+        if looks && self.snapshots(asks, rules).await != before {
             return Err("a denial changed a state".to_owned());
         }
         self.trace.saw_wait(decision.retry_after_us);
@@ -146,7 +146,7 @@ impl<S: Forgetting> Run<'_, S> {
             let event = if decision.allowed && verdict.allowed { Event::Admitted } else { Event::Denied };
             self.count(rule, event);
             if asks.len() > 1 {
-                self.count(rule, Event::Together);
+                self.count(rule, Event::SeveralCharges);
             }
             if admission.asks().len() < asks.len() {
                 self.count(rule, Event::Summed);
@@ -172,7 +172,7 @@ impl<S: Forgetting> Run<'_, S> {
         let refunded = self.store.update(Call::at_us(now_us), Update::Refund(&receipt)).await;
         let real = refunded.map_err(|error| error.to_string())?;
         same(&real, &self.model.refund(now_us, &model_receipt))?;
-        let event = if real.applied { Event::Refunded } else { Event::RefundedInVain };
+        let event = if real.applied { Event::Refunded } else { Event::RefundedNothing };
         self.count_receipt(&receipt, rules, event);
         for charge in receipt.charges() {
             let reset = |(rule, key, issued): &(String, String, usize)| {
@@ -194,7 +194,7 @@ impl<S: Forgetting> Run<'_, S> {
         };
         same(&real, &self.model.settle(now_us, &model_receipt, actual))?;
         let event = match actual.cmp(&receipt.charges()[0].cost()) {
-            _ if !real.applied => Event::RefundedInVain,
+            _ if !real.applied => Event::RefundedNothing,
             std::cmp::Ordering::Less => Event::SettledForLess,
             std::cmp::Ordering::Equal => Event::SettledAsCharged,
             std::cmp::Ordering::Greater => Event::SettledForMore,
@@ -204,19 +204,19 @@ impl<S: Forgetting> Run<'_, S> {
     }
 
     /// The states of the asks, as far as they can be seen.
-    async fn seen(&self, asks: &[Ask], rules: &[Rule]) -> Vec<Option<String>> {
-        let mut seen = Vec::with_capacity(asks.len());
+    async fn snapshots(&self, asks: &[Ask], rules: &[Rule]) -> Vec<Option<String>> {
+        let mut snapshots = Vec::with_capacity(asks.len());
         for ask in asks {
-            seen.push(self.store.seen(&rules[ask.rule], key_of(KEYS[ask.key])).await);
+            snapshots.push(self.store.snapshot(&rules[ask.rule], key_of(KEYS[ask.key])).await);
         }
-        seen
+        snapshots
     }
 
     /// How many states the store has.
     async fn present(&self) -> usize {
         let mut present = 0;
         for (rule, key) in self.names() {
-            present += usize::from(self.store.remembers(rule, key_of(key)).await);
+            present += usize::from(self.store.has_state(rule, key_of(key)).await);
         }
         present
     }
@@ -245,7 +245,7 @@ impl<S: Forgetting> Run<'_, S> {
     /// own affair.
     async fn forget(&mut self) -> Result<(), String> {
         for (rule, key) in self.trace.rules().iter().flat_map(|rule| KEYS.map(|key| (rule, key))) {
-            if self.model.knows(rule, key) && !self.store.remembers(rule, key_of(key)).await {
+            if self.model.knows(rule, key) && !self.store.has_state(rule, key_of(key)).await {
                 if !self.model.may_forget(rule, key) {
                     return Err(format!("{} {key} was forgotten too early", rule.name()));
                 }

@@ -14,7 +14,7 @@ use crate::time::Clock;
 
 /// A way in which a store fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
+pub enum StoreFailure {
     /// The call is not executed.
     Unavailable,
     /// The call is executed, and its answer is lost.
@@ -25,7 +25,7 @@ pub enum Failure {
     Full,
 }
 
-impl Failure {
+impl StoreFailure {
     /// Every way.
     pub const ALL: [Self; 4] = [Self::Unavailable, Self::Ambiguous, Self::Refused, Self::Full];
 
@@ -47,12 +47,12 @@ impl Failure {
 /// ```
 /// use slidegate::rule::OnStoreError;
 /// use slidegate::store::MemoryStore;
-/// use slidegate::testing::{FailingStore, Failure};
+/// use slidegate::testing::{FailingStore, StoreFailure};
 /// use slidegate::{Limiter, Rule};
 ///
 /// let limiter = Limiter::new(FailingStore::new(MemoryStore::new()));
 /// let login = Rule::new("login", "5/1m")?;
-/// limiter.store().fail(Failure::Unavailable);
+/// limiter.store().fail(StoreFailure::Unavailable);
 /// assert!(limiter.check(&login, "alice").is_err());
 /// assert!(limiter.with_outage_policy(OnStoreError::Allow).check(&login, "alice")?.degraded());
 ///
@@ -63,7 +63,7 @@ impl Failure {
 #[derive(Debug)]
 pub struct FailingStore<S> {
     store: S,
-    failure: Mutex<Option<Failure>>,
+    failure: Mutex<Option<StoreFailure>>,
     calls: AtomicU64,
 }
 
@@ -75,7 +75,7 @@ impl<S: Store> FailingStore<S> {
     }
 
     /// Every call fails from now on.
-    pub fn fail(&self, failure: Failure) {
+    pub fn fail(&self, failure: StoreFailure) {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
     }
 
@@ -97,7 +97,7 @@ impl<S: Store> FailingStore<S> {
     }
 
     /// Counts a call, and says how it fails.
-    fn asked(&self) -> Option<Failure> {
+    fn asked(&self) -> Option<StoreFailure> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -108,9 +108,9 @@ impl<S: Store> FailingStore<S> {
     ) -> Result<T, E> {
         match self.asked() {
             None => executed.await,
-            Some(Failure::Ambiguous) => {
+            Some(StoreFailure::Ambiguous) => {
                 let _lost = executed.await;
-                Err(Failure::Ambiguous.error().into())
+                Err(StoreFailure::Ambiguous.error().into())
             }
             Some(failure) => Err(failure.error().into()),
         }
@@ -118,7 +118,10 @@ impl<S: Store> FailingStore<S> {
 }
 
 /// A batch without its answers.
-fn all_fail<'a>(admissions: &[Admission<'a>], failure: Failure) -> Vec<Result<Decision<'a>, StoreError>> {
+fn all_fail<'a>(
+    admissions: &[Admission<'a>],
+    failure: StoreFailure,
+) -> Vec<Result<Decision<'a>, StoreError>> {
     admissions.iter().map(|_| Err(failure.error())).collect()
 }
 
@@ -135,11 +138,15 @@ impl<S: Store> Store for FailingStore<S> {
         // `None` where the store within has no answer at once: `check` counts that call when it executes it.
         let failure = *self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         let executed = match failure {
-            None | Some(Failure::Ambiguous) => self.store.try_check(call, admission)?,
+            None | Some(StoreFailure::Ambiguous) => self.store.try_check(call, admission)?,
             Some(failure) => Err(failure.error()),
         };
         self.calls.fetch_add(1, Ordering::Relaxed);
-        Some(if failure == Some(Failure::Ambiguous) { Err(Failure::Ambiguous.error()) } else { executed })
+        Some(if failure == Some(StoreFailure::Ambiguous) {
+            Err(StoreFailure::Ambiguous.error())
+        } else {
+            executed
+        })
     }
 
     async fn check_batch<'a>(
@@ -149,9 +156,9 @@ impl<S: Store> Store for FailingStore<S> {
     ) -> Vec<Result<Decision<'a>, StoreError>> {
         match self.asked() {
             None => self.store.check_batch(call, admissions).await,
-            Some(Failure::Ambiguous) => {
+            Some(StoreFailure::Ambiguous) => {
                 let _lost = self.store.check_batch(call, admissions).await;
-                all_fail(admissions, Failure::Ambiguous)
+                all_fail(admissions, StoreFailure::Ambiguous)
             }
             Some(failure) => all_fail(admissions, failure),
         }

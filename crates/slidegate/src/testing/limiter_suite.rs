@@ -24,18 +24,19 @@ use crate::store::Store;
 use crate::time::Timer;
 
 pub use outages::{
-    a_failure_says_whether_it_charged, callers_errors_are_no_outage,
+    a_failure_says_whether_it_charged, argument_errors_are_not_outages,
     failures_and_degraded_answers_are_counted, the_policy_answers_for_a_failed_store,
     the_strictest_rule_decides, verbs_without_a_policy_return_the_error,
 };
 pub use unlimited::{unlimited_charges_are_charged_nowhere, unlimited_charges_ask_no_store};
 pub use verbs::{
     bad_arguments_are_errors, batches_answer_in_order, changes_take_over_what_is_used,
-    checks_charge_and_deny, owned_decisions_are_equal, receipts_are_made_once, returns_give_back,
-    several_charges_pass_together,
+    checks_charge_and_deny, owned_decisions_are_equal, receipts_are_made_once,
+    refunds_settlements_credits_and_resets_give_back, several_charges_pass_together,
 };
 pub use waiting::{
-    acquisitions_wait_and_are_admitted, acquisitions_without_hope_are_refused, refunds_wake_the_first,
+    acquisitions_that_would_wait_too_long_are_refused, acquisitions_wait_and_are_admitted,
+    refunds_wake_the_first,
 };
 
 /// Every promise. The error names each one that is broken, with its story.
@@ -53,13 +54,13 @@ pub async fn run<S: Store>(fresh: &impl AsyncFn() -> S, timer: &impl Timer) -> R
     }
     judge! {
         checks_charge_and_deny(fresh) several_charges_pass_together(fresh) batches_answer_in_order(fresh)
-        receipts_are_made_once(fresh) returns_give_back(fresh) owned_decisions_are_equal(fresh)
+        receipts_are_made_once(fresh) refunds_settlements_credits_and_resets_give_back(fresh) owned_decisions_are_equal(fresh)
         changes_take_over_what_is_used(fresh) bad_arguments_are_errors(fresh, timer)
         unlimited_charges_are_charged_nowhere(fresh) unlimited_charges_ask_no_store(fresh)
-        acquisitions_wait_and_are_admitted(fresh, timer) acquisitions_without_hope_are_refused(fresh, timer)
+        acquisitions_wait_and_are_admitted(fresh, timer) acquisitions_that_would_wait_too_long_are_refused(fresh, timer)
         refunds_wake_the_first(fresh, timer)
         the_policy_answers_for_a_failed_store(fresh, timer) the_strictest_rule_decides(fresh)
-        a_failure_says_whether_it_charged(fresh) callers_errors_are_no_outage(fresh, timer)
+        a_failure_says_whether_it_charged(fresh) argument_errors_are_not_outages(fresh, timer)
         verbs_without_a_policy_return_the_error(fresh) failures_and_degraded_answers_are_counted(fresh, timer)
     }
     if broken.is_empty() { Ok(()) } else { Err(broken.join("\n")) }

@@ -18,8 +18,8 @@ mod auditor;
 pub mod conformance;
 mod coverage;
 pub mod differential;
+mod expiring;
 mod failing;
-mod forgetting;
 pub mod limiter_suite;
 pub mod model;
 pub mod probe;
@@ -29,8 +29,8 @@ pub mod traffic;
 
 pub use auditor::{Auditor, Findings};
 pub use coverage::{Coverage, Event};
-pub use failing::{FailingStore, Failure};
-pub use forgetting::Forgetting;
+pub use expiring::ExpiringStore;
+pub use failing::{FailingStore, StoreFailure};
 pub use rng::Rng;
 
 /// Runs a future on this thread, which parks while it waits.

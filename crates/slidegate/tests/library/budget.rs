@@ -15,7 +15,7 @@ const FULL: StoreError = StoreError::Full { budget_bytes: BUDGET_BYTES_MIN };
 pub type Charges<'a, 'b> = &'b [(&'a Rule, &'a str, u64)];
 
 /// Which keys find room depends on where they stand: with the same seed it is the same ones in every run.
-pub fn small() -> MemoryStore {
+pub fn small_store() -> MemoryStore {
     MemoryStore::with_budget(BUDGET_BYTES_MIN).unwrap().with_seed(1)
 }
 
@@ -56,8 +56,8 @@ pub fn flood(store: &MemoryStore, now_us: u64, rule: &Rule) -> (u64, u64) {
 }
 
 /// Names that find no room.
-fn homeless(store: &MemoryStore, now_us: u64, rule: &Rule, count: usize) -> Vec<String> {
-    let names = (0..).map(|number| format!("homeless:{number}"));
+fn without_room(store: &MemoryStore, now_us: u64, rule: &Rule, count: usize) -> Vec<String> {
+    let names = (0..).map(|number| format!("without_room:{number}"));
     names.filter(|name| store.check(now_us, &admission(&[(rule, name, 1)])).is_err()).take(count).collect()
 }
 
@@ -83,7 +83,7 @@ fn rules() -> Vec<Rule> {
 #[test]
 fn at_the_budget_new_keys_are_refused_and_known_ones_go_on() {
     for rule in rules() {
-        let (store, known) = (small(), known_names());
+        let (store, known) = (small_store(), known_names());
         for name in &known {
             ask(&store, BOUNDARY_US, &[(&rule, name, 1)]).unwrap();
         }
@@ -110,18 +110,19 @@ fn at_the_budget_new_keys_are_refused_and_known_ones_go_on() {
 #[test]
 fn what_does_not_fit_is_charged_nowhere_in_either_order() {
     for rule in rules() {
-        let store = small();
+        let store = small_store();
         let other = crate::common::rule("other", &["9/1h"], Algorithm::SlidingCounter);
         for name in known_names() {
             ask(&store, BOUNDARY_US, &[(&rule, &name, 1), (&other, &name, 1)]).unwrap();
         }
         flood(&store, BOUNDARY_US, &rule);
-        let homeless = homeless(&store, BOUNDARY_US, &rule, 20);
+        let without_room = without_room(&store, BOUNDARY_US, &rule, 20);
         let before = store.stats();
-        for (name, homeless) in known_names().iter().zip(&homeless) {
+        for (name, without_room) in known_names().iter().zip(&without_room) {
             let states = || [&rule, &other].map(|rule| store.state(rule, key(name)));
             let states_before = states();
-            let mut charges = [(&rule, name.as_str(), 1), (&rule, homeless.as_str(), 1), (&other, name, 1)];
+            let mut charges =
+                [(&rule, name.as_str(), 1), (&rule, without_room.as_str(), 1), (&other, name, 1)];
             for _ in 0..3 {
                 charges.rotate_left(1);
                 assert_eq!(ask(&store, BOUNDARY_US, &charges).unwrap_err(), FULL, "{rule:?}");
@@ -129,7 +130,7 @@ fn what_does_not_fit_is_charged_nowhere_in_either_order() {
                 assert_eq!(ask(&store, BOUNDARY_US, &charges).unwrap_err(), FULL, "{rule:?}");
             }
             assert_eq!(states(), states_before, "{rule:?}");
-            assert_eq!(store.state(&rule, key(homeless)), None, "{rule:?}");
+            assert_eq!(store.state(&rule, key(without_room)), None, "{rule:?}");
             let decision = ask(&store, BOUNDARY_US, &[(&rule, name, 1), (&other, name, 1)]).unwrap();
             assert!(decision.allowed() && decision.verdicts().all(|it| it.used() == Some(2)), "{rule:?}");
         }
@@ -179,7 +180,7 @@ fn when_the_windows_have_passed_new_keys_are_admitted_without_a_sweep() {
     for rule in rules() {
         let other = crate::common::rule("other", &["9/1h"], Algorithm::Gcra);
         for asked in [&rule, &other] {
-            let (store, empty) = (small(), small());
+            let (store, empty) = (small_store(), small_store());
             flood(&store, BOUNDARY_US, &rule);
             let (admitted, refused) = flood(&store, BOUNDARY_US + 3 * DAY_US, asked);
             let (admitted_by_empty, refused_by_empty) = flood(&empty, BOUNDARY_US, asked);
@@ -196,13 +197,13 @@ fn rule_with(name: &str, policy: OnStoreError, shadow: bool) -> Rule {
 
 /// A limiter without room for new keys, and the name of one.
 fn flooded(rule: &Rule) -> (Limiter<MemoryStore<ManualClock>>, String) {
-    let store = small();
+    let store = small_store();
     ask(&store, BOUNDARY_US, &[(rule, "known", 1)]).unwrap();
     flood(&store, BOUNDARY_US, rule);
     // What is left is too little for a larger table, but not for a new one of another rule.
     flood(&store, BOUNDARY_US, &rule_with("filler", OnStoreError::Deny, false));
-    let homeless = homeless(&store, BOUNDARY_US, rule, 1).remove(0);
-    (Limiter::new(store.on_clock(ManualClock::at_us(BOUNDARY_US))), homeless)
+    let without_room = without_room(&store, BOUNDARY_US, rule, 1).remove(0);
+    (Limiter::new(store.on_clock(ManualClock::at_us(BOUNDARY_US))), without_room)
 }
 
 #[test]
@@ -277,7 +278,7 @@ pub fn evicting(rates: &[&str], algorithm: Algorithm) -> Rule {
 /// A log of no more units than a narrow slot has places never needs the heap, also when some of it has left.
 #[test]
 fn at_the_budget_a_short_log_goes_on_for_ever() {
-    let (store, rule) = (small(), rule("api", &["5/10s"], Algorithm::SlidingLog));
+    let (store, rule) = (small_store(), rule("api", &["5/10s"], Algorithm::SlidingLog));
     let other = crate::common::rule("other", &["9/1h"], Algorithm::SlidingCounter);
     for name in known_names() {
         ask(&store, BOUNDARY_US, &[(&rule, &name, 1)]).unwrap();

@@ -59,10 +59,10 @@ fn clocks_that_disagree_admit_no_more() {
 #[test]
 fn row_19_admissions_over_several_keys_are_one_step_in_both_orders() {
     for algorithm in every_algorithm() {
-        let (quota, dear) = (rule("quota", &["300/1h"], algorithm), rule("dear", &["100/1h"], algorithm));
+        let (quota, costly) = (rule("quota", &["300/1h"], algorithm), rule("costly", &["100/1h"], algorithm));
         let store = MemoryStore::new();
         let admitted = on_all_threads(|number| {
-            let charges = [(&quota, "alice", 2), (&dear, "alice", 1), (&quota, "bob", 1)];
+            let charges = [(&quota, "alice", 2), (&costly, "alice", 1), (&quota, "bob", 1)];
             let mut order = charges;
             if number % 2 == 0 {
                 order.reverse();
@@ -70,7 +70,7 @@ fn row_19_admissions_over_several_keys_are_one_step_in_both_orders() {
             (0..40).map(|_| u64::from(store.check(BOUNDARY_US, &admission(&order)).unwrap().allowed())).sum()
         });
         assert_eq!(admitted, 100, "{algorithm}");
-        assert_eq!(used(&store, BOUNDARY_US, &dear), 100, "{algorithm}");
+        assert_eq!(used(&store, BOUNDARY_US, &costly), 100, "{algorithm}");
         assert_eq!(used(&store, BOUNDARY_US, &quota), 200, "{algorithm}: a denial charges nowhere");
         assert_eq!(store.inspect(BOUNDARY_US, &quota, key("bob"))[0].used, 100, "{algorithm}");
     }

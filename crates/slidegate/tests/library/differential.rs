@@ -23,7 +23,7 @@ fn the_store_equals_the_model_and_every_cell_was_met() {
     assert!(missing.is_empty(), "cells that the traces hardly met:\n{}", missing.join("\n"));
 }
 
-/// Forgetting what is idle changes no answer, as long as time moves forward.
+/// ExpiringStore what is idle changes no answer, as long as time moves forward.
 #[test]
 fn sweeping_is_not_noticed() {
     for algorithm in every_algorithm() {

@@ -3,7 +3,7 @@
 use slidegate::Algorithm;
 use slidegate::store::BUDGET_BYTES_MIN;
 
-use crate::budget::{ask, evicting, flood, known_names, small, used_by};
+use crate::budget::{ask, evicting, flood, known_names, small_store, used_by};
 use crate::common::*;
 
 /// Old keys first: those that are charged again and again stay, those of long ago go.
@@ -11,7 +11,7 @@ use crate::common::*;
 fn a_rule_may_evict_what_is_old() {
     for algorithm in every_algorithm() {
         for rates in [&["60/10s"][..], &["60/10s", "600/100s"]] {
-            let (store, rule) = (small(), evicting(rates, algorithm));
+            let (store, rule) = (small_store(), evicting(rates, algorithm));
             let old: Vec<String> = (0..500).map(|number| format!("old:{number}")).collect();
             for name in &old {
                 ask(&store, BOUNDARY_US - 5 * SECOND_US, &[(&rule, name, 60)]).unwrap();
@@ -62,7 +62,7 @@ fn a_rule_may_evict_what_is_old() {
 /// A known key that needs the heap does not drive out neighbours that have nothing there.
 #[test]
 fn nobody_is_evicted_in_vain() {
-    let (store, rule) = (small(), evicting(&["60/1h"], Algorithm::SlidingLog));
+    let (store, rule) = (small_store(), evicting(&["60/1h"], Algorithm::SlidingLog));
     for name in known_names() {
         ask(&store, BOUNDARY_US, &[(&rule, &name, 1)]).unwrap();
     }

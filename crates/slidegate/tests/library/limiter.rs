@@ -71,10 +71,10 @@ impl Clock for CountingClock {
 
 #[test]
 fn a_call_reads_the_clock_once() {
-    let (quota, dear) =
-        (rule("quota", &["9/1s", "9/1m"], Algorithm::Gcra), rule("dear", &["9/1h"], Algorithm::Gcra));
+    let (quota, costly) =
+        (rule("quota", &["9/1s", "9/1m"], Algorithm::Gcra), rule("costly", &["9/1h"], Algorithm::Gcra));
     let limiter = Limiter::with_clock(CountingClock(AtomicU64::new(0)));
-    let charges = [&quota, &dear].map(|rule| Charge::new(rule, key("alice"), 1));
+    let charges = [&quota, &costly].map(|rule| Charge::new(rule, key("alice"), 1));
     limiter.check_all(&charges).unwrap();
     limiter.peek_all(&charges).unwrap();
     assert_eq!(limiter.clock().0.load(Ordering::SeqCst), 2);

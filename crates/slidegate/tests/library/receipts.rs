@@ -51,20 +51,20 @@ fn settling_as_charged_spends_the_receipt() {
 #[test]
 fn bad_settlements_name_the_field_and_change_nothing() {
     let quota = rule("quota", &["100/10s"], Algorithm::SlidingLog);
-    let dear = rule("dear", &["5/10s"], Algorithm::SlidingLog);
+    let costly = rule("costly", &["5/10s"], Algorithm::SlidingLog);
     let store = MemoryStore::new();
-    let both = store.check(BOUNDARY_US, &admission(&[(&quota, "alice", 50), (&dear, "alice", 1)])).unwrap();
+    let both = store.check(BOUNDARY_US, &admission(&[(&quota, "alice", 50), (&costly, "alice", 1)])).unwrap();
     let unequal = store.settle(BOUNDARY_US, &both.receipt().unwrap(), 20).unwrap_err();
     assert_eq!(unequal, ReceiptError::UnequalCosts { first: 50, second: 1 });
-    let receipt = check(&store, BOUNDARY_US, &dear, 1).receipt().unwrap();
+    let receipt = check(&store, BOUNDARY_US, &costly, 1).receipt().unwrap();
     let excess = store.settle(BOUNDARY_US, &receipt, 1 + 16 * 5 + 1).unwrap_err();
-    assert_eq!(excess, ReceiptError::Excess { rule: "dear".into(), excess: 81, excess_max: 80 });
+    assert_eq!(excess, ReceiptError::Excess { rule: "costly".into(), excess: 81, excess_max: 80 });
     assert!(excess.to_string().starts_with("actual: 81 units above"));
-    assert_eq!(used(&store, BOUNDARY_US, &dear), 2);
+    assert_eq!(used(&store, BOUNDARY_US, &costly), 2);
     assert!(store.refund(BOUNDARY_US, &receipt).unwrap().applied, "a refused settlement does not spend");
     let other = receipt.expect_rule("quota").unwrap_err().to_string();
-    assert!(other.contains("not of rule `quota` but of dear"), "{other}");
-    assert_eq!(receipt.expect_rule("dear"), Ok(()));
+    assert!(other.contains("not of rule `quota` but of costly"), "{other}");
+    assert_eq!(receipt.expect_rule("costly"), Ok(()));
 }
 
 #[test]
@@ -153,14 +153,15 @@ fn a_compact_log_does_not_refund_what_was_credited() {
 #[test]
 fn a_receipt_of_several_charges_gives_back_all_of_them() {
     for algorithm in every_algorithm() {
-        let (quota, dear) =
-            (rule("quota", &["100/1h"], algorithm), rule("dear", &["5/10s", "9/1m"], algorithm));
+        let (quota, costly) =
+            (rule("quota", &["100/1h"], algorithm), rule("costly", &["5/10s", "9/1m"], algorithm));
         let store = MemoryStore::new();
-        let charges = [(&quota, "alice", 10), (&dear, "alice", 2), (&dear, "alice", 1), (&quota, "bob", 7)];
+        let charges =
+            [(&quota, "alice", 10), (&costly, "alice", 2), (&costly, "alice", 1), (&quota, "bob", 7)];
         let receipt = store.check(BOUNDARY_US, &admission(&charges)).unwrap().receipt().unwrap();
         assert_eq!(receipt.charges().len(), 3, "one entry per state");
         assert_eq!(store.refund(BOUNDARY_US, &receipt).unwrap().units, 20, "{algorithm}");
-        for (rule, name) in [(&quota, "alice"), (&dear, "alice"), (&quota, "bob")] {
+        for (rule, name) in [(&quota, "alice"), (&costly, "alice"), (&quota, "bob")] {
             assert!(
                 store.inspect(BOUNDARY_US, rule, key(name)).iter().all(|limit| limit.used == 0),
                 "{algorithm}"
@@ -189,11 +190,11 @@ fn a_receipt_of_before_a_live_change_there_and_back_gives_nothing() {
 
 #[test]
 fn a_spent_or_expired_receipt_is_not_examined_further() {
-    let (quota, dear) =
-        (rule("quota", &["100/10s"], Algorithm::Gcra), rule("dear", &["5/10s"], Algorithm::Gcra));
+    let (quota, costly) =
+        (rule("quota", &["100/10s"], Algorithm::Gcra), rule("costly", &["5/10s"], Algorithm::Gcra));
     let store = MemoryStore::new();
     let both = store
-        .check(BOUNDARY_US, &admission(&[(&quota, "alice", 50), (&dear, "alice", 1)]))
+        .check(BOUNDARY_US, &admission(&[(&quota, "alice", 50), (&costly, "alice", 1)]))
         .unwrap()
         .receipt()
         .unwrap();
@@ -202,7 +203,7 @@ fn a_spent_or_expired_receipt_is_not_examined_further() {
         !store.settle(BOUNDARY_US, &both, 20).unwrap().applied,
         "spent, although it could not be settled"
     );
-    let late = check(&store, BOUNDARY_US, &dear, 1).receipt().unwrap();
+    let late = check(&store, BOUNDARY_US, &costly, 1).receipt().unwrap();
     assert!(!store.settle(BOUNDARY_US + 60 * SECOND_US, &late, u64::MAX).unwrap().applied, "expired");
 }
 

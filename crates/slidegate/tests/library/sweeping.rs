@@ -15,46 +15,46 @@ const CALLS_PER_IDLE_KEY: u64 = 4;
 /// So generous that ordinary traffic is never refused.
 const RATE: &str = "1000000/10s";
 
-type Limited = Limiter<MemoryStore<ManualClock>>;
+type ManualLimiter = Limiter<MemoryStore<ManualClock>>;
 
-fn limiter_at(now_us: u64) -> Limited {
+fn limiter_at(now_us: u64) -> ManualLimiter {
     Limiter::new(MemoryStore::with_clock(ManualClock::at_us(now_us)).with_seed(1))
 }
 
 /// What its store holds.
-fn held(limiter: &Limited) -> Stats {
+fn store_stats(limiter: &ManualLimiter) -> Stats {
     limiter.stats().store.unwrap()
 }
 
-fn admit(limiter: &Limited, rule: &Rule, name: &str) {
+fn admit(limiter: &ManualLimiter, rule: &Rule, name: &str) {
     let charge = Charge::new(rule, key(name), 1);
     assert!(limiter.check_all(&[charge]).unwrap().allowed(), "{name}");
 }
 
 /// Brings as many keys as a busy day, and lets their windows pass.
-fn filled(rule: &Rule) -> Limited {
+fn filled(rule: &Rule) -> ManualLimiter {
     let limiter = limiter_at(BOUNDARY_US);
     for number in 0..IDLE_KEYS {
         admit(&limiter, rule, &format!("idle:{number}"));
     }
-    assert_eq!(held(&limiter).keys, IDLE_KEYS);
+    assert_eq!(store_stats(&limiter).keys, IDLE_KEYS);
     limiter.clock().advance(Duration::from_secs(30));
     limiter
 }
 
 /// Admits the names in turn until no other keys are known and memory is back; says after how many calls.
-fn calls_until_forgotten(limiter: &Limited, rule: &Rule, names: &[String]) -> u64 {
-    let bytes_full = held(limiter).bytes;
+fn calls_until_forgotten(limiter: &ManualLimiter, rule: &Rule, names: &[String]) -> u64 {
+    let bytes_full = store_stats(limiter).bytes;
     for call in 1..=IDLE_KEYS * CALLS_PER_IDLE_KEY {
         limiter.clock().advance(Duration::from_millis(10));
         admit(limiter, rule, &names[usize::try_from(call).unwrap() % names.len()]);
         // Asked for less often than it is charged, as every shard is locked for it.
-        let stats = if call % 64 == 0 { held(limiter) } else { continue };
+        let stats = if call % 64 == 0 { store_stats(limiter) } else { continue };
         if stats.keys <= names.len() as u64 && stats.bytes < bytes_full / 4 {
             return call;
         }
     }
-    panic!("{:?} after {} calls", held(limiter), IDLE_KEYS * CALLS_PER_IDLE_KEY);
+    panic!("{:?} after {} calls", store_stats(limiter), IDLE_KEYS * CALLS_PER_IDLE_KEY);
 }
 
 /// Keys that are never freed, until the process dies of them.
@@ -64,7 +64,7 @@ fn row_23_traffic_on_one_key_forgets_all_idle_ones() {
         let rule = rule("api", &[RATE], algorithm);
         let limiter = filled(&rule);
         let calls = calls_until_forgotten(&limiter, &rule, &["busy".to_owned()]);
-        assert_eq!(held(&limiter).swept, IDLE_KEYS, "{algorithm}");
+        assert_eq!(store_stats(&limiter).swept, IDLE_KEYS, "{algorithm}");
 
         let alone = limiter_at(BOUNDARY_US + 30 * SECOND_US);
         for _ in 0..calls {
@@ -83,7 +83,7 @@ fn row_23_traffic_on_a_few_hundred_keys_forgets_all_idle_ones() {
         let rule = rule("api", &[RATE], algorithm);
         let limiter = filled(&rule);
         calls_until_forgotten(&limiter, &rule, &names);
-        let swept = held(&limiter).swept;
+        let swept = store_stats(&limiter).swept;
         assert!(swept >= IDLE_KEYS, "{algorithm}: {swept}, those that growing dropped included");
     }
 }
@@ -95,12 +95,12 @@ fn one_sweep_forgets_all_idle_ones_at_once() {
         let limiter = filled(&rule);
         admit(&limiter, &rule, "busy");
         assert_eq!(limiter.sweep() as u64, IDLE_KEYS, "{algorithm}");
-        let stats = held(&limiter);
+        let stats = store_stats(&limiter);
         assert_eq!((stats.keys, stats.swept), (1, IDLE_KEYS), "{algorithm}");
         assert!(stats.bytes < 2_000, "{algorithm}: {} bytes for one key", stats.bytes);
         limiter.clock().advance(Duration::from_secs(30));
         limiter.sweep();
-        assert_eq!((held(&limiter).keys, held(&limiter).bytes), (0, 0), "{algorithm}");
+        assert_eq!((store_stats(&limiter).keys, store_stats(&limiter).bytes), (0, 0), "{algorithm}");
     }
 }
 
@@ -115,7 +115,11 @@ fn a_sweep_of_everything_comes_to_every_part() {
             admit(&limiter, &rule, &format!("idle:{number}"));
         }
         limiter.clock().advance(Duration::from_secs(60));
-        assert_eq!((limiter.sweep(), held(&limiter).keys, held(&limiter).bytes), (5_000, 0, 0), "{rates:?}");
+        assert_eq!(
+            (limiter.sweep(), store_stats(&limiter).keys, store_stats(&limiter).bytes),
+            (5_000, 0, 0),
+            "{rates:?}"
+        );
     }
 }
 
@@ -130,7 +134,7 @@ fn several_limits_are_forgotten_together() {
             admit(&limiter, &busy, "busy");
         }
         assert_eq!(limiter.sweep(), 0, "{algorithm}: the longest window has not passed");
-        assert_eq!(held(&limiter).keys, IDLE_KEYS + 1, "{algorithm}");
+        assert_eq!(store_stats(&limiter).keys, IDLE_KEYS + 1, "{algorithm}");
         assert!(limiter.inspect(&idle, "idle:7").unwrap()[2].used > 0, "{algorithm}");
         limiter.clock().advance(Duration::from_secs(200));
         calls_until_forgotten(&limiter, &busy, &["busy".to_owned()]);
@@ -148,7 +152,7 @@ fn a_live_key_is_never_forgotten() {
             let rule = rule("api", &["20/10s"], algorithm);
             let limiter = limiter_at(BOUNDARY_US);
             let names: Vec<String> = (0..40).map(|number| format!("key:{number}")).collect();
-            let alone: Vec<Limited> = names.iter().map(|_| limiter_at(BOUNDARY_US)).collect();
+            let alone: Vec<ManualLimiter> = names.iter().map(|_| limiter_at(BOUNDARY_US)).collect();
             for step in 0..10_000 {
                 let pass_us_max = if rng.one_in(500) { 20_000_000 } else { 20_000 };
                 let pass = Duration::from_micros(rng.below(pass_us_max));
@@ -165,7 +169,7 @@ fn a_live_key_is_never_forgotten() {
                     (limiter.check_all(&ask).unwrap(), alone[index].check_all(&ask).unwrap());
                 assert_eq!(numbers(&beside), numbers(&alone), "{algorithm}, seed {seed}, step {step}");
             }
-            assert!(held(&limiter).swept > 200, "{algorithm}: {:?}", held(&limiter));
+            assert!(store_stats(&limiter).swept > 200, "{algorithm}: {:?}", store_stats(&limiter));
         }
     }
 }
@@ -178,13 +182,13 @@ fn denials_alone_forget_nothing() {
         for number in 0..1_000 {
             admit(&limiter, &rule, &format!("key:{number}"));
         }
-        let before = held(&limiter);
+        let before = store_stats(&limiter);
         for call in 0..10_000 {
             limiter.clock().advance(Duration::from_millis(1));
             let ask = [Charge::new(&rule, key("key:7"), 1)];
             assert!(!limiter.check_all(&ask).unwrap().allowed(), "{algorithm}, call {call}");
         }
-        assert_eq!(held(&limiter), before, "{algorithm}");
+        assert_eq!(store_stats(&limiter), before, "{algorithm}");
         assert_eq!(limiter.inspect(&rule, "key:8").unwrap()[0].used, 1, "{algorithm}");
     }
 }
@@ -205,7 +209,7 @@ fn a_year_idle_is_a_key_as_new() {
         }
         let ask = [Charge::new(&rule, key("alice"), 1)];
         assert!(!limiter.check_all(&ask).unwrap().allowed(), "{algorithm}: it still limits");
-        assert_eq!((limiter.sweep(), held(&limiter).keys), (1, 1), "{algorithm}: bob is forgotten");
+        assert_eq!((limiter.sweep(), store_stats(&limiter).keys), (1, 1), "{algorithm}: bob is forgotten");
     }
 }
 

@@ -15,10 +15,10 @@ fn error(rules: &RuleSet, name: &str) -> String {
 
 #[test]
 fn the_last_rule_of_a_name_is_in_force() {
-    let mut rules: RuleSet = [rule("api", "5/1m"), rule("dear", "1/1h")].into_iter().collect();
+    let mut rules: RuleSet = [rule("api", "5/1m"), rule("costly", "1/1h")].into_iter().collect();
     rules.replace(rule("api", "7/1m"));
     assert_eq!(rules.get("api").unwrap().cost_max(), 7);
-    assert_eq!(rules.get("dear").unwrap().cost_max(), 1);
+    assert_eq!(rules.get("costly").unwrap().cost_max(), 1);
 }
 
 #[test]

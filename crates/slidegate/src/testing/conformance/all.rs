@@ -1,9 +1,9 @@
 //! The whole suite.
 
-use crate::testing::Forgetting;
+use crate::testing::ExpiringStore;
 
 /// Every promise. The error names each one that is broken, with its story.
-pub async fn all<S: Forgetting>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
+pub async fn all<S: ExpiringStore>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     let mut broken = Vec::new();
     macro_rules! judge {
         ($($promise:ident)+) => {
@@ -24,7 +24,7 @@ pub async fn all<S: Forgetting>(fresh: &impl AsyncFn() -> S) -> Result<(), Strin
         credits_take_the_oldest_first resets_forget_everything
         settlements_replace_the_cost bad_settlements_change_nothing
         changes_keep_what_is_used changes_void_receipts
-        a_clock_set_back_admits_no_more leaps_let_entries_leave now_is_the_stores_own
+        a_clock_set_back_admits_no_more a_clock_that_jumps_ahead_expires_entries calls_without_a_time_use_the_stores_clock
         equals_the_model
     }
     if broken.is_empty() { Ok(()) } else { Err(broken.join("\n")) }

@@ -31,7 +31,9 @@ pub async fn a_clock_set_back_admits_no_more<S: Store>(fresh: &impl AsyncFn() ->
 
 /// After a leap ahead entries leave early; but looking ahead drops nothing, and what is charged there counts
 /// until the clock has caught up.
-pub async fn leaps_let_entries_leave<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
+pub async fn a_clock_that_jumps_ahead_expires_entries<S: Store>(
+    fresh: &impl AsyncFn() -> S,
+) -> Result<(), String> {
     for algorithm in trace::algorithms() {
         let (subject, rule) = (Subject::new(fresh).await, rule("api", &["5/10s"], algorithm));
         let ahead_us = BOUNDARY_US + 60 * MINUTE_US;
@@ -45,7 +47,9 @@ pub async fn leaps_let_entries_leave<S: Store>(fresh: &impl AsyncFn() -> S) -> R
 }
 
 /// Without a time the store goes by a clock of its own, in all its verbs.
-pub async fn now_is_the_stores_own<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
+pub async fn calls_without_a_time_use_the_stores_clock<S: Store>(
+    fresh: &impl AsyncFn() -> S,
+) -> Result<(), String> {
     let (subject, rule) = (Subject::new(fresh).await, rule("api", &["3/400d"], Algorithm::SlidingLog));
     let ask = admission(&[(&rule, "alice", 1)])?;
     let store = &subject.0;

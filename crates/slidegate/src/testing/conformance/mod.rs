@@ -21,15 +21,18 @@ mod denials;
 mod examples;
 mod model;
 mod quotas;
-mod returns;
-mod settlements;
+mod refunds;
+mod settle;
+mod several_charges;
 mod subject;
-mod together;
 
 pub use all::all;
 pub use bounds::{bounds_hold, waits_are_exact};
 pub use changes::{changes_keep_what_is_used, changes_void_receipts};
-pub use clocks::{a_clock_set_back_admits_no_more, leaps_let_entries_leave, now_is_the_stores_own};
+pub use clocks::{
+    a_clock_set_back_admits_no_more, a_clock_that_jumps_ahead_expires_entries,
+    calls_without_a_time_use_the_stores_clock,
+};
 pub use denials::{denials_change_nothing, never_is_an_error, peeks_change_nothing};
 pub use examples::{
     worked_example_1, worked_example_2, worked_example_3, worked_example_4, worked_example_5,
@@ -38,12 +41,12 @@ pub use model::equals_the_model;
 pub use quotas::{
     worked_example_6, worked_example_7, worked_example_8, worked_example_10, worked_example_11,
 };
-pub use returns::{
+pub use refunds::{
     credits_take_the_oldest_first, expired_receipts_give_nothing, refunds_are_one_sided, refunds_work_once,
     resets_forget_everything,
 };
-pub use settlements::{bad_settlements_change_nothing, settlements_replace_the_cost};
-pub use together::{
+pub use settle::{bad_settlements_change_nothing, settlements_replace_the_cost};
+pub use several_charges::{
     batches_answer_in_order, charges_on_one_state_are_summed, several_charges_pass_together_or_not_at_all,
     shadows_never_refuse, the_binding_rule_is_named,
 };

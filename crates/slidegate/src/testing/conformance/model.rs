@@ -1,13 +1,13 @@
 //! The model as a promise.
 
-use crate::testing::{Coverage, Event, Forgetting, differential, trace};
+use crate::testing::{Coverage, Event, ExpiringStore, differential, trace};
 
 const SEEDS: u64 = 20;
 const STEPS: usize = 400;
 
 /// Seeded traces over all verbs get the answers of a slow and obvious model, field by field, and have met
 /// every case; [`Event::Forgotten`] only where the store can be told to sweep.
-pub async fn equals_the_model<S: Forgetting>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
+pub async fn equals_the_model<S: ExpiringStore>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     let mut coverage = Coverage::default();
     let mut sweeps = false;
     for algorithm in trace::algorithms() {

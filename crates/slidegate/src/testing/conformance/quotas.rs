@@ -69,8 +69,8 @@ pub async fn worked_example_10<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<
     ensure_eq!((refused.allowed(), refused.remaining()), (false, Some(0)), "the 96th call");
     ensure_eq!(retry_us(&refused), DAY_US - 95 * MINUTE_US, "its wait");
     subject.wait_is_exact(call_us(95), &[(&quota, "alice", 100)], &refused).await?;
-    let dear = Charge::new(&quota, super::subject::key("alice"), 9_501);
-    let never = Admission::new(&[dear]).err();
+    let costly = Charge::new(&quota, super::subject::key("alice"), 9_501);
+    let never = Admission::new(&[costly]).err();
     ensure!(matches!(never, Some(ChargeError::Never { .. })), "9,501 of 9,500 is no error");
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::decision::Decision;
 use crate::limiter::{Core, Limiter};
 use crate::rule::{OnStoreError, Rule};
 use crate::store::{CheckError, Store, StoreError, UpdateError};
-use crate::testing::{FailingStore, Failure};
+use crate::testing::{FailingStore, StoreFailure};
 use crate::time::Timer;
 
 const WAIT: Duration = Duration::from_secs(1);
@@ -24,14 +24,14 @@ async fn limiter<S: Store>(fresh: &impl AsyncFn() -> S) -> Limiter<FailingStore<
     Limiter::new(FailingStore::new(fresh().await))
 }
 
-type Answer<'a> = (&'static str, Result<Decision<'a>, CheckError>);
+type VerbResult<'a> = (&'static str, Result<Decision<'a>, CheckError>);
 
 /// The same charges put to every verb that a policy answers for.
 async fn every_way<'a, S: Store, H: Borrow<Core<S>>>(
     limiter: &Limiter<S, H>,
     timer: &impl Timer,
     charges: &[Charge<'a>],
-) -> Result<Vec<Answer<'a>>, String> {
+) -> Result<Vec<VerbResult<'a>>, String> {
     let admission = Admission::new(charges).map_err(|error| error.to_string())?;
     let mut answers = vec![
         ("check_all", limiter.check_all_async(charges).await),
@@ -56,7 +56,7 @@ async fn every_way<'a, S: Store, H: Borrow<Core<S>>>(
 }
 
 /// Each answer is the store's error.
-fn all_deny(answers: Vec<Answer<'_>>, error: &StoreError) -> Result<(), String> {
+fn all_deny(answers: Vec<VerbResult<'_>>, error: &StoreError) -> Result<(), String> {
     for (verb, answer) in answers {
         ensure_eq!(answer.err(), Some(CheckError::Store(error.clone())), "{verb} under `deny`");
     }
@@ -64,7 +64,7 @@ fn all_deny(answers: Vec<Answer<'_>>, error: &StoreError) -> Result<(), String> 
 }
 
 /// Each answer is a degraded admission that claims no number.
-fn all_allow(answers: Vec<Answer<'_>>, error: &StoreError, charges: usize) -> Result<(), String> {
+fn all_allow(answers: Vec<VerbResult<'_>>, error: &StoreError, charges: usize) -> Result<(), String> {
     for (verb, answer) in answers {
         let decision = answered(answer)?;
         ensure!(decision.allowed() && decision.degraded(), "{verb} under `allow`: {decision:?}");
@@ -100,7 +100,7 @@ pub async fn the_policy_answers_for_a_failed_store<S: Store>(
     ];
     let [deny, allow, local_rule] = &rules;
     let limiter = limiter(fresh).await;
-    for failure in Failure::ALL {
+    for failure in StoreFailure::ALL {
         limiter.store().fail(failure);
         let error = failure.error();
         for rule in [deny, local_rule] {
@@ -144,7 +144,7 @@ pub async fn the_strictest_rule_decides<S: Store>(fresh: &impl AsyncFn() -> S) -
     let (allow, local) = ((OnStoreError::Allow, false), (local(), false));
     let (shadow_deny, shadow_allow) = ((OnStoreError::Deny, true), (OnStoreError::Allow, true));
     let limiter = limiter(fresh).await;
-    limiter.store().fail(Failure::Refused);
+    limiter.store().fail(StoreFailure::Refused);
     for (policies, passes) in [
         (&[allow, allow][..], true),
         (&[allow, deny], false),
@@ -168,9 +168,9 @@ pub async fn the_strictest_rule_decides<S: Store>(fresh: &impl AsyncFn() -> S) -
                 ("peek_all", limiter.peek_all_async(&charges).await),
             ];
             let judged = if passes {
-                all_allow(answers, &Failure::Refused.error(), charges.len())
+                all_allow(answers, &StoreFailure::Refused.error(), charges.len())
             } else {
-                all_deny(answers, &Failure::Refused.error())
+                all_deny(answers, &StoreFailure::Refused.error())
             };
             judged.map_err(|story| format!("{policies:?}: {story}"))?;
             charges.reverse();
@@ -181,7 +181,7 @@ pub async fn the_strictest_rule_decides<S: Store>(fresh: &impl AsyncFn() -> S) -
 
 /// Only an answer that was lost leaves open whether it charged; all other failures charged nothing.
 pub async fn a_failure_says_whether_it_charged<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
-    for failure in Failure::ALL {
+    for failure in StoreFailure::ALL {
         for policy in [OnStoreError::Deny, OnStoreError::Allow] {
             let (limiter, api) = (limiter(fresh).await, ten("api"));
             limiter.store().fail(failure);
@@ -193,7 +193,7 @@ pub async fn a_failure_says_whether_it_charged<S: Store>(fresh: &impl AsyncFn() 
             };
             limiter.store().recover();
             let charged = used(&limiter, &api).await?;
-            ensure_eq!(charged, if failure == Failure::Ambiguous { 3 } else { 0 }, "{failure:?}: used");
+            ensure_eq!(charged, if failure == StoreFailure::Ambiguous { 3 } else { 0 }, "{failure:?}: used");
             ensure_eq!(
                 error.map(|error| error.maybe_charged()),
                 Some(charged > 0),
@@ -205,12 +205,12 @@ pub async fn a_failure_says_whether_it_charged<S: Store>(fresh: &impl AsyncFn() 
 }
 
 /// A bad key, a cost that never passes or no charges at all are no outage: no policy answers, and no store is asked.
-pub async fn callers_errors_are_no_outage<S: Store>(
+pub async fn argument_errors_are_not_outages<S: Store>(
     fresh: &impl AsyncFn() -> S,
     timer: &impl Timer,
 ) -> Result<(), String> {
     let (limiter, api) = (limiter(fresh).await, with_policy("api", OnStoreError::Allow, false));
-    limiter.store().fail(Failure::Unavailable);
+    limiter.store().fail(StoreFailure::Unavailable);
     let view = limiter.with_outage_policy(OnStoreError::Allow);
     let answers = [
         view.check_async(&api, "").await,
@@ -237,7 +237,7 @@ pub async fn verbs_without_a_policy_return_the_error<S: Store>(
 ) -> Result<(), String> {
     let (limiter, api) = (limiter(fresh).await, with_policy("api", OnStoreError::Allow, false));
     let receipt = receipt_of(&answered(limiter.check_async(&api, "alice").await)?)?;
-    for failure in [Failure::Unavailable, Failure::Refused, Failure::Full] {
+    for failure in [StoreFailure::Unavailable, StoreFailure::Refused, StoreFailure::Full] {
         limiter.store().fail(failure);
         let view = limiter.with_outage_policy(OnStoreError::Allow);
         let error = failure.error();
@@ -268,7 +268,7 @@ pub async fn failures_and_degraded_answers_are_counted<S: Store>(
         (stats.store_failures, stats.degraded)
     };
     ensure_eq!(counted(&limiter), (0, 0), "a store that works");
-    limiter.store().fail(Failure::Full);
+    limiter.store().fail(StoreFailure::Full);
     let denied = every_way(&limiter, timer, &charges).await?.len() as u64;
     ensure_eq!(counted(&limiter), (denied, 0), "under `deny`");
     let view = limiter.with_outage_policy(OnStoreError::Allow);

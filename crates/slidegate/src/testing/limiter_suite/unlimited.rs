@@ -7,7 +7,7 @@ use super::verbs::{ask, receipt_of};
 use crate::charge::Admission;
 use crate::limiter::Limiter;
 use crate::store::Store;
-use crate::testing::{FailingStore, Failure};
+use crate::testing::{FailingStore, StoreFailure};
 
 /// Unlimited charges pass, alone and beside limited ones, and no key is charged for them.
 pub async fn unlimited_charges_are_charged_nowhere<S: Store>(
@@ -64,7 +64,7 @@ pub async fn unlimited_charges_are_charged_nowhere<S: Store>(
 /// Unlimited charges alone ask no store: its outage is none of theirs.
 pub async fn unlimited_charges_ask_no_store<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     let limiter = Limiter::new(FailingStore::new(fresh().await));
-    limiter.store().fail(Failure::Unavailable);
+    limiter.store().fail(StoreFailure::Unavailable);
     let api = ten("api");
     let alone =
         Admission::partly_unlimited(&[ask(&api, 50)?], |_| true).map_err(|error| error.to_string())?;

@@ -141,7 +141,9 @@ pub async fn receipts_are_made_once<S: Store>(fresh: &impl AsyncFn() -> S) -> Re
 
 /// `refund`, `settle`, `credit` and `reset`, and what they say of a key without charges. Where the clock runs, what
 /// `gcra` gives back is not known to the unit.
-pub async fn returns_give_back<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
+pub async fn refunds_settlements_credits_and_resets_give_back<S: Store>(
+    fresh: &impl AsyncFn() -> S,
+) -> Result<(), String> {
     for algorithm in trace::algorithms().into_iter().filter(|&algorithm| algorithm != Algorithm::Gcra) {
         let limiter = Limiter::new(fresh().await);
         let api = limited("api", "10/400d", algorithm);

@@ -38,7 +38,7 @@ pub async fn acquisitions_wait_and_are_admitted<S: Store>(
 }
 
 /// An acquisition whose time does not suffice is refused at once, and charged nothing.
-pub async fn acquisitions_without_hope_are_refused<S: Store>(
+pub async fn acquisitions_that_would_wait_too_long_are_refused<S: Store>(
     fresh: &impl AsyncFn() -> S,
     timer: &impl Timer,
 ) -> Result<(), String> {

@@ -1,8 +1,8 @@
 //! Model of `compact-log`: a log that joins neighbours, at the later stamp, when it holds K entries.
 
+use super::algorithm_model::AlgorithmModel;
 use super::amount::Amount;
-use super::book::Book;
-use super::single::ModelPlace;
+use super::limit_model::ModelPlace;
 use crate::rule::{Algorithm, Limit};
 
 /// The entries, oldest first, the newest stamp ever charged, and the newest that a credit has touched.
@@ -40,8 +40,8 @@ fn merge(entries: &[Entry], together_max: u128) -> Vec<Entry> {
     groups
 }
 
-impl Book for CompactLog {
-    fn duplicate(&self) -> Box<dyn Book> {
+impl AlgorithmModel for CompactLog {
+    fn duplicate(&self) -> Box<dyn AlgorithmModel> {
         Box::new(self.clone())
     }
 
@@ -115,8 +115,8 @@ pub(super) fn expires_us(place: &ModelPlace) -> u128 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::limit_model::{LimitModel, ModelPlace};
     use super::super::samples::{SECOND_US, limit};
-    use super::super::single::{Model, ModelPlace};
     use crate::rule::{Algorithm, Entries, Limit};
 
     fn four_entries(rate: &str) -> Limit {
@@ -124,8 +124,8 @@ mod tests {
     }
 
     /// Four charges of 1, 2, 1 and 3 units at 10, 20, 30 and 40 us, then `cost` at 50 us.
-    fn five_charges(limit: &Limit, cost: u64) -> (Model, Vec<ModelPlace>) {
-        let mut model = Model::new(*limit);
+    fn five_charges(limit: &Limit, cost: u64) -> (LimitModel, Vec<ModelPlace>) {
+        let mut model = LimitModel::new(*limit);
         let charges = [(10, 1), (20, 2), (30, 1), (40, 3), (50, cost)];
         let places = charges.iter().map(|&(at_us, cost)| model.charge(limit, at_us, cost)).collect();
         (model, places)
@@ -153,7 +153,7 @@ mod tests {
         // At 70 us the six entries hold 44 units: together at most 2 * 45 / 4 = 23, rounded up, so the 30
         // stay alone and the five after them become one of 14 at 60 us.
         let limit = limit("40/1s", Algorithm::CompactLog(Entries::new(6).unwrap()));
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         for (at_us, cost) in [(10, 30), (20, 2), (30, 1), (40, 9), (50, 1), (60, 1), (70, 1)] {
             model.charge(&limit, at_us, cost);
         }
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn an_entry_that_was_never_merged_answers_for_its_own_stamp_only() {
         let limit = four_entries("4/1s");
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         let first = model.charge(&limit, 10, 2);
         model.charge(&limit, 20, 3);
         assert_eq!(model.credit(&limit, 30, 3), 3, "the oldest first");

@@ -1,15 +1,15 @@
 //! Model of `fixed-window`: what was charged in the clock-aligned window is in use.
 
+use super::algorithm_model::AlgorithmModel;
 use super::amount::Amount;
-use super::book::Book;
-use super::heaps::Heaps;
-use super::single::ModelPlace;
+use super::charge_sums::ChargeSums;
+use super::limit_model::ModelPlace;
 use crate::rule::Limit;
 
 /// What was charged in every clock-aligned window.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FixedWindow {
-    windows: Heaps,
+    windows: ChargeSums,
 }
 
 /// The window of an instant.
@@ -17,8 +17,8 @@ fn number(limit: &Limit, at_us: u128) -> u128 {
     at_us / u128::from(limit.window_us())
 }
 
-impl Book for FixedWindow {
-    fn duplicate(&self) -> Box<dyn Book> {
+impl AlgorithmModel for FixedWindow {
+    fn duplicate(&self) -> Box<dyn AlgorithmModel> {
         Box::new(self.clone())
     }
 
@@ -57,17 +57,17 @@ pub(super) fn expires_us(place: &ModelPlace) -> u128 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::limit_model::LimitModel;
     use super::super::samples::{SECOND_US, limit};
-    use super::super::single::Model;
     use crate::algorithm::Usage;
     use crate::rule::Algorithm;
 
     #[test]
     fn a_window_ends_by_the_clock() {
         let limit = limit("5/1m", Algorithm::FixedWindow);
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         let place = model.charge(&limit, 118 * SECOND_US, 5);
-        assert_eq!((place.at, Model::expires_us(&place)), (1, 120 * SECOND_US));
+        assert_eq!((place.at, LimitModel::expires_us(&place)), (1, 120 * SECOND_US));
         let ruling = model.decide(&limit, 118 * SECOND_US, 1);
         assert_eq!(ruling.usage, Usage { used: 5, reset_after_us: 2 * SECOND_US });
         assert_eq!(ruling.retry_after_us, 2 * SECOND_US);
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_back_stays_in_the_newest_window() {
         let limit = limit("5/1m", Algorithm::FixedWindow);
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         let old = model.charge(&limit, 30 * SECOND_US, 5);
         let newest = model.charge(&limit, 70 * SECOND_US, 4);
         assert_eq!(model.decide(&limit, 50 * SECOND_US, 2).retry_after_us, 70 * SECOND_US);
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn another_limit_keeps_what_is_used() {
         let (loose, strict) = (limit("5/1m", Algorithm::FixedWindow), limit("3/1m", Algorithm::FixedWindow));
-        let mut model = Model::new(loose);
+        let mut model = LimitModel::new(loose);
         model.charge(&loose, SECOND_US, 4);
         let model = model.changed(&strict, 2 * SECOND_US);
         assert_eq!(model.decide(&strict, 2 * SECOND_US, 1).usage.used, 4);

@@ -1,8 +1,8 @@
 //! Model of `gcra`: a backlog that drains by the limit per window.
 
+use super::algorithm_model::AlgorithmModel;
 use super::amount::Amount;
-use super::book::Book;
-use super::single::ModelPlace;
+use super::limit_model::ModelPlace;
 use crate::rule::Limit;
 
 /// The backlog at an instant, in parts of which W make a unit and `drain` leave in a microsecond.
@@ -35,8 +35,8 @@ impl Gcra {
     }
 }
 
-impl Book for Gcra {
-    fn duplicate(&self) -> Box<dyn Book> {
+impl AlgorithmModel for Gcra {
+    fn duplicate(&self) -> Box<dyn AlgorithmModel> {
         Box::new(self.clone())
     }
 
@@ -93,30 +93,30 @@ pub(super) fn expires_us(place: &ModelPlace) -> u128 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::limit_model::LimitModel;
     use super::super::samples::{SECOND_US, limit};
-    use super::super::single::Model;
     use crate::algorithm::Usage;
     use crate::rule::Algorithm;
 
     #[test]
     fn the_backlog_drains_by_the_limit_per_window() {
         let limit = limit("3/1s", Algorithm::Gcra);
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         let place = model.charge(&limit, 100, 3);
-        assert_eq!(Model::expires_us(&place), 100 + SECOND_US);
+        assert_eq!(LimitModel::expires_us(&place), 100 + SECOND_US);
         // One unit drains in 333,333 1/3 us.
         for (cost, retry_after_us) in [(1, 333_334), (2, 666_667), (3, 1_000_000)] {
             assert_eq!(model.decide(&limit, 100, cost).retry_after_us, retry_after_us);
         }
         assert_eq!(model.usage(&limit, 100 + 333_333).used, 3, "2 and a millionth, rounded up");
         let next = model.charge(&limit, 100 + 333_334, 1);
-        assert_eq!(Model::expires_us(&next), 100 + 1_333_334, "1,333,333 1/3, rounded up");
+        assert_eq!(LimitModel::expires_us(&next), 100 + 1_333_334, "1,333,333 1/3, rounded up");
     }
 
     #[test]
     fn a_refund_gives_back_what_has_not_drained() {
         let limit = limit("10/10s", Algorithm::Gcra);
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         let first = model.charge(&limit, 0, 4);
         let second = model.charge(&limit, 0, 4);
         // At 2.5 s the first stretch goes on for 1.5 s, the second ends at 8 s.
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_credit_shortens_the_stretch() {
         let limit = limit("10/10s", Algorithm::Gcra);
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         model.charge(&limit, 0, 4);
         assert_eq!(model.credit(&limit, 1_500_000, 1), 1);
         assert_eq!(model.usage(&limit, 1_500_000), Usage { used: 2, reset_after_us: 1_500_000 });
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn time_stands_still_when_the_clock_is_set_back() {
         let limit = limit("10/10s", Algorithm::Gcra);
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         model.charge(&limit, 20 * SECOND_US, 4);
         assert_eq!(model.usage(&limit, 19 * SECOND_US), Usage { used: 4, reset_after_us: 5 * SECOND_US });
         assert_eq!(model.decide(&limit, 19 * SECOND_US, 6).retry_after_us, 0);
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn another_limit_keeps_the_units_and_drains_anew() {
         let (slow, fast) = (limit("10/10s", Algorithm::Gcra), limit("20/10s", Algorithm::Gcra));
-        let mut model = Model::new(slow);
+        let mut model = LimitModel::new(slow);
         let place = model.charge(&slow, 0, 6);
         let ruling = model.decide(&fast, 2 * SECOND_US, 20);
         assert_eq!(ruling.retry_after_us, 4 * SECOND_US, "until it is changed it drains as it did");

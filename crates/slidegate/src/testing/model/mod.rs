@@ -1,6 +1,6 @@
 //! A slow and obvious model of the six algorithms and of a store, to judge the real ones.
 //!
-//! A [`Model`] is one limit for one key; a [`ModelStore`] keeps one per limit of every (rule, key). They
+//! A [`LimitModel`] is one limit for one key; a [`ModelStore`] keeps one per limit of every (rule, key). They
 //! keep what was charged as plain lists and recompute every answer from them, in exact arithmetic that is
 //! far wider than any real state. No wait is calculated: [`Ruling`](crate::algorithm::Ruling)s and
 //! [`Usage`](crate::algorithm::Usage)s find their instants by asking again and again, which is sound
@@ -9,24 +9,24 @@
 //! It shares the nouns with the real code: geometry and the summing of charges are theirs. Rejected:
 //! sharing helpers of the algorithms, as a mistake in one would be judged by itself.
 
+mod algorithm_model;
 mod amount;
-mod answer;
-mod book;
+mod charge_sums;
 mod compact_log;
+mod decision;
 mod fixed_window;
 mod gcra;
-mod heaps;
-mod keyed;
+mod key_model;
+mod limit_model;
 mod receipt;
-mod single;
 mod sliding_buckets;
 mod sliding_counter;
 mod sliding_log;
 mod store;
 
-pub use answer::{ModelDecision, ModelVerdict};
+pub use decision::{ModelDecision, ModelVerdict};
+pub use limit_model::{LimitModel, ModelPlace};
 pub use receipt::ModelReceipt;
-pub use single::{Model, ModelPlace};
 pub use store::ModelStore;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What the model store hands out for an admission.
 
-use super::single::{Model, ModelPlace};
+use super::limit_model::{LimitModel, ModelPlace};
 
 /// Which state: rule name and key.
 pub(super) type Name = (String, String);
@@ -32,7 +32,7 @@ impl ModelReceipt {
     #[must_use]
     pub fn expires_us(&self) -> u64 {
         let places = self.charges.iter().flat_map(|charge| &charge.places);
-        places.map(Model::expires_us).max().unwrap_or(0)
+        places.map(LimitModel::expires_us).max().unwrap_or(0)
     }
 
     /// How many states were charged.

@@ -1,15 +1,15 @@
 //! Model of `sliding-buckets`: what was charged is known to the bucket only.
 
+use super::algorithm_model::AlgorithmModel;
 use super::amount::Amount;
-use super::book::Book;
-use super::heaps::Heaps;
-use super::single::ModelPlace;
+use super::charge_sums::ChargeSums;
+use super::limit_model::ModelPlace;
 use crate::rule::{Algorithm, Edge, Limit};
 
 /// What was charged in every bucket.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SlidingBuckets {
-    buckets: Heaps,
+    buckets: ChargeSums,
 }
 
 /// How many microseconds' worth of a bucket count at `at_us`: from 0, not at all, to its width, in full.
@@ -31,8 +31,8 @@ fn counted_us(limit: &Limit, bucket: u128, at_us: u128) -> u128 {
     }
 }
 
-impl Book for SlidingBuckets {
-    fn duplicate(&self) -> Box<dyn Book> {
+impl AlgorithmModel for SlidingBuckets {
+    fn duplicate(&self) -> Box<dyn AlgorithmModel> {
         Box::new(self.clone())
     }
 
@@ -90,8 +90,8 @@ pub(super) fn expires_us(place: &ModelPlace, edge: Edge) -> u128 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::limit_model::LimitModel;
     use super::super::samples::{SECOND_US, limit};
-    use super::super::single::Model;
     use crate::rule::{Algorithm, Buckets, Edge, Limit};
 
     /// A limit over one second in 10 buckets of 100 ms.
@@ -104,7 +104,7 @@ mod tests {
         let limit = limit("2000/300s", Algorithm::SlidingBuckets(Buckets::new(60).unwrap(), Edge::Full));
         assert_eq!(limit.bucket_us(), 5 * SECOND_US);
         let start_us = 1_745_000_100 * SECOND_US;
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         for index in 0..1_950 {
             let now_us = start_us + index * 150_000;
             assert!(model.decide(&limit, now_us, 1).allowed());
@@ -128,13 +128,13 @@ mod tests {
             [(Edge::Full, 8, 2_099_999), (Edge::Interpolated, 6, 2_099_999), (Edge::Dropped, 0, 2_025_000)]
         {
             let limit = ten_buckets(8, edge);
-            let mut model = Model::new(limit);
+            let mut model = LimitModel::new(limit);
             let place = model.charge(&limit, 1_050_000, 8);
             let usage = model.usage(&limit, 2_025_000);
             assert_eq!((usage.used, 2_025_000 + usage.reset_after_us), (used, reset_us), "{edge:?}");
             assert_eq!(model.usage(&limit, 1_999_999).used, 8);
             let reset_after_us = model.usage(&limit, 1_050_000).reset_after_us;
-            assert_eq!(Model::expires_us(&place), 1_050_000 + reset_after_us, "{edge:?}");
+            assert_eq!(LimitModel::expires_us(&place), 1_050_000 + reset_after_us, "{edge:?}");
             let refunded = model.refund(2_025_000, &place, 3);
             assert_eq!(refunded, if used == 0 { 0 } else { 3 }, "{edge:?}");
         }
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn an_interpolated_wait_is_exact() {
         let limit = ten_buckets(8, Edge::Interpolated);
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         model.charge(&limit, 1_050_000, 8);
         for (cost, at_us) in [(1, 2_012_500), (2, 2_025_000), (7, 2_087_500), (8, 2_099_999)] {
             assert_eq!(model.decide(&limit, 1_900_000, cost).retry_after_us, at_us - 1_900_000, "{cost}");
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn a_credit_takes_whole_units_from_the_oldest_that_counts() {
         let limit = ten_buckets(20, Edge::Interpolated);
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         let old = model.charge(&limit, 1_000_000, 5);
         let young = model.charge(&limit, 1_500_000, 4);
         // At 2,040,000 a unit of the old bucket counts 0.6: together 3 + 4 = 7.
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_back_stands_at_the_start_of_the_newest_bucket() {
         let limit = ten_buckets(8, Edge::Full);
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         let newest = model.charge(&limit, 1_550_000, 1);
         assert_eq!(model.refund(1_560_000, &newest, 1), 1);
         assert_eq!(model.charge(&limit, 900_000, 2).at, 15, "kept although refunded");

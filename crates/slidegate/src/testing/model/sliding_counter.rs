@@ -1,15 +1,15 @@
 //! Model of `sliding-counter`: this window's units, and the share of the last one's that it overlaps.
 
+use super::algorithm_model::AlgorithmModel;
 use super::amount::Amount;
-use super::book::Book;
-use super::heaps::Heaps;
-use super::single::ModelPlace;
+use super::charge_sums::ChargeSums;
+use super::limit_model::ModelPlace;
 use crate::rule::Limit;
 
 /// What was charged in every clock-aligned window.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SlidingCounter {
-    windows: Heaps,
+    windows: ChargeSums,
 }
 
 /// The window of an instant, and how many microseconds' worth of a unit of the window before it count.
@@ -25,8 +25,8 @@ impl SlidingCounter {
     }
 }
 
-impl Book for SlidingCounter {
-    fn duplicate(&self) -> Box<dyn Book> {
+impl AlgorithmModel for SlidingCounter {
+    fn duplicate(&self) -> Box<dyn AlgorithmModel> {
         Box::new(self.clone())
     }
 
@@ -76,14 +76,14 @@ pub(super) fn expires_us(place: &ModelPlace) -> u128 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::limit_model::LimitModel;
     use super::super::samples::{SECOND_US, limit};
-    use super::super::single::Model;
     use crate::algorithm::Usage;
     use crate::rule::{Algorithm, Limit};
 
     /// A window that began at `start_us`, with so many units in the one before and in itself.
-    fn counted(limit: &Limit, start_us: u64, previous: u64, current: u64) -> Model {
-        let mut model = Model::new(*limit);
+    fn counted(limit: &Limit, start_us: u64, previous: u64, current: u64) -> LimitModel {
+        let mut model = LimitModel::new(*limit);
         model.charge(limit, start_us - 1, previous);
         model.charge(limit, start_us, current);
         model
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn a_wait_may_end_in_the_next_window() {
         let limit = limit("10/1s", Algorithm::SlidingCounter);
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         model.charge(&limit, 5_300_000, 10);
         let ruling = model.decide(&limit, 5_300_000, 4);
         assert_eq!(ruling.retry_after_us, 1_100_000, "at 6.4 s the 10 weigh 6");
@@ -135,10 +135,10 @@ mod tests {
     #[test]
     fn refunds_go_to_their_window_and_credits_to_the_older() {
         let limit = limit("10/1s", Algorithm::SlidingCounter);
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         let old = model.charge(&limit, 5_900_000, 6);
         let young = model.charge(&limit, 6_100_000, 3);
-        assert_eq!(Model::expires_us(&old), 7_000_000);
+        assert_eq!(LimitModel::expires_us(&old), 7_000_000);
         // At 6.5 s the old 6 weigh 3.
         assert_eq!(model.usage(&limit, 6_500_000).used, 6);
         let mut credited = model.clone();
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_back_stands_at_the_start_of_the_window() {
         let limit = limit("10/1s", Algorithm::SlidingCounter);
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         model.charge(&limit, 5_900_000, 6);
         let newest = model.charge(&limit, 6_100_000, 3);
         model.refund(6_100_000, &newest, 3);

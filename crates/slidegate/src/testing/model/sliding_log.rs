@@ -1,9 +1,9 @@
 //! Model of `sliding-log`: what was charged in (now - W, now] is in use.
 
+use super::algorithm_model::AlgorithmModel;
 use super::amount::Amount;
-use super::book::Book;
-use super::heaps::Heaps;
-use super::single::ModelPlace;
+use super::charge_sums::ChargeSums;
+use super::limit_model::ModelPlace;
 use crate::rule::Limit;
 
 /// Every stamp at which units still stand.
@@ -12,7 +12,7 @@ use crate::rule::Limit;
 /// dropped them is refunded and the clock is then set back: they do not return.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SlidingLog {
-    stamps: Heaps,
+    stamps: ChargeSums,
 }
 
 /// Whether a stamp lies in the window that ends at `at_us`.
@@ -20,18 +20,18 @@ fn is_live(limit: &Limit, stamp: u128, at_us: u128) -> bool {
     stamp + u128::from(limit.window_us()) > at_us
 }
 
-impl Book for SlidingLog {
-    fn duplicate(&self) -> Box<dyn Book> {
+impl AlgorithmModel for SlidingLog {
+    fn duplicate(&self) -> Box<dyn AlgorithmModel> {
         Box::new(self.clone())
     }
 
     fn remembers_us(&self, _limit: &Limit) -> u128 {
-        self.stamps.newest_standing()
+        self.stamps.newest_present()
     }
 
     fn in_use(&self, limit: &Limit, at_us: u128) -> Amount {
-        let live = self.stamps.oldest_first().into_iter().filter(|heap| is_live(limit, heap.at, at_us));
-        Amount::of_units(live.map(|heap| heap.units).sum())
+        let live = self.stamps.oldest_first().into_iter().filter(|sum| is_live(limit, sum.at, at_us));
+        Amount::of_units(live.map(|sum| sum.units).sum())
     }
 
     fn charge(&mut self, limit: &Limit, at_us: u128, cost: u128) -> u128 {
@@ -46,9 +46,9 @@ impl Book for SlidingLog {
 
     fn credit(&mut self, limit: &Limit, at_us: u128, units: u128) {
         let mut rest = units;
-        for heap in self.stamps.oldest_first() {
-            if is_live(limit, heap.at, at_us) {
-                rest -= self.stamps.take(heap.at, rest);
+        for sum in self.stamps.oldest_first() {
+            if is_live(limit, sum.at, at_us) {
+                rest -= self.stamps.take(sum.at, rest);
             }
         }
     }
@@ -63,15 +63,15 @@ pub(super) fn expires_us(place: &ModelPlace) -> u128 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::limit_model::LimitModel;
     use super::super::samples::{SECOND_US, limit};
-    use super::super::single::Model;
     use crate::algorithm::Usage;
     use crate::rule::Algorithm;
 
     #[test]
     fn worked_example_3_the_oldest_drops_out() {
         let limit = limit("5/60s", Algorithm::SlidingLog);
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         for stamp_s in [3_650, 3_680, 3_695, 3_710] {
             model.charge(&limit, stamp_s * SECOND_US, 1);
         }
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn worked_example_10_the_daily_quota() {
         let limit = limit("9500/24h", Algorithm::SlidingLog);
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         for call in 0..95 {
             assert!(model.decide(&limit, call * 60 * SECOND_US, 100).allowed());
             model.charge(&limit, call * 60 * SECOND_US, 100);
@@ -106,15 +106,15 @@ mod tests {
     #[test]
     fn refunds_lower_their_stamp_and_credits_the_oldest() {
         let limit = limit("10/1s", Algorithm::SlidingLog);
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         let first = model.charge(&limit, 100, 3);
         let second = model.charge(&limit, 100, 2);
         let third = model.charge(&limit, 200, 4);
-        assert_eq!(first, second, "one stamp is one heap");
+        assert_eq!(first, second, "one stamp is one sum");
         assert_eq!(model.credit(&limit, 300, 4), 4);
         assert_eq!(model.refund(300, &first, 3), 1, "no more than stands there");
         assert_eq!(model.usage(&limit, 300).used, 4);
-        assert_eq!(Model::expires_us(&third), 200 + SECOND_US);
+        assert_eq!(LimitModel::expires_us(&third), 200 + SECOND_US);
         assert_eq!(model.clone().refund(199 + SECOND_US, &third, 9), 4);
         assert_eq!(model.refund(200 + SECOND_US, &third, 9), 0);
         assert_eq!(model.credit(&limit, 300, 9), 4);
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_back_stands_still_at_the_newest_stamp() {
         let limit = limit("10/1s", Algorithm::SlidingLog);
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         let older = model.charge(&limit, 5_000, 3);
         let newest = model.charge(&limit, 9_000, 6);
         assert_eq!(model.decide(&limit, 2_000, 1).retry_after_us, 0);
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_charge_forgets_what_has_left_for_good() {
         let limit = limit("10/1ms", Algorithm::SlidingLog);
-        let mut model = Model::new(limit);
+        let mut model = LimitModel::new(limit);
         model.charge(&limit, 1_000, 3);
         let newest = model.charge(&limit, 2_000, 1);
         model.refund(2_000, &newest, 1);

@@ -1,9 +1,9 @@
 //! Model of a store: every (rule, key) in one list, every verb step by step.
 
-use super::answer::{ModelDecision, ModelVerdict};
-use super::keyed::Keyed;
+use super::decision::{ModelDecision, ModelVerdict};
+use super::key_model::KeyModel;
+use super::limit_model::{LimitModel, ModelPlace};
 use super::receipt::{ModelReceipt, Name, ReceiptCharge};
-use super::single::{Model, ModelPlace};
 use crate::algorithm::Usage;
 use crate::charge::{Admission, Slot};
 use crate::receipt::Applied;
@@ -12,17 +12,17 @@ use crate::rule::{Algorithm, Limit, Rule};
 /// The model of a store.
 #[derive(Debug, Clone, Default)]
 pub struct ModelStore {
-    states: Vec<(Name, Keyed)>,
+    states: Vec<(Name, KeyModel)>,
     /// Charges so far.
     order: u64,
-    voids: Vec<Void>,
+    voids: Vec<VoidedReceipts>,
     receipts: Vec<ModelReceipt>,
     spent: Vec<u64>,
     /// The latest time at which a receipt was presented: what had expired then stays expired.
     latest_us: u64,
     /// Time has reached this for sure.
     noted_us: u64,
-    notes_nothing: bool,
+    without_watermark: bool,
 }
 
 /// Time is noted when it has moved on by this much.
@@ -30,7 +30,7 @@ const NOTED_STEP_US: u64 = 1_000;
 
 /// Receipts of charges up to `order` give nothing back.
 #[derive(Debug, Clone)]
-struct Void {
+struct VoidedReceipts {
     name: Name,
     /// Of states of this geometry only.
     limit: Option<Limit>,
@@ -38,11 +38,11 @@ struct Void {
 }
 
 /// Whether a charge gives nothing back at one of its places.
-fn is_void(noted_us: u64, voids: &[Void], charge: &ReceiptCharge, place: &ModelPlace) -> bool {
-    Model::expires_us(place) <= noted_us || voids.iter().any(|void| void.covers(charge, &place.limit))
+fn is_void(noted_us: u64, voids: &[VoidedReceipts], charge: &ReceiptCharge, place: &ModelPlace) -> bool {
+    LimitModel::expires_us(place) <= noted_us || voids.iter().any(|void| void.covers(charge, &place.limit))
 }
 
-impl Void {
+impl VoidedReceipts {
     fn covers(&self, charge: &ReceiptCharge, limit: &Limit) -> bool {
         self.name == charge.name
             && self.limit.is_none_or(|of| limit.keeps_state_of(&of))
@@ -59,8 +59,8 @@ impl ModelStore {
 
     /// The model of a store that does not note the time of its charges, and so never forgets by it.
     #[must_use]
-    pub fn that_notes_nothing() -> Self {
-        Self { notes_nothing: true, ..Self::default() }
+    pub fn without_watermark() -> Self {
+        Self { without_watermark: true, ..Self::default() }
     }
 
     /// Decides without charging.
@@ -80,16 +80,16 @@ impl ModelStore {
         for (ask, verdict) in admission.asks().iter().zip(&mut verdicts) {
             if verdict.allowed {
                 self.order += 1;
-                self.met(ask.rule, ask.key.as_str());
-                let mut keyed = self.current(ask.rule, ask.key.as_str());
-                let places = keyed.charge(ask.rule.limits(), now_us, ask.cost);
-                *verdict = keyed.admitted(now_us, ask.rule);
-                self.put(&name(ask.rule, ask.key.as_str()), keyed);
+                self.void_if_geometry_differs(ask.rule, ask.key.as_str());
+                let mut key_model = self.current(ask.rule, ask.key.as_str());
+                let places = key_model.charge(ask.rule.limits(), now_us, ask.cost);
+                *verdict = key_model.admitted(now_us, ask.rule);
+                self.put(&name(ask.rule, ask.key.as_str()), key_model);
                 let name = name(ask.rule, ask.key.as_str());
                 charges.push(ReceiptCharge { name, order: self.order, cost: ask.cost, places });
             }
         }
-        if !self.notes_nothing && !charges.is_empty() && now_us >= self.noted_us + NOTED_STEP_US {
+        if !self.without_watermark && !charges.is_empty() && now_us >= self.noted_us + NOTED_STEP_US {
             self.noted_us = now_us;
         }
         let receipt = ModelReceipt { id: self.receipts.len() as u64, charges };
@@ -119,52 +119,56 @@ impl ModelStore {
         for charge in receipt.charges.iter().filter(|_| excess > 0) {
             let limits: Vec<Limit> = charge.places.iter().map(|place| place.limit).collect();
             let known = self.get(&charge.name).cloned();
-            let mut keyed = known.unwrap_or_else(|| Keyed::new(&limits));
-            keyed.charge_excess(now_us, excess);
-            self.put(&charge.name, keyed);
+            let mut key_model = known.unwrap_or_else(|| KeyModel::new(&limits));
+            key_model.charge_excess(now_us, excess);
+            self.put(&charge.name, key_model);
         }
         Applied { applied: true, units: excess * receipt.charges.len() as u64 }
     }
 
     /// Gives back units, oldest first.
     pub fn credit(&mut self, now_us: u64, rule: &Rule, key: &str, units: u64) -> Applied {
-        self.met(rule, key);
-        let Some(keyed) = self.get(&name(rule, key)) else {
+        self.void_if_geometry_differs(rule, key);
+        let Some(key_model) = self.get(&name(rule, key)) else {
             return Applied::default();
         };
-        let mut keyed = keyed.aligned(rule.limits());
-        let units = keyed.credit(rule.limits(), now_us, units);
-        self.put(&name(rule, key), keyed);
+        let mut key_model = key_model.adapted_to(rule.limits());
+        let units = key_model.credit(rule.limits(), now_us, units);
+        self.put(&name(rule, key), key_model);
         Applied { applied: units > 0, units }
     }
 
     /// Forgets a key; receipts issued until now lose their hold on it.
     pub fn reset(&mut self, now_us: u64, rule: &Rule, key: &str) -> Applied {
         let name = name(rule, key);
-        let Some(keyed) = self.get(&name) else { return Applied::default() };
-        let units = keyed.used_max(now_us);
+        let Some(key_model) = self.get(&name) else { return Applied::default() };
+        let units = key_model.used_max(now_us);
         self.states.retain(|(other, _)| *other != name);
-        self.voids.push(Void { name, limit: None, order: self.order });
+        self.voids.push(VoidedReceipts { name, limit: None, order: self.order });
         Applied { applied: units > 0, units }
     }
 
     /// What is used of every limit of the rule.
     #[must_use]
     pub fn inspect(&self, now_us: u64, rule: &Rule, key: &str) -> Vec<(Limit, Usage)> {
-        let keyed = self.current(rule, key);
-        let limits = rule.limits().iter().zip(keyed.models());
+        let key_model = self.current(rule, key);
+        let limits = rule.limits().iter().zip(key_model.models());
         limits.map(|(limit, model)| (*limit, model.usage(limit, now_us))).collect()
     }
 
     /// Changes a rule live: every state of its name goes on under the new limits.
     pub fn change(&mut self, now_us: u64, rule: &Rule) {
-        for (name, keyed) in self.states.iter_mut().filter(|((of_rule, _), _)| of_rule == rule.name()) {
+        for (name, key_model) in self.states.iter_mut().filter(|((of_rule, _), _)| of_rule == rule.name()) {
             for limit in rule.limits() {
-                if !keyed.models().iter().any(|model| limit.keeps_state_of(model.limit())) {
-                    self.voids.push(Void { name: name.clone(), limit: Some(*limit), order: self.order });
+                if !key_model.models().iter().any(|model| limit.keeps_state_of(model.limit())) {
+                    self.voids.push(VoidedReceipts {
+                        name: name.clone(),
+                        limit: Some(*limit),
+                        order: self.order,
+                    });
                 }
             }
-            *keyed = keyed.changed(rule.limits(), now_us);
+            *key_model = key_model.changed(rule.limits(), now_us);
         }
     }
 
@@ -196,9 +200,9 @@ impl ModelStore {
     #[must_use]
     pub fn may_forget(&self, rule: &Rule, key: &str) -> bool {
         let name = name(rule, key);
-        let Some(keyed) = self.get(&name) else { return true };
+        let Some(key_model) = self.get(&name) else { return true };
         let fits = |place: &ModelPlace| {
-            keyed.models().iter().any(|model| model.limit().keeps_state_of(&place.limit))
+            key_model.models().iter().any(|model| model.limit().keeps_state_of(&place.limit))
         };
         let gives_nothing = |charge: &ReceiptCharge| {
             let mut places = charge.places.iter().filter(|place| fits(place));
@@ -210,14 +214,14 @@ impl ModelStore {
         };
         let unspent = self.receipts.iter().filter(|receipt| !self.spent.contains(&receipt.id));
         let mut charges = unspent.flat_map(|receipt| &receipt.charges).filter(|charge| charge.name == name);
-        keyed.used_max(self.noted_us) == 0 && charges.all(gives_nothing)
+        key_model.used_max(self.noted_us) == 0 && charges.all(gives_nothing)
     }
 
     /// Whether a sweep at `noted_us` finds nothing that keeps the state of a key: nothing is used, and all
     /// that was ever charged has expired.
     #[must_use]
     pub fn has_ended(&self, rule: &Rule, key: &str, noted_us: u64) -> bool {
-        self.get(&name(rule, key)).is_some_and(|keyed| keyed.has_ended(noted_us))
+        self.get(&name(rule, key)).is_some_and(|key_model| key_model.has_ended(noted_us))
     }
 
     /// Forgets a key, as a store may do when it has ended. Which store does so when is its own affair.
@@ -227,26 +231,27 @@ impl ModelStore {
     }
 
     /// A state of another geometry than the rule's loses its receipts when it is charged.
-    fn met(&mut self, rule: &Rule, key: &str) {
+    fn void_if_geometry_differs(&mut self, rule: &Rule, key: &str) {
         let name = name(rule, key);
-        if self.get(&name).is_some_and(|keyed| !keyed.fits(rule.limits())) {
-            self.voids.push(Void { name, limit: None, order: self.order.saturating_sub(1) });
+        if self.get(&name).is_some_and(|key_model| !key_model.fits(rule.limits())) {
+            self.voids.push(VoidedReceipts { name, limit: None, order: self.order.saturating_sub(1) });
         }
     }
 
-    fn get(&self, name: &Name) -> Option<&Keyed> {
-        self.states.iter().find(|(other, _)| other == name).map(|(_, keyed)| keyed)
+    fn get(&self, name: &Name) -> Option<&KeyModel> {
+        self.states.iter().find(|(other, _)| other == name).map(|(_, key_model)| key_model)
     }
 
-    fn put(&mut self, name: &Name, keyed: Keyed) {
+    fn put(&mut self, name: &Name, key_model: KeyModel) {
         self.states.retain(|(other, _)| other != name);
-        self.states.push((name.clone(), keyed));
+        self.states.push((name.clone(), key_model));
     }
 
     /// The state as `rule` sees it, whether or not the store has it.
-    fn current(&self, rule: &Rule, key: &str) -> Keyed {
-        let keyed = self.get(&name(rule, key));
-        keyed.map_or_else(|| Keyed::new(rule.limits()), |keyed| keyed.aligned(rule.limits()))
+    fn current(&self, rule: &Rule, key: &str) -> KeyModel {
+        let key_model = self.get(&name(rule, key));
+        key_model
+            .map_or_else(|| KeyModel::new(rule.limits()), |key_model| key_model.adapted_to(rule.limits()))
     }
 
     fn verdicts(&self, now_us: u64, admission: &Admission<'_>) -> Vec<ModelVerdict> {
@@ -270,8 +275,8 @@ impl ModelStore {
             let (noted_us, voids) = (self.noted_us, &self.voids);
             let void = |place: &ModelPlace| is_void(noted_us, voids, charge, place);
             let state = self.states.iter_mut().find(|(name, _)| *name == charge.name);
-            if let Some((_, keyed)) = state {
-                units += keyed.refund(now_us, &charge.places, units_of(charge.cost), void);
+            if let Some((_, key_model)) = state {
+                units += key_model.refund(now_us, &charge.places, units_of(charge.cost), void);
             }
         }
         Applied { applied: units > 0, units }

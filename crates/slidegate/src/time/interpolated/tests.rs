@@ -1,4 +1,4 @@
-//! A world in which the true time is known, and ticks do what they should not.
+//! A machine in which the true time is known, and ticks do what they should not.
 
 use std::cell::Cell;
 
@@ -8,7 +8,7 @@ const MILLISECOND_NS: u64 = 1_000_000;
 /// Rates of counters in ticks per microsecond.
 const RATES: [u64; 6] = [17, 100, 1_000, 2_400, 3_141, 15_999];
 
-struct World {
+struct SimulatedMachine {
     true_ns: Cell<u64>,
     ticks: Cell<u64>,
     /// Ticks are whole; what is left over stays here, in thousandths.
@@ -20,7 +20,7 @@ struct World {
     references_read: Cell<u64>,
 }
 
-impl World {
+impl SimulatedMachine {
     fn new(ticks_per_us: u64) -> Self {
         Self {
             true_ns: Cell::new(12_345),
@@ -51,7 +51,7 @@ impl World {
     }
 }
 
-impl Ticks for &World {
+impl Ticks for &SimulatedMachine {
     fn steady(&self) -> bool {
         self.steady
     }
@@ -64,7 +64,7 @@ impl Ticks for &World {
     }
 }
 
-impl Reference for &World {
+impl Reference for &SimulatedMachine {
     fn elapsed(&self) -> Duration {
         self.references_read.set(self.references_read.get() + 1);
         self.pass(12);
@@ -75,30 +75,30 @@ impl Reference for &World {
 }
 
 /// Reads the clock and compares it with the truth.
-struct Watch<'a> {
-    world: &'a World,
-    clock: Interpolated<&'a World, &'a World>,
+struct ClockChecker<'a> {
+    machine: &'a SimulatedMachine,
+    clock: Interpolated<&'a SimulatedMachine, &'a SimulatedMachine>,
     last_parts: u64,
 }
 
 /// How far readings may be from the truth, in microseconds.
 #[derive(Clone, Copy)]
-struct Allowed {
+struct ErrorBound {
     ahead_us: u64,
     behind_us: u64,
 }
 
-const CLOSE: Allowed = Allowed { ahead_us: 0, behind_us: 2 };
+const CLOSE: ErrorBound = ErrorBound { ahead_us: 0, behind_us: 2 };
 
-impl<'a> Watch<'a> {
-    fn new(world: &'a World) -> Self {
-        Self { world, clock: Interpolated::new(world, world), last_parts: 0 }
+impl<'a> ClockChecker<'a> {
+    fn new(machine: &'a SimulatedMachine) -> Self {
+        Self { machine, clock: Interpolated::new(machine, machine), last_parts: 0 }
     }
 
-    fn read(&mut self, allowed: Allowed) -> u64 {
-        let before = self.world.true_parts();
+    fn read(&mut self, allowed: ErrorBound) -> u64 {
+        let before = self.machine.true_parts();
         let shown = self.clock.now_parts();
-        let after = self.world.true_parts();
+        let after = self.machine.true_parts();
         assert!(shown >= self.last_parts, "ran back from {} to {shown}", self.last_parts);
         assert!(shown <= after + allowed.ahead_us * PARTS_PER_US, "shows {shown} at {after}");
         assert!(shown + allowed.behind_us * PARTS_PER_US >= before, "shows {shown} at {before}");
@@ -107,10 +107,10 @@ impl<'a> Watch<'a> {
     }
 
     /// Reads in uneven steps below 2 us.
-    fn read_for(&mut self, ns: u64, allowed: Allowed) {
-        let end_ns = self.world.true_ns.get() + ns;
-        while self.world.true_ns.get() < end_ns {
-            self.world.pass(self.world.true_ns.get() % 1_999 * 7_919 % 1_999);
+    fn read_for(&mut self, ns: u64, allowed: ErrorBound) {
+        let end_ns = self.machine.true_ns.get() + ns;
+        while self.machine.true_ns.get() < end_ns {
+            self.machine.pass(self.machine.true_ns.get() % 1_999 * 7_919 % 1_999);
             self.read(allowed);
         }
     }
@@ -119,16 +119,16 @@ impl<'a> Watch<'a> {
 #[test]
 fn never_ahead_and_hardly_behind() {
     for rate in RATES {
-        let world = World::new(rate);
-        let mut watch = Watch::new(&world);
-        watch.read_for(2 * MILLISECOND_NS, CLOSE);
-        world.references_read.set(0);
-        watch.read_for(50 * MILLISECOND_NS, CLOSE);
-        let references_read = world.references_read.get();
+        let machine = SimulatedMachine::new(rate);
+        let mut checker = ClockChecker::new(&machine);
+        checker.read_for(2 * MILLISECOND_NS, CLOSE);
+        machine.references_read.set(0);
+        checker.read_for(50 * MILLISECOND_NS, CLOSE);
+        let references_read = machine.references_read.get();
         assert!((49..=50).contains(&references_read), "one per millisecond, not {references_read}");
         for idle_ms in [0, 1, 2, 900, 86_400_000, 365 * 86_400_000] {
-            world.pass(idle_ms * MILLISECOND_NS);
-            watch.read_for(3 * MILLISECOND_NS, CLOSE);
+            machine.pass(idle_ms * MILLISECOND_NS);
+            checker.read_for(3 * MILLISECOND_NS, CLOSE);
         }
     }
 }
@@ -137,32 +137,32 @@ fn never_ahead_and_hardly_behind() {
 /// From one extreme to the other, a line falls behind by twice as much as it would.
 #[test]
 fn never_ahead_while_the_reference_is_corrected() {
-    let world = World::new(2_000);
-    let mut watch = Watch::new(&world);
+    let machine = SimulatedMachine::new(2_000);
+    let mut checker = ClockChecker::new(&machine);
     for rate in [2_000, 2_001, 1_999, 2_000, 1_999, 2_001].repeat(10) {
-        world.ticks_per_us.set(rate);
-        watch.read_for(MILLISECOND_NS * 27 / 10, Allowed { behind_us: 3, ..CLOSE });
+        machine.ticks_per_us.set(rate);
+        checker.read_for(MILLISECOND_NS * 27 / 10, ErrorBound { behind_us: 3, ..CLOSE });
     }
 }
 
 #[test]
 fn until_the_rate_is_known_readings_are_the_reference_s() {
-    let world = World::new(2_400);
-    let mut watch = Watch::new(&world);
-    let started_ns = world.true_ns.get();
-    while world.true_ns.get() < started_ns + MILLISECOND_NS * 3 / 4 {
-        let parts = watch.read(Allowed { ahead_us: 0, behind_us: 0 });
-        assert_eq!(world.references_read.replace(0), 1, "at {parts}");
+    let machine = SimulatedMachine::new(2_400);
+    let mut checker = ClockChecker::new(&machine);
+    let started_ns = machine.true_ns.get();
+    while machine.true_ns.get() < started_ns + MILLISECOND_NS * 3 / 4 {
+        let parts = checker.read(ErrorBound { ahead_us: 0, behind_us: 0 });
+        assert_eq!(machine.references_read.replace(0), 1, "at {parts}");
     }
 }
 
 #[test]
 fn an_unsteady_counter_is_not_used() {
-    let world = World { steady: false, ..World::new(2_400) };
-    let mut watch = Watch::new(&world);
+    let machine = SimulatedMachine { steady: false, ..SimulatedMachine::new(2_400) };
+    let mut checker = ClockChecker::new(&machine);
     for _ in 0..10_000 {
-        world.step_ticks(world.ticks.get() / 3);
-        watch.read(Allowed { ahead_us: 0, behind_us: 0 });
+        machine.step_ticks(machine.ticks.get() / 3);
+        checker.read(ErrorBound { ahead_us: 0, behind_us: 0 });
     }
 }
 
@@ -173,15 +173,15 @@ fn a_counter_that_is_set_is_noticed() {
     for leap in [second, 3 * second, 1 << 63, 0_u64.wrapping_sub(second), 0_u64.wrapping_sub(2_400 * 1_000)] {
         // In the middle of a line, and while nobody looks.
         for idle_ns in [300_000, 20 * MILLISECOND_NS] {
-            let world = World::new(2_400);
-            let mut watch = Watch::new(&world);
-            watch.read_for(5 * MILLISECOND_NS, CLOSE);
-            world.pass(idle_ns);
-            world.step_ticks(leap);
-            watch.read_for(2 * MILLISECOND_NS, Allowed { ahead_us: 1_000, behind_us: 2 });
-            world.references_read.set(0);
-            watch.read_for(10 * MILLISECOND_NS, CLOSE);
-            assert!(world.references_read.get() <= 10, "lines are drawn again");
+            let machine = SimulatedMachine::new(2_400);
+            let mut checker = ClockChecker::new(&machine);
+            checker.read_for(5 * MILLISECOND_NS, CLOSE);
+            machine.pass(idle_ns);
+            machine.step_ticks(leap);
+            checker.read_for(2 * MILLISECOND_NS, ErrorBound { ahead_us: 1_000, behind_us: 2 });
+            machine.references_read.set(0);
+            checker.read_for(10 * MILLISECOND_NS, CLOSE);
+            assert!(machine.references_read.get() <= 10, "lines are drawn again");
         }
     }
 }
@@ -189,37 +189,37 @@ fn a_counter_that_is_set_is_noticed() {
 #[test]
 fn a_counter_that_changes_its_rate_is_measured_again() {
     for (rate, later) in [(1_200, 2_400), (2_400, 1_200), (2_400, 2_500), (3_000, 600), (600, 3_000)] {
-        let world = World::new(rate);
-        let mut watch = Watch::new(&world);
-        watch.read_for(10 * MILLISECOND_NS, CLOSE);
-        world.ticks_per_us.set(later);
+        let machine = SimulatedMachine::new(rate);
+        let mut checker = ClockChecker::new(&machine);
+        checker.read_for(10 * MILLISECOND_NS, CLOSE);
+        machine.ticks_per_us.set(later);
         // A line of slow ticks takes longer to end: until then, it falls behind.
         let span_us = 1_000 * rate.max(later) / later;
-        let surprised = Allowed { ahead_us: 1_000, behind_us: span_us };
-        watch.read_for((span_us + 2_000) * 1_000, surprised);
-        world.references_read.set(0);
-        watch.read_for(10 * MILLISECOND_NS, CLOSE);
-        assert!(world.references_read.get() <= 10, "lines are drawn again");
+        let rate_changed = ErrorBound { ahead_us: 1_000, behind_us: span_us };
+        checker.read_for((span_us + 2_000) * 1_000, rate_changed);
+        machine.references_read.set(0);
+        checker.read_for(10 * MILLISECOND_NS, CLOSE);
+        assert!(machine.references_read.get() <= 10, "lines are drawn again");
     }
 }
 
 #[test]
 fn a_counter_that_stands_still_from_the_beginning_is_not_used() {
-    let world = World::new(0);
-    Watch::new(&world).read_for(10 * MILLISECOND_NS, Allowed { ahead_us: 0, behind_us: 0 });
+    let machine = SimulatedMachine::new(0);
+    ClockChecker::new(&machine).read_for(10 * MILLISECOND_NS, ErrorBound { ahead_us: 0, behind_us: 0 });
 }
 
 /// Time stands still with the counter, and goes on with it.
 #[test]
 fn a_counter_that_stops_for_a_while_is_never_ahead() {
-    let world = World::new(2_400);
-    let mut watch = Watch::new(&world);
-    watch.read_for(5 * MILLISECOND_NS, CLOSE);
-    world.ticks_per_us.set(0);
-    watch.read_for(MILLISECOND_NS, Allowed { ahead_us: 0, behind_us: 1_005 });
-    world.ticks_per_us.set(2_400);
-    watch.read_for(4 * MILLISECOND_NS, Allowed { ahead_us: 0, behind_us: 1_005 });
-    watch.read_for(10 * MILLISECOND_NS, CLOSE);
+    let machine = SimulatedMachine::new(2_400);
+    let mut checker = ClockChecker::new(&machine);
+    checker.read_for(5 * MILLISECOND_NS, CLOSE);
+    machine.ticks_per_us.set(0);
+    checker.read_for(MILLISECOND_NS, ErrorBound { ahead_us: 0, behind_us: 1_005 });
+    machine.ticks_per_us.set(2_400);
+    checker.read_for(4 * MILLISECOND_NS, ErrorBound { ahead_us: 0, behind_us: 1_005 });
+    checker.read_for(10 * MILLISECOND_NS, CLOSE);
 }
 
 /// A thread that does not run between its two readings draws no line from them.
@@ -228,30 +228,30 @@ fn a_pause_within_a_sample_delays_nobody() {
     const PAUSES_NS: [u64; 7] = [0, 200, 400, 3_000, 5_000, 50_000, 10 * MILLISECOND_NS];
     // Shorter and longer than it takes to draw a line from clean samples.
     for between_ns in [MILLISECOND_NS / 2, MILLISECOND_NS * 33 / 10] {
-        let world = World::new(2_400);
-        let mut watch = Watch::new(&world);
+        let machine = SimulatedMachine::new(2_400);
+        let mut checker = ClockChecker::new(&machine);
         for pause_ns in PAUSES_NS.repeat(20) {
-            world.pause_ns.set(pause_ns);
-            let paused = Allowed { behind_us: 2 + pause_ns / 1_000, ..CLOSE };
-            while world.pause_ns.get() > 0 {
-                world.pass(100);
-                watch.read(paused);
+            machine.pause_ns.set(pause_ns);
+            let paused = ErrorBound { behind_us: 2 + pause_ns / 1_000, ..CLOSE };
+            while machine.pause_ns.get() > 0 {
+                machine.pass(100);
+                checker.read(paused);
             }
-            watch.read_for(between_ns, CLOSE);
+            checker.read_for(between_ns, CLOSE);
         }
     }
 }
 
 #[test]
 fn while_somebody_else_draws_readings_are_the_reference_s_and_stay() {
-    let world = World::new(2_400);
-    let mut watch = Watch::new(&world);
-    watch.read_for(5 * MILLISECOND_NS, CLOSE);
-    world.pass(MILLISECOND_NS);
-    let held = watch.clock.fitter.lock().unwrap();
-    let shown = watch.clock.now_parts();
-    assert!(world.true_parts() - shown < PARTS_PER_US, "nobody waits");
+    let machine = SimulatedMachine::new(2_400);
+    let mut checker = ClockChecker::new(&machine);
+    checker.read_for(5 * MILLISECOND_NS, CLOSE);
+    machine.pass(MILLISECOND_NS);
+    let held = checker.clock.fitter.lock().unwrap();
+    let shown = checker.clock.now_parts();
+    assert!(machine.true_parts() - shown < PARTS_PER_US, "nobody waits");
     drop(held);
-    watch.last_parts = shown;
-    watch.read_for(2 * MILLISECOND_NS, CLOSE);
+    checker.last_parts = shown;
+    checker.read_for(2 * MILLISECOND_NS, CLOSE);
 }

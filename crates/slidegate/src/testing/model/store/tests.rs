@@ -90,9 +90,9 @@ fn a_shadow_is_charged_when_it_would_admit() {
 
 #[test]
 fn a_receipt_is_good_for_once_and_until_it_expires() {
-    let (api, dear) = (rule("api", &["9/1s", "9/1m"]), rule("dear", &["9/1s"]));
+    let (api, costly) = (rule("api", &["9/1s", "9/1m"]), rule("costly", &["9/1s"]));
     let mut store = ModelStore::new();
-    let both = admission(&[(&api, "a", 4), (&dear, "a", 4)]);
+    let both = admission(&[(&api, "a", 4), (&costly, "a", 4)]);
     let (_, first) = store.check(0, &both);
     let (_, second) = store.check(SECOND_US, &both);
     let (first, second) = (first.unwrap(), second.unwrap());

@@ -1,26 +1,26 @@
 //! The models of one (rule, key): one per limit of the rule.
 
-use super::answer::ModelVerdict;
-use super::single::{Model, ModelPlace};
+use super::decision::ModelVerdict;
+use super::limit_model::{LimitModel, ModelPlace};
 use crate::charge::Charge;
 use crate::rule::{Limit, Rule};
 
 /// One model per limit, in the order of the rule.
 #[derive(Debug, Clone)]
-pub(super) struct Keyed {
-    models: Vec<Model>,
+pub(super) struct KeyModel {
+    models: Vec<LimitModel>,
 }
 
-impl Keyed {
+impl KeyModel {
     /// The state of a key that was never seen.
     pub(super) fn new(limits: &[Limit]) -> Self {
-        Self { models: limits.iter().map(|&limit| Model::new(limit)).collect() }
+        Self { models: limits.iter().map(|&limit| LimitModel::new(limit)).collect() }
     }
 
     /// What becomes of it when the limits become `limits` at `now_us`: each goes on with the state of its
     /// own geometry; one that has none begins with the largest use of all, stamped now.
     pub(super) fn changed(&self, limits: &[Limit], now_us: u64) -> Self {
-        let models = self.followed(limits, now_us, self.used_max(now_us)).models;
+        let models = self.continued(limits, now_us, self.used_max(now_us)).models;
         let models = models.into_iter().zip(limits).map(|(model, limit)| model.changed(limit, now_us));
         Self { models: models.collect() }
     }
@@ -33,21 +33,21 @@ impl Keyed {
 
     /// Itself if it fits; otherwise a limit that has none of its geometry begins with the largest use of all
     /// at the last charge, stamped at the latest instant that this may have been.
-    pub(super) fn aligned(&self, limits: &[Limit]) -> Self {
+    pub(super) fn adapted_to(&self, limits: &[Limit]) -> Self {
         if self.fits(limits) {
             return self.clone();
         }
-        let charged_by_us = self.models.iter().map(Model::charged_by_us).max().unwrap_or(0);
+        let charged_by_us = self.models.iter().map(LimitModel::charged_by_us).max().unwrap_or(0);
         // A clock set back to the beginning shows what was used at the last charge.
-        self.followed(limits, charged_by_us, self.used_max(0))
+        self.continued(limits, charged_by_us, self.used_max(0))
     }
 
-    fn followed(&self, limits: &[Limit], at_us: u64, used: u64) -> Self {
-        let follow = |limit: &Limit| {
+    fn continued(&self, limits: &[Limit], at_us: u64, used: u64) -> Self {
+        let continued = |limit: &Limit| {
             let older = self.models.iter().find(|model| limit.keeps_state_of(model.limit()));
-            older.cloned().unwrap_or_else(|| Model::begun(*limit, at_us, used))
+            older.cloned().unwrap_or_else(|| LimitModel::seeded(*limit, at_us, used))
         };
-        Self { models: limits.iter().map(follow).collect() }
+        Self { models: limits.iter().map(continued).collect() }
     }
 
     /// What the rule of `ask` says to its cost; its limits fit.
@@ -73,7 +73,7 @@ impl Keyed {
         })
     }
 
-    fn verdict(&self, rule: &Rule, of_limit: impl Fn(&Limit, &Model) -> ModelVerdict) -> ModelVerdict {
+    fn verdict(&self, rule: &Rule, of_limit: impl Fn(&Limit, &LimitModel) -> ModelVerdict) -> ModelVerdict {
         let verdicts: Vec<_> =
             rule.limits().iter().zip(&self.models).map(|(limit, model)| of_limit(limit, model)).collect();
         ModelVerdict::joined(&verdicts)
@@ -101,7 +101,7 @@ impl Keyed {
         units: u64,
         void: impl Fn(&ModelPlace) -> bool,
     ) -> u64 {
-        let refund = |model: &mut Model| {
+        let refund = |model: &mut LimitModel| {
             let mut places = places.iter().filter(|place| !void(place));
             let place = places.find(|place| model.limit().keeps_state_of(&place.limit));
             place.map_or(0, |place| model.refund(now_us, place, units))
@@ -127,7 +127,7 @@ impl Keyed {
     }
 
     /// The models, in the order of the limits.
-    pub(super) fn models(&self) -> &[Model] {
+    pub(super) fn models(&self) -> &[LimitModel] {
         &self.models
     }
 }
@@ -142,11 +142,11 @@ mod tests {
     #[test]
     fn each_limit_goes_on_with_its_own_geometry() {
         let of = |rate: &str| limit(rate, Algorithm::SlidingLog);
-        let mut keyed = Keyed::new(&[of("5/1s"), of("60/30s")]);
-        keyed.charge(&[of("5/1s"), of("60/30s")], 0, 4);
-        keyed.charge(&[of("5/1s"), of("60/30s")], 2 * SECOND_US, 3);
+        let mut key_model = KeyModel::new(&[of("5/1s"), of("60/30s")]);
+        key_model.charge(&[of("5/1s"), of("60/30s")], 0, 4);
+        key_model.charge(&[of("5/1s"), of("60/30s")], 2 * SECOND_US, 3);
         let limits = [of("90/30s"), of("100/5m")];
-        let changed = keyed.changed(&limits, 10 * SECOND_US);
+        let changed = key_model.changed(&limits, 10 * SECOND_US);
         let usages: Vec<Usage> = limits
             .iter()
             .zip(changed.models())
@@ -154,7 +154,7 @@ mod tests {
             .collect();
         let expected = [22, 300].map(|after_s| Usage { used: 7, reset_after_us: after_s * SECOND_US });
         assert_eq!(usages, expected);
-        let other_limits = keyed.aligned(&[of("1/1s"), of("2/30s")]);
+        let other_limits = key_model.adapted_to(&[of("1/1s"), of("2/30s")]);
         assert_eq!(other_limits.used_max(10 * SECOND_US), 7, "another limit is the same geometry");
     }
 }

@@ -343,15 +343,15 @@ fn row_18_after_a_reset_the_key_is_as_new() {
 fn row_19_a_denial_charges_nowhere_and_names_the_latest() {
     for algorithm in every_algorithm() {
         let quota = rule("quota", &["100/1h"], algorithm);
-        let dear = rule("dear", &["1/1s", "3/1m"], algorithm);
+        let costly = rule("costly", &["1/1s", "3/1m"], algorithm);
         let store = MemoryStore::new();
-        let both = admission(&[(&quota, "alice", 10), (&dear, "alice", 1)]);
+        let both = admission(&[(&quota, "alice", 10), (&costly, "alice", 1)]);
         let first = store.check(BOUNDARY_US, &both).unwrap();
         assert!(first.allowed());
-        assert_eq!((first.rule(), first.remaining()), ("dear", Some(0)), "{algorithm}: the tightest binds");
+        assert_eq!((first.rule(), first.remaining()), ("costly", Some(0)), "{algorithm}: the tightest binds");
         let denied = store.check(BOUNDARY_US + 1, &both).unwrap();
         assert!(!denied.allowed() && denied.receipt().is_none());
-        assert_eq!(denied.rule(), "dear");
+        assert_eq!(denied.rule(), "costly");
         let verdicts: Vec<_> = denied.verdicts().collect();
         assert!(verdicts[0].allowed() && !verdicts[1].allowed(), "{algorithm}: each charge's own verdict");
         assert_eq!(used(&store, BOUNDARY_US + 1, &quota), 10, "{algorithm}: charged once, not twice");
@@ -359,9 +359,9 @@ fn row_19_a_denial_charges_nowhere_and_names_the_latest() {
         // Fill both and let the longer wait bind.
         let store = MemoryStore::new();
         store.check(BOUNDARY_US, &admission(&[(&quota, "alice", 100)])).unwrap();
-        store.check(BOUNDARY_US, &admission(&[(&dear, "alice", 1)])).unwrap();
+        store.check(BOUNDARY_US, &admission(&[(&costly, "alice", 1)])).unwrap();
         let denied = store.check(BOUNDARY_US + 1, &both).unwrap();
-        let waits = [&quota, &dear].map(|rule| {
+        let waits = [&quota, &costly].map(|rule| {
             let cost = if rule.name() == "quota" { 10 } else { 1 };
             retry_us(&peek(&store, BOUNDARY_US + 1, rule, cost))
         });

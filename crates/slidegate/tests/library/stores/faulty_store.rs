@@ -6,7 +6,7 @@ use slidegate::charge::Slot;
 use slidegate::decision::StateAnswer;
 use slidegate::receipt::ReceiptCharge;
 use slidegate::store::{Call, LimitUsage, MemoryStore, Store, StoreError, Update, UpdateError};
-use slidegate::testing::Forgetting;
+use slidegate::testing::ExpiringStore;
 use slidegate::time::Clock;
 use slidegate::{Admission, Applied, Charge, Decision, Key, Rule, Verdict};
 
@@ -27,12 +27,12 @@ pub enum Fault {
 }
 
 #[derive(Debug)]
-pub struct Broken {
+pub struct FaultyStore {
     store: MemoryStore,
     fault: Fault,
 }
 
-impl Broken {
+impl FaultyStore {
     pub fn new(fault: Fault) -> Self {
         Self { store: MemoryStore::new(), fault }
     }
@@ -79,7 +79,7 @@ impl Broken {
     }
 }
 
-impl Store for Broken {
+impl Store for FaultyStore {
     async fn check<'a>(&self, when: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
         let when = self.when(when);
         let decision = Store::check(&self.store, when, admission).await?;
@@ -115,20 +115,20 @@ impl Store for Broken {
     }
 }
 
-impl Forgetting for Broken {
-    async fn remembers(&self, rule: &Rule, key: Key<'_>) -> bool {
-        Forgetting::remembers(&self.store, rule, key).await
+impl ExpiringStore for FaultyStore {
+    async fn has_state(&self, rule: &Rule, key: Key<'_>) -> bool {
+        ExpiringStore::has_state(&self.store, rule, key).await
     }
 
     async fn noted_us(&self) -> Option<u64> {
-        Forgetting::noted_us(&self.store).await
+        ExpiringStore::noted_us(&self.store).await
     }
 
     async fn sweep(&self, now_us: u64) -> Option<usize> {
-        Forgetting::sweep(&self.store, now_us).await
+        ExpiringStore::sweep(&self.store, now_us).await
     }
 
-    async fn seen(&self, rule: &Rule, key: Key<'_>) -> Option<String> {
-        Forgetting::seen(&self.store, rule, key).await
+    async fn snapshot(&self, rule: &Rule, key: Key<'_>) -> Option<String> {
+        ExpiringStore::snapshot(&self.store, rule, key).await
     }
 }

@@ -9,34 +9,34 @@ use slidegate::charge::Slot;
 use slidegate::decision::StateAnswer;
 use slidegate::receipt::{OrderedPosition, Position, ReceiptId, ReceiptStamp};
 use slidegate::store::{Call, LimitUsage, Store, StoreError, Update, UpdateError};
-use slidegate::testing::Forgetting;
+use slidegate::testing::ExpiringStore;
 use slidegate::testing::model::{ModelDecision, ModelReceipt, ModelStore};
 use slidegate::time::{Clock, SystemClock};
 use slidegate::{Admission, Applied, Decision, Key, Receipt, ReceiptError, Rule, Verdict};
 
 static STORES: AtomicU32 = AtomicU32::new(0);
 
-pub struct Modelled {
+pub struct ModelBackedStore {
     id: u32,
     clock: SystemClock,
-    inside: Mutex<Inside>,
+    state: Mutex<ModelState>,
 }
 
-struct Inside {
+struct ModelState {
     model: ModelStore,
     receipts: HashMap<ReceiptId, ModelReceipt>,
     spent: HashSet<ReceiptId>,
 }
 
-impl Modelled {
+impl ModelBackedStore {
     pub fn new() -> Self {
-        let inside = Inside {
-            model: ModelStore::that_notes_nothing(),
+        let state = ModelState {
+            model: ModelStore::without_watermark(),
             receipts: HashMap::new(),
             spent: HashSet::new(),
         };
         let id = STORES.fetch_add(1, Ordering::Relaxed);
-        Self { id, clock: SystemClock::new(), inside: Mutex::new(inside) }
+        Self { id, clock: SystemClock::new(), state: Mutex::new(state) }
     }
 
     fn now_us(&self, when: Call) -> u64 {
@@ -49,35 +49,35 @@ impl Modelled {
         receipt: &Receipt,
         act: impl FnOnce(&mut ModelStore, &ModelReceipt) -> Result<Applied, ReceiptError>,
     ) -> Result<Applied, UpdateError> {
-        let inside = &mut *self.inside.lock().unwrap();
+        let state = &mut *self.state.lock().unwrap();
         if receipt.store() != self.id {
             return Err(ReceiptError::Foreign.into());
         }
-        if inside.spent.contains(&receipt.id()) {
+        if state.spent.contains(&receipt.id()) {
             return Ok(Applied::default());
         }
-        let applied = act(&mut inside.model, &inside.receipts[&receipt.id()])?;
+        let applied = act(&mut state.model, &state.receipts[&receipt.id()])?;
         if applied.applied {
-            inside.spent.insert(receipt.id());
+            state.spent.insert(receipt.id());
         }
         Ok(applied)
     }
 }
 
-impl Store for Modelled {
+impl Store for ModelBackedStore {
     async fn check<'a>(&self, when: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        let inside = &mut *self.inside.lock().unwrap();
-        let (answer, modelled) = inside.model.check(self.now_us(when), admission);
+        let state = &mut *self.state.lock().unwrap();
+        let (answer, modelled) = state.model.check(self.now_us(when), admission);
         let stamp = modelled.map(|modelled| {
-            let id = ReceiptId::new(inside.receipts.len() as u64);
-            inside.receipts.insert(id, modelled);
+            let id = ReceiptId::new(state.receipts.len() as u64);
+            state.receipts.insert(id, modelled);
             ReceiptStamp { id, store: self.id }
         });
         Ok(decision(admission, &answer, stamp))
     }
 
     async fn peek<'a>(&self, when: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        let answer = self.inside.lock().unwrap().model.peek(self.now_us(when), admission);
+        let answer = self.state.lock().unwrap().model.peek(self.now_us(when), admission);
         Ok(decision(admission, &answer, None))
     }
 
@@ -104,16 +104,16 @@ impl Store for Modelled {
             }),
             Update::Credit(charge) => {
                 let (rule, key, units) = (charge.rule(), charge.key(), charge.cost());
-                Ok(self.inside.lock().unwrap().model.credit(now_us, rule, key.as_str(), units))
+                Ok(self.state.lock().unwrap().model.credit(now_us, rule, key.as_str(), units))
             }
             Update::Reset(rule, key) => {
-                Ok(self.inside.lock().unwrap().model.reset(now_us, rule, key.as_str()))
+                Ok(self.state.lock().unwrap().model.reset(now_us, rule, key.as_str()))
             }
         }
     }
 
     async fn inspect(&self, when: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
-        let usages = self.inside.lock().unwrap().model.inspect(self.now_us(when), rule, key.as_str());
+        let usages = self.state.lock().unwrap().model.inspect(self.now_us(when), rule, key.as_str());
         let usages = usages.into_iter().map(|(limit, usage)| {
             LimitUsage::new(limit, usage.used, Duration::from_micros(usage.reset_after_us))
         });
@@ -121,12 +121,12 @@ impl Store for Modelled {
     }
 
     async fn change(&self, when: Call, rule: &Rule) -> Result<(), StoreError> {
-        self.inside.lock().unwrap().model.change(self.now_us(when), rule);
+        self.state.lock().unwrap().model.change(self.now_us(when), rule);
         Ok(())
     }
 }
 
-impl Forgetting for Modelled {}
+impl ExpiringStore for ModelBackedStore {}
 
 /// The model's answer in the words of the contract. Where its charges stand is the model's own affair.
 fn decision<'a>(

@@ -33,15 +33,15 @@ use crate::time::Clock;
 /// #         Store::change(&self.0, w, r).await
 /// #     }
 /// # }
-/// impl slidegate::testing::Forgetting for MyStore {}
+/// impl slidegate::testing::ExpiringStore for MyStore {}
 /// ```
-pub trait Forgetting: Store {
+pub trait ExpiringStore: Store {
     /// After how many steps of a trace all states are looked at. More than 1 where every look is a round trip: a fault
     /// is then noticed by the next that asks, or some steps later.
-    const LOOKS_EVERY: usize = 1;
+    const INSPECT_EVERY: usize = 1;
 
     /// Whether it has a state of the key. Asked of keys that were charged.
-    fn remembers(&self, _rule: &Rule, _key: Key<'_>) -> impl Future<Output = bool> + Send {
+    fn has_state(&self, _rule: &Rule, _key: Key<'_>) -> impl Future<Output = bool> + Send {
         async { true }
     }
 
@@ -59,13 +59,13 @@ pub trait Forgetting: Store {
 
     /// The state of a key as it is kept, in any form that can be compared: a denial leaves it as it was.
     /// `None` if there is none, or if it cannot be seen.
-    fn seen(&self, _rule: &Rule, _key: Key<'_>) -> impl Future<Output = Option<String>> + Send {
+    fn snapshot(&self, _rule: &Rule, _key: Key<'_>) -> impl Future<Output = Option<String>> + Send {
         async { None }
     }
 }
 
-impl<C: Clock, L: Locks> Forgetting for MemoryStore<C, L> {
-    async fn remembers(&self, rule: &Rule, key: Key<'_>) -> bool {
+impl<C: Clock, L: Locks> ExpiringStore for MemoryStore<C, L> {
+    async fn has_state(&self, rule: &Rule, key: Key<'_>) -> bool {
         self.state(rule, key).is_some()
     }
 
@@ -77,7 +77,7 @@ impl<C: Clock, L: Locks> Forgetting for MemoryStore<C, L> {
         Some(self.sweep(now_us))
     }
 
-    async fn seen(&self, rule: &Rule, key: Key<'_>) -> Option<String> {
+    async fn snapshot(&self, rule: &Rule, key: Key<'_>) -> Option<String> {
         self.state(rule, key).map(|state| format!("{state:?}"))
     }
 }

@@ -31,22 +31,22 @@ pub async fn settlements_replace_the_cost<S: Store>(fresh: &impl AsyncFn() -> S)
 
 /// What cannot be settled is an error, changes nothing and does not spend the receipt.
 pub async fn bad_settlements_change_nothing<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
-    let (quota, dear) = (
+    let (quota, costly) = (
         rule("quota", &["100/10s"], Algorithm::SlidingLog),
-        rule("dear", &["5/10s", "50/1m"], Algorithm::SlidingLog),
+        rule("costly", &["5/10s", "50/1m"], Algorithm::SlidingLog),
     );
     let subject = Subject::new(fresh).await;
-    let both = subject.check(BOUNDARY_US, &[(&quota, "alice", 50), (&dear, "alice", 1)]).await?;
+    let both = subject.check(BOUNDARY_US, &[(&quota, "alice", 50), (&costly, "alice", 1)]).await?;
     let both = both.receipt().ok_or("an admission has no receipt")?;
     let unequal = ReceiptError::UnequalCosts { first: 50, second: 1 };
     let settled = subject.settle(BOUNDARY_US, &both, 20).await;
     ensure_eq!(settled, Err(UpdateError::Receipt(unequal)), "unequal costs");
     ensure_eq!(subject.refund(BOUNDARY_US, &both).await?, Some(51), "a refund after a bad settlement");
-    let receipt = subject.admit(BOUNDARY_US, &dear, 1).await?;
-    let excess = ReceiptError::Excess { rule: "dear".to_owned(), excess: 81, excess_max: 80 };
+    let receipt = subject.admit(BOUNDARY_US, &costly, 1).await?;
+    let excess = ReceiptError::Excess { rule: "costly".to_owned(), excess: 81, excess_max: 80 };
     let settled = subject.settle(BOUNDARY_US, &receipt, 1 + 81).await;
     ensure_eq!(settled, Err(UpdateError::Receipt(excess)), "more than 16 limits of 5");
-    ensure_eq!(subject.used(BOUNDARY_US, &dear).await?, 1, "used after bad settlements");
+    ensure_eq!(subject.used(BOUNDARY_US, &costly).await?, 1, "used after bad settlements");
     let settled = subject.settle(BOUNDARY_US, &receipt, 1 + 80).await;
     ensure_eq!(settled, Ok(Some(80)), "exactly 16 limits of 5");
     Ok(())

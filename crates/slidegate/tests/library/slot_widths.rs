@@ -9,11 +9,11 @@ use slidegate::{Algorithm, Charge, Limiter, Receipt};
 
 use crate::common::*;
 
-type Limited = Limiter<MemoryStore<ManualClock>>;
+type ManualLimiter = Limiter<MemoryStore<ManualClock>>;
 
 const KEYS: usize = 60;
 
-fn limiter(locks: usize) -> Limited {
+fn limiter(locks: usize) -> ManualLimiter {
     let store: MemoryStore = MemoryStore::with_locks(locks, 1 << 20).with_seed(1);
     Limiter::new(store.on_clock(ManualClock::at_us(BOUNDARY_US)))
 }
@@ -26,7 +26,7 @@ fn a_change_of_width_is_not_noticed() {
         let rule = rule("api", rates, Algorithm::SlidingLog);
         let mut rng = Rng::new(rates.len() as u64);
         let (together, names) = (limiter(1), (0..KEYS).map(|key| format!("key:{key}")).collect::<Vec<_>>());
-        let alone: Vec<Limited> = names.iter().map(|_| limiter(1)).collect();
+        let alone: Vec<ManualLimiter> = names.iter().map(|_| limiter(1)).collect();
         let mut receipts: Vec<(usize, Receipt, Receipt)> = Vec::new();
         let mut bytes = Vec::new();
         for phase in 0..6 {

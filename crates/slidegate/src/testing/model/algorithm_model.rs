@@ -6,7 +6,7 @@ use super::amount::Amount;
 use super::compact_log::CompactLog;
 use super::fixed_window::FixedWindow;
 use super::gcra::Gcra;
-use super::single::ModelPlace;
+use super::limit_model::ModelPlace;
 use super::sliding_buckets::SlidingBuckets;
 use super::sliding_counter::SlidingCounter;
 use super::sliding_log::SlidingLog;
@@ -14,10 +14,10 @@ use crate::rule::{Algorithm, Limit};
 
 /// What was charged under one limit for one key, and how one algorithm counts it.
 ///
-/// Every instant given is at or after [`Book::remembers_us`]: [`super::Model`] sees to that.
-pub(super) trait Book: Debug + Send + Sync {
+/// Every instant given is at or after [`AlgorithmModel::remembers_us`]: [`super::LimitModel`] sees to that.
+pub(super) trait AlgorithmModel: Debug + Send + Sync {
     /// The same book once more.
-    fn duplicate(&self) -> Box<dyn Book>;
+    fn duplicate(&self) -> Box<dyn AlgorithmModel>;
 
     /// The instant behind which time does not run back.
     fn remembers_us(&self, limit: &Limit) -> u128;
@@ -50,7 +50,7 @@ pub(super) trait Book: Debug + Send + Sync {
 }
 
 /// The book of a key that was never seen.
-pub(super) fn open(limit: &Limit) -> Box<dyn Book> {
+pub(super) fn new_state(limit: &Limit) -> Box<dyn AlgorithmModel> {
     match limit.algorithm() {
         Algorithm::SlidingLog => Box::new(SlidingLog::default()),
         Algorithm::CompactLog(_) => Box::new(CompactLog::default()),

@@ -1,23 +1,23 @@
 //! One limit for one key, whatever its algorithm.
 
+use super::algorithm_model::{self, AlgorithmModel};
 use super::amount::wait_us;
-use super::book::{self, Book};
 use super::{compact_log, fixed_window, gcra, sliding_buckets, sliding_counter, sliding_log};
 use crate::algorithm::{Ruling, USED_MAX, Usage};
 use crate::rule::{Algorithm, Limit};
 
 /// The model of one limit for one key.
 #[derive(Debug)]
-pub struct Model {
+pub struct LimitModel {
     limit: Limit,
-    book: Box<dyn Book>,
+    state: Box<dyn AlgorithmModel>,
     /// When the last of its places expires.
     ends_us: u64,
 }
 
-impl Clone for Model {
+impl Clone for LimitModel {
     fn clone(&self) -> Self {
-        Self { book: self.book.duplicate(), ..*self }
+        Self { state: self.state.duplicate(), ..*self }
     }
 }
 
@@ -31,16 +31,16 @@ pub struct ModelPlace {
     pub(super) given_back: u128,
 }
 
-impl Model {
+impl LimitModel {
     /// The state of a key that was never seen.
     #[must_use]
     pub fn new(limit: Limit) -> Self {
-        Self { limit, book: book::open(&limit), ends_us: 0 }
+        Self { limit, state: algorithm_model::new_state(&limit), ends_us: 0 }
     }
 
     /// The latest instant at which the last charge may have been made, as far as it remembers.
     pub(super) fn charged_by_us(&self) -> u64 {
-        u64::try_from(self.book.charged_by_us(&self.limit)).expect("time fits 64 bits")
+        u64::try_from(self.state.charged_by_us(&self.limit)).expect("time fits 64 bits")
     }
 
     /// Whether by `now_us` nothing is used and no receipt could give anything back.
@@ -57,7 +57,7 @@ impl Model {
     /// What is in use at `now_us`.
     #[must_use]
     pub fn usage(&self, limit: &Limit, now_us: u64) -> Usage {
-        let used_at = |at_us| self.book.in_use(limit, self.effective_us(limit, at_us)).rounded_up();
+        let used_at = |at_us| self.state.in_use(limit, self.effective_us(limit, at_us)).rounded_up();
         Usage { used: used_at(now_us.into()), reset_after_us: wait_us(now_us, |at_us| used_at(at_us) == 0) }
     }
 
@@ -66,7 +66,7 @@ impl Model {
     pub fn decide(&self, limit: &Limit, now_us: u64, cost: u64) -> Ruling {
         assert!(cost <= limit.units(), "a cost above the limit never passes: there is no wait to find");
         let passes_at = |at_us| {
-            self.book.in_use(limit, self.effective_us(limit, at_us)).has_room_for(cost, limit.units())
+            self.state.in_use(limit, self.effective_us(limit, at_us)).has_room_for(cost, limit.units())
         };
         Ruling { usage: self.usage(limit, now_us), retry_after_us: wait_us(now_us, passes_at) }
     }
@@ -76,8 +76,8 @@ impl Model {
         assert!(limit.keeps_state_of(&self.limit), "another geometry needs `changed` first");
         let at_us = self.effective_us(limit, now_us.into());
         self.limit = *limit;
-        let at = self.book.charge(limit, at_us, cost.into());
-        let place = ModelPlace { limit: *limit, at, given_back: self.book.given_back() };
+        let at = self.state.charge(limit, at_us, cost.into());
+        let place = ModelPlace { limit: *limit, at, given_back: self.state.given_back() };
         self.ends_us = self.ends_us.max(Self::expires_us(&place));
         place
     }
@@ -96,7 +96,7 @@ impl Model {
             return 0;
         }
         let at_us = self.effective_us(&self.limit, now_us.into());
-        let given = self.book.refund(&self.limit, at_us, place, units.into());
+        let given = self.state.refund(&self.limit, at_us, place, units.into());
         u64::try_from(given).expect("no more than was asked for")
     }
 
@@ -109,7 +109,7 @@ impl Model {
         }
         let at_us = self.effective_us(limit, now_us.into());
         self.limit = *limit;
-        self.book.credit(limit, at_us, units.into());
+        self.state.credit(limit, at_us, units.into());
         used_before - self.usage(limit, now_us).used
     }
 
@@ -118,14 +118,14 @@ impl Model {
     pub fn changed(mut self, limit: &Limit, now_us: u64) -> Self {
         assert!(limit.keeps_state_of(&self.limit), "another geometry begins another state");
         let at_us = self.effective_us(limit, now_us.into());
-        self.book.change(limit, at_us);
+        self.state.change(limit, at_us);
         self.limit = *limit;
         self
     }
 
     /// What a change of geometry begins, with `used` units as one charge at `now_us`.
     #[must_use]
-    pub fn begun(limit: Limit, now_us: u64, used: u64) -> Self {
+    pub fn seeded(limit: Limit, now_us: u64, used: u64) -> Self {
         let mut fresh = Self::new(limit);
         fresh.charge_excess(&limit, now_us, used);
         fresh
@@ -147,7 +147,7 @@ impl Model {
 
     /// Time does not run back behind what the state remembers.
     fn effective_us(&self, limit: &Limit, at_us: u128) -> u128 {
-        at_us.max(self.book.remembers_us(limit))
+        at_us.max(self.state.remembers_us(limit))
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     /// Asks for `count` single units at `now_us` and says how many passed.
-    fn admitted(model: &mut Model, now_us: u64, count: u64) -> u64 {
+    fn admitted(model: &mut LimitModel, now_us: u64, count: u64) -> u64 {
         let limit = *model.limit();
         let mut passed = 0;
         for _ in 0..count {
@@ -173,14 +173,14 @@ mod tests {
     fn worked_example_5_the_boundary_at_scale() {
         let boundary_us = 1_745_000_150 * SECOND_US;
         for (algorithm, expected) in Algorithm::ALL.into_iter().zip([50, 50, 50, 55, 100, 60]) {
-            let mut model = Model::new(limit("50/10s", algorithm));
+            let mut model = LimitModel::new(limit("50/10s", algorithm));
             let first = admitted(&mut model, boundary_us - SECOND_US, 50);
             let second = admitted(&mut model, boundary_us + SECOND_US, 50);
             assert_eq!((first, first + second), (50, expected), "{algorithm}");
         }
         let noon_us = 1_745_064_000 * SECOND_US;
         for (algorithm, expected) in [(Algorithm::FixedWindow, 200), (Algorithm::SlidingLog, 100)] {
-            let mut model = Model::new(limit("100/1m", algorithm));
+            let mut model = LimitModel::new(limit("100/1m", algorithm));
             let both =
                 [noon_us - SECOND_US, noon_us + SECOND_US].map(|at_us| admitted(&mut model, at_us, 100));
             assert_eq!(both.iter().sum::<u64>(), expected, "{algorithm}");
@@ -190,14 +190,14 @@ mod tests {
     #[test]
     fn another_geometry_begins_with_the_old_use_stamped_now() {
         let per_minute = limit("10/1m", Algorithm::SlidingLog);
-        let mut model = Model::new(per_minute);
+        let mut model = LimitModel::new(per_minute);
         let place = model.charge(&per_minute, 100 * SECOND_US, 4);
         for (algorithm, reset_s) in
             [(Algorithm::SlidingLog, 3_600), (Algorithm::FixedWindow, 3_600 - 130), (Algorithm::Gcra, 1_440)]
         {
             let hourly = limit("10/1h", algorithm);
             let used = model.usage(&per_minute, 130 * SECOND_US).used;
-            let mut changed = Model::begun(hourly, 130 * SECOND_US, used);
+            let mut changed = LimitModel::seeded(hourly, 130 * SECOND_US, used);
             let expected = Usage { used: 4, reset_after_us: reset_s * SECOND_US };
             assert_eq!(changed.usage(&hourly, 130 * SECOND_US), expected, "{algorithm}");
             assert_eq!(changed.refund(130 * SECOND_US, &place, 4), 0, "a receipt of another geometry");
@@ -212,7 +212,7 @@ mod tests {
     fn an_excess_stops_at_the_most_that_is_counted() {
         for algorithm in Algorithm::ALL {
             let limit = limit("1000000000/1m", algorithm);
-            let mut model = Model::new(limit);
+            let mut model = LimitModel::new(limit);
             model.charge_excess(&limit, SECOND_US, 160);
             assert_eq!(model.usage(&limit, SECOND_US).used, 160, "{algorithm}");
             model.charge_excess(&limit, SECOND_US, u64::MAX);

@@ -9,15 +9,15 @@ use crate::testing::trace;
 /// A refund gives back all charges of an admission, once.
 pub async fn refunds_work_once<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     for algorithm in trace::algorithms() {
-        let (quota, dear) =
-            (rule("quota", &["100/1h"], algorithm), rule("dear", &["5/10s", "9/1m"], algorithm));
+        let (quota, costly) =
+            (rule("quota", &["100/1h"], algorithm), rule("costly", &["5/10s", "9/1m"], algorithm));
         let subject = Subject::new(fresh).await;
         subject.admit(BOUNDARY_US, &quota, 3).await?;
-        let both = subject.check(BOUNDARY_US, &[(&quota, "alice", 10), (&dear, "alice", 2)]).await?;
+        let both = subject.check(BOUNDARY_US, &[(&quota, "alice", 10), (&costly, "alice", 2)]).await?;
         let receipt = both.receipt().ok_or_else(|| format!("{algorithm}: an admission has no receipt"))?;
         ensure_eq!(subject.refund(BOUNDARY_US, &receipt).await?, Some(12), "{algorithm}: a refund");
         ensure_eq!(subject.used(BOUNDARY_US, &quota).await?, 3, "{algorithm}: used of quota");
-        ensure_eq!(subject.used(BOUNDARY_US, &dear).await?, 0, "{algorithm}: used of dear");
+        ensure_eq!(subject.used(BOUNDARY_US, &costly).await?, 0, "{algorithm}: used of costly");
         ensure_eq!(subject.refund(BOUNDARY_US, &receipt).await?, None, "{algorithm}: a second refund");
         let settled = subject.settle(BOUNDARY_US, &receipt, 1).await;
         ensure_eq!(settled, Ok(None), "{algorithm}: a settlement after a refund");
