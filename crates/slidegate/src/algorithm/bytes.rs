@@ -1,22 +1,22 @@
-//! Numbers as bytes, seven bits each, the lowest first; and reading back what may be anything.
+//! Variable-length integers (LEB128: seven bits per byte, the lowest first), and a reader for untrusted bytes.
 
 use thiserror::Error;
 
-/// Why bytes are no state.
+/// Why bytes cannot be read as a state.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BytesError {
-    /// Another version wrote them, which may mean other things by them.
+    /// A newer version wrote them.
     #[error(
         "a state of version {version}, and this program knows versions up to {known}; use the newer program"
     )]
     Newer {
-        /// The version that they name.
+        /// The version in the bytes.
         version: u8,
-        /// The latest version that is known here.
+        /// The latest version that this program reads.
         known: u8,
     },
-    /// Nobody wrote them, or they were changed since.
+    /// The bytes are damaged, or were never a state.
     #[error("damaged bytes: {what}")]
     Damaged {
         /// What is wrong with them.
@@ -41,7 +41,7 @@ pub(crate) fn write_number(out: &mut Vec<u8>, number: u64) {
     out.push(number as u8);
 }
 
-/// What is left to read.
+/// Reads numbers from the bytes that are left.
 #[derive(Debug)]
 pub(crate) struct Reader<'a>(&'a [u8]);
 
@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
         Err(BytesError::damaged("a number of more than 64 bits"))
     }
 
-    /// A number that is at most `most`; `what` says what it would be otherwise.
+    /// A number that is at most `most`; `what` describes the damage if it is larger.
     pub(crate) fn at_most(&mut self, most: u64, what: &'static str) -> Result<u64, BytesError> {
         let number = self.number()?;
         if number <= most { Ok(number) } else { Err(BytesError::damaged(what)) }
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
         count.ok_or(BytesError::damaged("more items than bytes"))
     }
 
-    /// Nothing may be left.
+    /// Checks that no bytes are left.
     pub(crate) fn end(&self) -> Result<(), BytesError> {
         if self.0.is_empty() { Ok(()) } else { Err(BytesError::damaged("more bytes than a state has")) }
     }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_come_back() {
+    fn numbers_round_trip() {
         for number in [0, 1, 127, 128, 1 << 31, (1 << 53) + 1, u64::MAX] {
             let mut bytes = Vec::new();
             write_number(&mut bytes, number);

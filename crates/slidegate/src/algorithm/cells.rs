@@ -1,11 +1,11 @@
-//! Counters of the narrowest width that holds the limit, and their sum.
+//! An array of counters of the narrowest width that holds the limit, with its sum.
 
-/// Bits of the field that holds the sum; the two above tell the width.
+/// Bits of the field that holds the sum; the two bits above it hold the width.
 const SUM_BITS: u32 = 62;
 
-/// A fixed number of counters, all of 1, 2, 4 or 8 bytes, with their running sum. A value may widen all.
+/// A fixed number of counters, all of 1, 2, 4 or 8 bytes, with their running sum. A large value widens all counters.
 ///
-/// Bytes, not an enum over four kinds of slices: a million keys have a million, and the width fits beside the sum.
+/// Bytes, not an enum over four kinds of slices: every key has such an array, and the width fits beside the sum.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Cells {
     bytes: Box<[u8]>,
@@ -64,7 +64,7 @@ impl Cells {
         self.bytes.len()
     }
 
-    /// By how many bytes it would have to grow to hold `value`, the narrow counters not yet given back.
+    /// Bytes that widening allocates to hold `value`, before the narrow counters are freed; 0 if `value` fits.
     pub(super) fn widening_bytes(&self, value: u64) -> usize {
         if width_log2(value) > self.log2() { Self::bytes_for(self.len(), value) } else { 0 }
     }
@@ -74,7 +74,7 @@ impl Cells {
     }
 }
 
-/// Of the narrowest width that holds `value`, in bytes: 0 for 1, 1 for 2, 2 for 4, 3 for 8.
+/// The base-2 logarithm of the narrowest width in bytes that holds `value`.
 fn width_log2(value: u64) -> u32 {
     match value {
         0..=0xFF => 0,
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_too_large_widens_all_and_loses_none() {
+    fn a_value_that_is_too_large_widens_all_counters_and_keeps_their_values() {
         let mut cells = Cells::zeros(3, 10);
         cells.set(0, 255);
         assert_eq!((cells.widening_bytes(255), cells.widening_bytes(70_000)), (0, 12));

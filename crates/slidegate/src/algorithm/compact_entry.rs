@@ -9,7 +9,7 @@ const STAMP_MASK: u64 = (1 << STAMP_BITS) - 1;
 const MERGED_BIT: u128 = 1 << STAMP_BITS;
 const UNITS_SHIFT: u32 = STAMP_BITS + 1;
 
-/// A stamp, the units that it stands for, and whether they came from more than one stamp.
+/// A stamp, its units, and whether it was merged from more than one stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry {
     words: [u32; 3],
@@ -17,7 +17,7 @@ pub(super) struct Entry {
 
 impl Entry {
     pub(super) fn new(stamp: u64, units: u64, merged: bool) -> Self {
-        debug_assert!(units <= USED_MAX, "49 bits hold whatever a state may use");
+        debug_assert!(units <= USED_MAX, "USED_MAX fits 49 bits");
         let mark = if merged { MERGED_BIT } else { 0 };
         let bits = u128::from(stamp & STAMP_MASK) | mark | u128::from(units) << UNITS_SHIFT;
         #[expect(clippy::cast_possible_truncation, reason = "cut into words of 32 bits on purpose")]
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn twelve_bytes_hold_what_is_put_in() {
+    fn an_entry_of_twelve_bytes_round_trips() {
         assert_eq!(size_of::<Entry>(), 12);
         let days_400_us = 400 * 86_400_000_000;
         for newest in [days_400_us, 1_745_000_145_000_000, 253_402_300_799_999_999] {

@@ -1,5 +1,8 @@
 //! `compact-log`: a log that merges neighbours once it holds more than K entries.
 //!
+//! Also written in `slidegate-redis/scripts/compact-log.lua`, `fast-compact-log.lua` (Redis) and
+//! `testing/model/compact_log.rs` (the model): change all four.
+//!
 //! Entries are (stamp, units). When the log is full, one pass merges neighbours while their sum is at
 //! most `g = ceil(2L / (K - 2))`; the merged entry bears the later stamp.
 //!
@@ -8,8 +11,8 @@
 //!   after          4       4       4 9   2        neighbouring pairs sum to more than g
 //! ```
 //!
-//! **Never over.** A live unit stands in an entry whose stamp is not earlier than its own, so that
-//! entry is live: what is counted is at least what is there.
+//! **Never over.** A live unit is in an entry whose stamp is not earlier than its own, so that
+//! entry is live: the log counts at least the live units.
 //!
 //! **Early by at most g - 1 units.** In any live entry but the oldest, every unit is later than the
 //! oldest entry's stamp, which is live, so all of it truly counts. Of the oldest entry at least the last
@@ -26,8 +29,8 @@
 //! histograms (13 times larger for the same error, because they promise a relative error that a limiter
 //! has no use for), and merging by time (an error without a bound in units).
 //!
-//! **Bad at** nothing much; a refund of a merged charge is taken from the entry that it was merged
-//! into, and a late unit keeps the whole entry alive.
+//! **Bad at** little: a refund of a merged charge is taken from the merged entry, and a late unit keeps
+//! the whole entry alive.
 
 use std::collections::VecDeque;
 
@@ -44,7 +47,8 @@ pub struct CompactLog {
     pub(super) sum: u64,
     /// Not earlier than any entry's stamp.
     pub(super) newest: u64,
-    /// The newest stamp that a credit has touched: whose units are left in merged entries up to here is unknown.
+    /// The newest stamp that a credit has lowered. Merged entries up to here cannot be refunded: the credit may have
+    /// taken the receipt's units.
     pub(super) credited: u64,
 }
 
@@ -100,7 +104,7 @@ impl CompactLog {
         self.entries.truncate(kept + 1);
     }
 
-    /// Takes `units` from entry `index`, which holds at least so many.
+    /// Takes `units` from entry `index`, which holds at least that many.
     fn lower(&mut self, index: usize, units: u64) {
         let entry = self.entries[index];
         self.sum -= units;
@@ -162,7 +166,7 @@ impl Window for CompactLog {
         Position::At(stamp)
     }
 
-    /// Lowers the entry of that stamp, or the one that it was merged into.
+    /// Lowers the entry with the charge's stamp, or the entry that it was merged into.
     fn refund(&mut self, limit: &Limit, now_us: u64, place: &ChargePlace, units: u64) -> u64 {
         let Some(stamp) = place.position.at() else { return 0 };
         if now_us.max(self.newest).checked_sub(limit.window_us()).is_some_and(|gone| stamp <= gone) {

@@ -1,9 +1,9 @@
-//! States as bytes, for stores that outlive the process.
+//! The byte encoding of states, for stores that outlive the process.
 //!
 //! ```text
-//! state  = limit  kept                                      every number: 7 bits per byte, the lowest first
+//! state  = limit  window                                    every number: LEB128
 //! limit  = algorithm  parameter  units  limit  window_ms
-//! kept   = newest  count  has_units  (age | step  units?)*  sliding-log: the age of the oldest, then steps
+//! window = newest  count  has_units  (age | step  units?)*  sliding-log: the age of the oldest, then steps
 //!          newest  credited  count  (age | step  units*2+merged)*         compact-log
 //!          0 | 1  newest  count  (back  units)*             sliding-buckets: steps back to the buckets in use
 //!          number  previous  current                        sliding-counter
@@ -11,9 +11,9 @@
 //!          as_of  backlog_low  backlog_high  drained  given_back  charges_end    gcra
 //! ```
 //!
-//! Reading believes nothing: whatever the bytes, the result is a state as charges could have left it, or an
-//! error. What the algorithms rely on (stamps within a window of the newest, counts within [`USED_MAX`], time
-//! before the year 10000) is checked here and nowhere else.
+//! Reading trusts nothing: any bytes are a state that charges could have made, or an error. The invariants of the
+//! algorithms (stamps within a window of the newest, counts within [`USED_MAX`], time before the year 10000) are
+//! checked only here.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ const MANY: &str = "more units than any state counts";
 const OLD: &str = "an entry older than its window";
 
 impl State {
-    /// Appends it as bytes.
+    /// Appends the state as bytes.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         write_limit(out, self.limit());
         match &self.window {
@@ -52,7 +52,7 @@ impl State {
         }
     }
 
-    /// Reads what [`Self::write`] has written.
+    /// Reads bytes of [`Self::write`].
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, BytesError> {
         let limit = read_limit(reader)?;
         let window = match limit.algorithm() {
@@ -89,7 +89,7 @@ fn write_limit(out: &mut Vec<u8>, limit: &Limit) {
 
 fn read_limit(reader: &mut Reader<'_>) -> Result<Limit, BytesError> {
     let (code, parameter) = (reader.byte()?, reader.number()?);
-    let algorithm = Algorithm::of_code(code, parameter).ok_or(BytesError::damaged("no algorithm of ours"))?;
+    let algorithm = Algorithm::of_code(code, parameter).ok_or(BytesError::damaged("an unknown algorithm"))?;
     let (units, of, window_ms) = (reader.number()?, reader.number()?, reader.number()?);
     let rate = Rate::new(of, Duration::from_millis(window_ms)).ok();
     let limit = rate.and_then(|rate| Limit::enforcing(rate, units, algorithm));
@@ -111,7 +111,7 @@ fn write_log(out: &mut Vec<u8>, log: &SlidingLog) {
 
 fn read_log(reader: &mut Reader<'_>, limit: &Limit) -> Result<SlidingLog, BytesError> {
     let (newest, len) = (reader.at_most(TIME_MAX_US, LATE)?, reader.count()?);
-    let has_units = reader.at_most(1, "neither with units nor without")? == 1;
+    let has_units = reader.at_most(1, "a units flag other than 0 or 1")? == 1;
     let mut entries = LogEntries::emptied(if len == 0 { newest } else { 0 });
     let (mut before, mut sum) = (None, 0);
     for _ in 0..len {
@@ -125,7 +125,7 @@ fn read_log(reader: &mut Reader<'_>, limit: &Limit) -> Result<SlidingLog, BytesE
         before = Some(stamp);
     }
     if entries.newest() != newest {
-        return Err(BytesError::damaged("a newest entry that does not stand"));
+        return Err(BytesError::damaged("a newest stamp without an entry"));
     }
     Ok(SlidingLog { entries })
 }
@@ -163,13 +163,13 @@ fn read_compact(reader: &mut Reader<'_>, limit: &Limit) -> Result<CompactLog, By
     Ok(log)
 }
 
-/// Writes a stamp as its step from the one before, or as the age of the oldest; gives it back.
+/// Writes a stamp as its step from the one before, or as the age of the oldest; returns the stamp.
 fn write_stamp(out: &mut Vec<u8>, stamp: u64, before: Option<u64>, newest: u64) -> u64 {
     write_number(out, before.map_or(newest - stamp, |before| stamp - before));
     stamp
 }
 
-/// Reads a stamp, which is not earlier than the one before, nor later than the newest.
+/// Reads a stamp, which lies between the one before and the newest.
 fn read_stamp(
     reader: &mut Reader<'_>,
     before: Option<u64>,
@@ -197,7 +197,7 @@ fn write_buckets(out: &mut Vec<u8>, buckets: &SlidingBuckets) {
 }
 
 fn read_buckets(reader: &mut Reader<'_>, limit: &Limit) -> Result<SlidingBuckets, BytesError> {
-    if reader.at_most(1, "neither a ring nor none")? == 0 {
+    if reader.at_most(1, "a ring flag other than 0 or 1")? == 0 {
         return Ok(SlidingBuckets::default());
     }
     let newest = reader.at_most(TIME_MAX_US / limit.bucket_us(), LATE)?;
@@ -206,7 +206,7 @@ fn read_buckets(reader: &mut Reader<'_>, limit: &Limit) -> Result<SlidingBuckets
     let oldest = (newest + 1).saturating_sub(ring as u64);
     let mut before = newest;
     for index in 0..reader.count()? {
-        let back = reader.at_most(before - oldest, "a bucket that the ring has not")?;
+        let back = reader.at_most(before - oldest, "a bucket outside the ring")?;
         let units = reader.at_most(USED_MAX - buckets.cells.sum(), MANY)?;
         if units == 0 || (index > 0 && back == 0) {
             return Err(BytesError::damaged("a bucket twice, or without units"));

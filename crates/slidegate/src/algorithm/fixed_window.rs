@@ -1,5 +1,8 @@
 //! `fixed-window`: one counter per clock-aligned window.
 //!
+//! Also written in `slidegate-redis/scripts/fixed-window.lua`, `fast-fixed-window.lua` (Redis) and
+//! `testing/model/fixed_window.rs` (the model): change all four.
+//!
 //! Time is cut into windows of W that start at multiples of W since 1970; a window admits at most L.
 //!
 //! ```text
@@ -14,7 +17,7 @@
 //!
 //! **State.** A window number and a count: 16 bytes, whatever the limit.
 //!
-//! **Bad at** boundaries. It is here for migration and comparison.
+//! **Bad at** boundaries. It exists for migration and comparison.
 
 use super::window::{Ruling, Usage, Window};
 use crate::receipt::{ChargePlace, Position};

@@ -1,5 +1,8 @@
 //! `gcra`: the token bucket as one timestamp.
 //!
+//! Also written in `slidegate-redis/scripts/gcra.lua`, `fast-gcra.lua` (Redis) and `testing/model/gcra.rs` (the model):
+//! change all four.
+//!
 //! Every unit occupies `T = W / L` of a line that drains in real time; the theoretical arrival time (TAT)
 //! is where the occupied part ends. A cost passes when that part, with it, is at most W long.
 //!
@@ -21,11 +24,11 @@
 //! Rejected: TAT alone, as instant and fraction. It is smaller, but a lowered limit stretches it beyond
 //! the end of time, and a clock that is set back makes it look longer than it is.
 //!
-//! **Refunds.** A charge occupies the stretch of the line that it ended, and what of it has not drained
-//! can be given back. Taking out one stretch moves the later ones towards the present; without counting
-//! what was taken out, a later refund would give back what has long drained.
+//! **Refunds.** A charge occupies the stretch at the end of the line; the part that has not drained
+//! can be given back. Taking out one stretch moves the later ones towards the present. The state counts
+//! the units taken out; otherwise a later refund would give back units that have drained.
 //!
-//! **Bad at** hard caps: an upstream that allows L in any window sees nearly twice that. It is here for
+//! **Bad at** hard caps: an upstream that allows L in any window sees nearly twice that. It exists for
 //! migration and for `CL.THROTTLE`.
 
 use super::wide::{narrow, product};
@@ -36,27 +39,27 @@ use crate::rule::Limit;
 /// State of a `gcra` limit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Gcra {
-    /// When the backlog was what it says; time does not run back behind it.
+    /// The instant of the backlog. Time does not run backwards past it.
     pub(super) as_of_us: u64,
-    /// What was occupied then, in unit-microseconds.
+    /// Occupied length at that instant, in unit-microseconds.
     pub(super) backlog: Backlog,
     /// Units that drain per window: the limit at that time, 0 before the first charge.
     pub(super) drained_per_window: u64,
-    /// Units that refunds and credits took out of the line: by so much the stretch of a receipt may have moved.
+    /// Units that refunds and credits took out of the line: the stretch of a receipt may have moved by as many.
     pub(super) given_back: u64,
-    /// When the last stretch ends as it was charged, whatever was taken out since: until then a receipt may be
+    /// When the last stretch ends as it was charged, ignoring later refunds: until then a receipt may be
     /// presented. The line itself may end later, if the limit was lowered.
     pub(super) charges_end_us: u64,
 }
 
 impl Gcra {
-    /// What is occupied at `now_us`, in unit-microseconds.
+    /// Occupied length at `now_us`, in unit-microseconds.
     fn backlog_at(&self, now_us: u64) -> u128 {
         let drained = product(self.drained_per_window, now_us.saturating_sub(self.as_of_us));
         self.backlog.get().saturating_sub(drained)
     }
 
-    /// The same backlog, draining as the new limit says.
+    /// The same backlog, draining at the rate of the new limit.
     pub(crate) fn rescaled(&self, limit: &Limit, now_us: u64) -> Self {
         let mut rescaled = self.clone();
         rescaled.set_backlog(limit, now_us, self.backlog_at(now_us));
@@ -65,7 +68,7 @@ impl Gcra {
 
     fn set_backlog(&mut self, limit: &Limit, now_us: u64, backlog: u128) {
         if self.drained_per_window != limit.units() {
-            // How fast the stretches of earlier charges drain is no longer known: none can be refunded.
+            // Stretches of earlier charges drain at an unknown rate now: none can be refunded.
             self.given_back = self.given_back.saturating_add(self.usage(limit, now_us).used);
             self.drained_per_window = limit.units();
         }
@@ -73,7 +76,7 @@ impl Gcra {
         self.as_of_us = self.as_of_us.max(now_us);
     }
 
-    /// When nothing will be occupied any more; 0 if nothing is.
+    /// When the line is empty; 0 if it is empty already.
     fn drained_us(&self) -> u64 {
         if self.backlog == Backlog::default() {
             return 0;
@@ -114,15 +117,15 @@ impl Window for Gcra {
         Position::Line { charged_us: self.as_of_us, backlog: self.backlog, given_back: self.given_back }
     }
 
-    /// Gives back the whole units of the charge that have not drained yet. What was given back since
-    /// may have moved its stretch towards the present, and is taken to have.
+    /// Gives back the whole units of the charge that have not drained yet. It assumes that all units given back
+    /// since the charge moved its stretch towards the present.
     fn refund(&mut self, limit: &Limit, now_us: u64, place: &ChargePlace, units: u64) -> u64 {
         let Position::Line { charged_us, backlog, given_back } = place.position else { return 0 };
         if self.drained_per_window != place.limit.units() {
             return 0;
         }
         let window_us = limit.window_us();
-        // A store that lost its last charges with the power may meet receipts that know more than the state.
+        // After a power failure a store may have lost charges whose receipts still exist.
         let elapsed_us = now_us.max(self.as_of_us).saturating_sub(charged_us);
         let undrained = backlog
             .get()
@@ -185,7 +188,7 @@ mod tests {
         );
     }
 
-    /// A key must not outlive its line by as much as some lower limit once made it.
+    /// A limit that was low for a while must not keep the key alive longer than its line.
     #[test]
     fn a_limit_that_was_lowered_and_raised_again_leaves_no_late_end() {
         let (high, low) = (Limit::of("1000000/1s", Algorithm::Gcra), Limit::of("1/1s", Algorithm::Gcra));

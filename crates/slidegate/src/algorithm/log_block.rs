@@ -1,17 +1,18 @@
-//! Entries of a `sliding-log` on the heap: stamps alone while every cost is 1, later with running totals.
+//! Entries of a `sliding-log` on the heap: stamps alone while every cost is 1, with prefix sums otherwise.
 //!
 //! ```text
 //!   units     | head, len | stamp | stamp | stamp | ...            a ring of stamps, oldest at head
 //!   totals    | head, len | base  | stamp total | stamp total | ...
 //! ```
 //!
-//! A ring in one block of words, header included: what a table keeps of it is then no more than a pointer.
-//! Rejected: a `VecDeque`, which keeps its four words of header where the table is.
+//! A ring buffer in one block of words, header included, so that the table keeps only a pointer.
+//! Rejected: a `VecDeque`, whose four header words would be in the table.
 
 /// Entries, oldest first.
 ///
-/// Of requests of cost 1 equal stamps stand side by side. With costs each stamp stands once, with the total
-/// admitted up to and including it; `base` is the total before the first. Totals wrap: only differences count.
+/// While every cost is 1, equal stamps are repeated. With costs each stamp occurs once, with the total
+/// admitted up to and including it (a prefix sum); `base` is the total before the first. Totals wrap: only
+/// differences count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Block {
     words: Box<[u64]>,
@@ -20,7 +21,7 @@ pub(super) struct Block {
 /// Marks a header whose entries have totals.
 const TOTALS: u64 = 1 << 63;
 const LEN_BITS: u32 = 32;
-/// Most entries: what the header can count.
+/// Most entries that the header can count.
 const LEN_MAX: usize = (1 << 31) - (1 << 16);
 
 /// The first word of a block.
@@ -66,11 +67,11 @@ impl Block {
     /// How many entries the block holds.
     #[inline]
     fn capacity(&self, header: Header) -> usize {
-        // A shift, as an entry is one word or two: dividing takes longer than all the rest of a look.
+        // A shift, as an entry is one word or two: a division takes longer than the rest of the lookup.
         (self.words.len() - header.width()) >> u32::from(header.totals)
     }
 
-    /// Where in the ring entry `index` stands.
+    /// Position of entry `index` in the ring.
     #[inline]
     fn ring_index(&self, header: Header, index: usize) -> usize {
         let (ring_index, capacity) = (header.head + index, self.capacity(header));
@@ -98,7 +99,7 @@ impl Block {
         !self.header().totals
     }
 
-    /// Index of the first entry later than `stamp`: mostly few are earlier.
+    /// Index of the first entry later than `stamp`. Usually few entries are earlier.
     #[inline]
     pub(super) fn first_after(&self, stamp: u64) -> usize {
         const FEW: usize = 4;
@@ -115,7 +116,7 @@ impl Block {
         self.first_where(0, |block, index| block.stamp(index) > stamp)
     }
 
-    /// Index of the first entry, from `low` on, of which `is` holds, as it does of all after it.
+    /// Binary search: the first entry from `low` on for which `is` holds. It must hold for all later entries too.
     fn first_where(&self, low: usize, is: impl Fn(&Self, usize) -> bool) -> usize {
         let (mut low, mut high) = (low, self.len());
         while low < high {
@@ -146,7 +147,7 @@ impl Block {
         self.total_before(to).wrapping_sub(self.total_before(from))
     }
 
-    /// The first entry at or after `from` such that `from..=it` hold at least `units`.
+    /// The first entry at or after `from` with which the entries since `from` hold at least `units`.
     pub(super) fn entry_reaching(&self, from: usize, units: u64) -> usize {
         self.first_where(from, |block, index| block.units(from, index + 1) >= units)
     }
@@ -172,7 +173,7 @@ impl Block {
         }
     }
 
-    /// Into a block that has to be resized, or has totals or needs them now.
+    /// Pushes into a block that has to be resized, or has totals or needs them now.
     #[inline(never)]
     fn push_slow(&mut self, stamp: u64, cost: u64) {
         if cost > 1 && !self.header().totals {
@@ -227,18 +228,18 @@ impl Block {
         self.set_header(Header { len: header.len - count, ..header });
     }
 
-    /// Whether it is full, or much larger than it needs to be.
+    /// Whether the block is full, or much larger than needed.
     #[inline]
     fn needs_resize(&self, header: Header) -> bool {
         let capacity = self.capacity(header);
         header.len == capacity || (capacity > 16 && header.len < capacity / 4)
     }
 
-    /// Grows by a quarter, not to the double, and gives back what a past burst took: users plan with sizes.
+    /// Grows by a quarter instead of doubling, and frees the memory of a past burst: users plan with sizes.
     #[cold]
     fn resize(&mut self) {
         let (header, width) = (self.header(), self.header().width());
-        assert!(header.len < LEN_MAX, "`growth_bytes_max` lets no budget hold so many entries");
+        assert!(header.len < LEN_MAX, "`growth_bytes_max` keeps every log below this length");
         let mut resized = Self::for_len(header.totals, header.len);
         if header.totals {
             resized.words[1] = self.words[1];
@@ -258,7 +259,7 @@ impl Block {
         block
     }
 
-    /// An empty block that `len` entries fit, and some more.
+    /// An empty block with room for `len` entries and some more.
     fn for_len(totals: bool, len: usize) -> Self {
         let header = Header { totals, head: 0, len: 0 };
         let mut block = Self { words: vec![0; (1 + capacity_next(len)) * header.width()].into() };
@@ -266,7 +267,7 @@ impl Block {
         block
     }
 
-    /// By how many bytes a push of `cost` may make it grow, at most.
+    /// Most bytes by which a push of `cost` makes the block grow.
     #[inline]
     pub(super) fn growth_bytes_max(&self, cost: u64) -> usize {
         let header = self.header();
@@ -275,10 +276,10 @@ impl Block {
             return 0;
         }
         if header.len >= LEN_MAX {
-            // No budget has so much: a log of two thousand million entries takes no more.
+            // More than any budget: a log of two thousand million entries does not grow.
             return usize::MAX / 2;
         }
-        // The old block is there until the new one is filled.
+        // Both blocks exist until the new one is filled.
         bytes_at_most(header.totals || becomes_totals, header.len)
     }
 

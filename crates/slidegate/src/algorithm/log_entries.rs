@@ -1,12 +1,12 @@
-//! The entries of a `sliding-log`: the first few in place, more of them in a block on the heap.
+//! The entries of a `sliding-log`: a few in place, in the table's slot; more of them in a block on the heap.
 //!
-//! A key that is seen a few times per window, as most are, is then one look at memory and no allocation. In place a
-//! stamp is its low 32 bits: all that stand lie within 2^32 us (71 minutes) of the newest, which is kept whole. Stamps
-//! further apart and entries with costs go to the block.
+//! Most keys are seen a few times per window: they need one cache line and no allocation. In place a stamp is its low
+//! 32 bits: all stamps in place lie within 2^32 us (71 minutes) of the newest, which is kept in full. Stamps further
+//! apart and entries with costs go to the block.
 
 use super::log_block::{Block, bytes_at_most};
 
-/// Entries, oldest first, of which up to `PLACES` stand in place.
+/// Entries, oldest first; up to `PLACES` of them are stored in place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Entries<const PLACES: usize> {
     newest: u64,
@@ -15,7 +15,7 @@ pub(super) struct Entries<const PLACES: usize> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Storage<const PLACES: usize> {
-    /// Each of cost 1. Behind `len` there are zeros.
+    /// Each of cost 1. Unused places are zero.
     InPlace {
         len: u8,
         lows: [u32; PLACES],
@@ -31,22 +31,22 @@ impl<const PLACES: usize> Default for Storage<PLACES> {
 
 /// The last 32 bits of a stamp.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the low bits are what is wanted")]
+#[expect(clippy::cast_possible_truncation, reason = "only the low bits are kept")]
 fn low(stamp: u64) -> u32 {
     stamp as u32
 }
 
 impl<const PLACES: usize> Entries<PLACES> {
-    /// Entries come back from the heap when only so many stand: fewer than go in place, as a hysteresis.
+    /// Entries move from the heap back in place when at most this many are left: fewer than fit, as a hysteresis.
     const IN_PLACE_AGAIN_MAX: usize = PLACES * 2 / 5;
 
-    /// The newest stamp that stands or, where none does, the last that stood; 0 if none ever did.
+    /// The stamp of the newest entry or, if there is none, of the last one that was removed; 0 if there never was one.
     #[inline]
     pub(super) fn newest(&self) -> u64 {
         self.newest
     }
 
-    /// No entries, of which the last stood at `newest`.
+    /// No entries; the last one was at `newest`.
     pub(super) fn emptied(newest: u64) -> Self {
         Self { newest, storage: Storage::default() }
     }
@@ -73,7 +73,7 @@ impl<const PLACES: usize> Entries<PLACES> {
         self::low(self.newest).wrapping_sub(low)
     }
 
-    /// Index of the first entry later than `stamp`: mostly few are earlier.
+    /// Index of the first entry later than `stamp`. Usually few entries are earlier.
     #[inline]
     pub(super) fn first_after(&self, stamp: u64) -> usize {
         match &self.storage {
@@ -95,7 +95,7 @@ impl<const PLACES: usize> Entries<PLACES> {
         }
     }
 
-    /// The first entry at or after `from` such that `from..=it` hold at least `units`, which they do.
+    /// The first entry at or after `from` with which the entries since `from` hold at least `units`. There is one.
     pub(super) fn entry_reaching(&self, from: usize, units: u64) -> usize {
         match &self.storage {
             Storage::InPlace { .. } => from + usize::try_from(units).expect("no more units than entries") - 1,
@@ -118,14 +118,14 @@ impl<const PLACES: usize> Entries<PLACES> {
         }
     }
 
-    /// Moves entries from the heap that fit in place with room to spare.
+    /// Moves entries from the heap back in place if they fit with room to spare.
     fn move_in_place(&mut self) {
         if self.heap_bytes() > 0 && self.fits(Self::IN_PLACE_AGAIN_MAX) {
             self.storage = self.in_place();
         }
     }
 
-    /// Whether all entries would stand in place, if there were as many places.
+    /// Whether all entries fit into `places` places.
     pub(super) fn fits(&self, places: usize) -> bool {
         let costs_are_one = match &self.storage {
             Storage::InPlace { .. } => true,
@@ -135,7 +135,7 @@ impl<const PLACES: usize> Entries<PLACES> {
         costs_are_one && len <= places && (len == 0 || u32::try_from(self.newest - self.stamp(0)).is_ok())
     }
 
-    /// All entries in place: they fit.
+    /// All entries in place; they must fit.
     fn in_place<const TO: usize>(&self) -> Storage<TO> {
         let (mut lows, len) = ([0; TO], self.len());
         for (index, place) in lows[..len].iter_mut().enumerate() {
@@ -144,12 +144,12 @@ impl<const PLACES: usize> Entries<PLACES> {
         Storage::InPlace { len: u8::try_from(len).expect("a few"), lows }
     }
 
-    /// All entries on the heap, with room for one more.
+    /// A heap block of all entries, with room for one more.
     fn on_heap(&self, with_costs: bool) -> Block {
         Block::of_units(with_costs, (0..self.len()).map(|index| self.stamp(index)))
     }
 
-    /// The same entries with another number of places, in them if they fit.
+    /// The same entries with another number of places; in place if they fit.
     pub(super) fn refitted<const TO: usize>(self) -> Entries<TO> {
         let storage = if self.fits(TO) {
             self.in_place()
@@ -172,12 +172,12 @@ impl<const PLACES: usize> Entries<PLACES> {
         self.newest = stamp;
     }
 
-    /// In place, if it fits.
+    /// Pushes in place; false if the entry does not fit there.
     #[inline]
     fn push_in_place(&mut self, stamp: u64, cost: u64) -> bool {
         let Storage::InPlace { len, lows } = &mut self.storage else { return false };
         let index = usize::from(*len);
-        // What stands is at most so much older than the newest, and that than the new one.
+        // The age of the oldest entry when the new one is the newest.
         let span_us = stamp - self.newest + u64::from(low(self.newest).wrapping_sub(lows[0]));
         if cost > 1 || index == PLACES || (index > 0 && span_us > u64::from(u32::MAX)) {
             return false;
@@ -187,7 +187,7 @@ impl<const PLACES: usize> Entries<PLACES> {
         true
     }
 
-    /// Moves what stands in place to the heap, and adds to it there.
+    /// Moves the entries to the heap and pushes there.
     #[inline(never)]
     fn push_on_heap(&mut self, stamp: u64, cost: u64) {
         let mut block = self.on_heap(cost > 1);
@@ -213,8 +213,8 @@ impl<const PLACES: usize> Entries<PLACES> {
         }
     }
 
-    /// By how many bytes a push of `cost` may make it grow, at most, when nothing older than `window_us`
-    /// stands any more, and no more than `units` with it.
+    /// Most heap bytes by which a push of `cost` grows the log, given that entries older than `window_us` were dropped
+    /// and that at most `units` remain with the new one.
     #[inline]
     pub(super) fn growth_bytes_max(&self, window_us: u64, units: u64, cost: u64) -> usize {
         match &self.storage {
@@ -252,9 +252,9 @@ mod tests {
     use super::*;
     use crate::testing::Rng;
 
-    /// Against a list of (stamp, units) that is kept the obvious way.
+    /// Property test against a plain list of (stamp, units).
     #[test]
-    fn entries_are_a_list() {
+    fn entries_behave_like_a_list() {
         for seed in 0..200 {
             compare_with_a_list::<5, 11>(seed);
             compare_with_a_list::<11, 5>(seed);
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_is_announced() {
+    fn growth_stays_within_its_announced_maximum() {
         let mut rng = Rng::new(3);
         for unit_costs in [1, 40] {
             let mut entries = Entries::<5>::default();

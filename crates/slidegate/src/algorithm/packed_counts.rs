@@ -1,11 +1,11 @@
 //! A window number and two counts in 16 bytes.
-#![expect(clippy::inline_always, reason = "through memory, packing would take longer than all the rest")]
+#![expect(clippy::inline_always, reason = "passed through memory, packing takes longer than the decision")]
 
 use std::num::NonZeroU64;
 
 /// Bits of the window's number: windows of 1 ms are numbered below 2^48 until the year 9999.
 const NUMBER_BITS: u32 = 48;
-/// Bits of a count. Half a million millions; larger ones go to the heap.
+/// Bits of a count: 5 x 10^11. Larger counts go to the heap.
 pub(super) const COUNT_BITS: u32 = 39;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 /// Always set, so that the high half is never zero.
@@ -19,9 +19,9 @@ pub(super) struct Counts {
     pub(super) current: u64,
 }
 
-/// [`Counts`] in 16 bytes, where they fit, which they do for all but the greatest limits.
+/// [`Counts`] in 16 bytes where they fit: for all but the largest limits.
 ///
-/// The high half of what is in place is never zero, and the compiler tells the two apart by that.
+/// The high half in place is never zero: the compiler's niche for the heap variant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PackedCounts {
     InPlace(NonZeroU64, u64),
@@ -38,7 +38,7 @@ impl PackedCounts {
     #[inline(always)]
     pub(super) fn of(counts: Counts) -> Self {
         let Counts { number, previous, current } = counts;
-        debug_assert!(number < 1 << NUMBER_BITS, "a later window than time has");
+        debug_assert!(number < 1 << NUMBER_BITS, "a window after the year 9999");
         if (previous | current) >> COUNT_BITS != 0 {
             return Self::OnHeap(Box::new(counts));
         }
@@ -65,7 +65,7 @@ impl PackedCounts {
         *self = Self::of(counts);
     }
 
-    /// Adds to the current count of what stands in place; says whether it could.
+    /// Adds to the current count; false, and nothing changes, if the counts are on the heap or the sum does not fit.
     #[inline(always)]
     pub(super) fn add(&mut self, units: u64) -> bool {
         let Self::InPlace(_, low) = self else { return false };
@@ -92,7 +92,7 @@ mod tests {
     use crate::time::TIME_MAX_US;
 
     #[test]
-    fn sixteen_bytes_hold_what_is_put_in() {
+    fn counts_round_trip_through_sixteen_bytes() {
         assert_eq!(size_of::<PackedCounts>(), 16);
         for number in [0, 1, 29_083_335, TIME_MAX_US / 1_000] {
             for previous in [0, 1, 0xFF_FFFF, 1 << 24, (1 << 39) - 1, 1 << 39, USED_MAX] {

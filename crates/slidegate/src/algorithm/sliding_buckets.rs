@@ -1,5 +1,8 @@
 //! `sliding-buckets`: a ring of sub-buckets with a running sum.
 //!
+//! Also written in `slidegate-redis/scripts/sliding-buckets.lua`, `fast-sliding-buckets.lua` (Redis) and
+//! `testing/model/sliding_buckets.rs` (the model): change all four.
+//!
 //! The window is cut into k buckets of `w = ceil(W / k)` microseconds, aligned to 1970. A bucket counts
 //! while any part of it lies in `(now - W, now]`; one that is partly outside counts as the edge says.
 //!
@@ -14,7 +17,7 @@
 //! ```
 //!
 //! **Bound.** *Full* counts a superset of the window: never over. It counts nothing older than W + w,
-//! so it refuses only what would not fit into W + w: early by what arrived in one bucket. In units of
+//! so it refuses only a cost that would not fit into W + w: early by what arrived in one bucket. In units of
 //! the limit, **more buckets do not help the other two**: L at the end of a bucket, and L again (or what
 //! the fading weight releases) when that bucket has become the edge, are less than W apart for every k.
 //! More buckets only shorten the span by which the two bursts must straddle.
@@ -47,7 +50,7 @@ pub struct SlidingBuckets {
 struct Span {
     /// The oldest bucket with a part in the window.
     edge: u64,
-    /// Weight of the edge bucket: so many microseconds of a bucket's width.
+    /// Weight of the edge bucket, in microseconds of a bucket's width.
     edge_weight_us: u64,
 }
 
@@ -120,7 +123,7 @@ impl SlidingBuckets {
         unreachable!("a cost is at most the limit, so it passes when the ring is empty")
     }
 
-    /// Forgets the buckets that a bucket `number` pushes out of the ring, and makes it the newest.
+    /// Makes bucket `number` the newest, and clears the buckets that leave the ring.
     fn advance(&mut self, number: u64) {
         if number <= self.newest {
             return;
@@ -215,7 +218,7 @@ impl Window for SlidingBuckets {
         position.at().map_or(0, |number| leaves_us(limit, number))
     }
 
-    /// As if the edge counted in full, which is the longest that any edge counts.
+    /// As if the edge counted in full: no edge counts longer.
     fn ends_us(&self, limit: &Limit) -> u64 {
         if self.cells.is_empty() { 0 } else { (self.newest + 1) * limit.bucket_us() - 1 + limit.window_us() }
     }
@@ -282,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_end_when_the_edge_lets_go() {
+    fn waits_end_when_the_edge_bucket_leaves() {
         for (edge, passes_us) in
             [(Edge::Full, 15_999_999), (Edge::Interpolated, 15_250_000), (Edge::Dropped, 15_000_000)]
         {

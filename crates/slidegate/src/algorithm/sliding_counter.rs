@@ -1,5 +1,8 @@
 //! `sliding-counter`: two adjacent fixed windows, the older weighted by its overlap.
 //!
+//! Also written in `slidegate-redis/scripts/sliding-counter.lua`, `fast-sliding-counter.lua` (Redis) and
+//! `testing/model/sliding_counter.rs` (the model): change all four.
+//!
 //! With e microseconds of the current window elapsed, the trailing window is estimated as
 //! `previous x (W - e) / W + current`, as if the previous window's requests had been spread evenly.
 //!
@@ -10,8 +13,8 @@
 //!             <------ the trailing window ---->      70 x 0.375 + 40 = 66.25
 //! ```
 //!
-//! A cost passes when the estimate plus the cost is at most the limit. All of it is multiplied by W
-//! and compared in whole numbers, so nothing is rounded.
+//! A cost passes when the estimate plus the cost is at most the limit. Both sides are multiplied by W
+//! and compared as integers, so nothing is rounded.
 //!
 //! **Bound.** With p in the previous window the trailing window truly holds at most `L + p e / W`,
 //! hence up to 2L-1: L in the last instant of a window, then what the fading weight releases. Over any
@@ -22,7 +25,7 @@
 //! **State.** A window number and two counts in 16 bytes; 24 more on the heap for counts above 2^39, which
 //! only limits of hundreds of thousands of millions reach.
 //!
-//! **Bad at** adversaries and at bursts. Good at costing next to nothing.
+//! **Bad at** adversaries and bursts. It is the cheapest algorithm.
 
 use super::packed_counts::{COUNT_BITS, Counts, PackedCounts};
 use super::wide::{narrow, product, quotient, share_rounded_up};
@@ -51,8 +54,8 @@ impl Counts {
         (rolled, window_us - elapsed_us)
     }
 
-    /// What is in use, when they are rolled.
-    #[expect(clippy::inline_always, reason = "through memory it would take longer than all the rest")]
+    /// What is in use. Expects rolled counts.
+    #[expect(clippy::inline_always, reason = "passed through memory, it takes longer than the decision")]
     #[inline(always)]
     fn usage(self, limit: &Limit, overlap_us: u64, now_us: u64) -> Usage {
         let Self { number, previous, current } = self;
@@ -64,7 +67,7 @@ impl Counts {
         }
     }
 
-    /// The instant at which `cost` passes, `None` if it does now. Expects them rolled.
+    /// The instant at which `cost` passes, `None` if it passes now. Expects rolled counts.
     #[inline]
     fn passes_us(&self, limit: &Limit, overlap_us: u64, cost: u64) -> Option<u64> {
         let window_us = limit.window_us();
@@ -104,7 +107,7 @@ impl Window for SlidingCounter {
         Position::At(counts.number)
     }
 
-    /// With one look at the counts.
+    /// Unpacks the counts once.
     #[expect(clippy::inline_always, reason = "called from one place, on the path of a single charge")]
     #[inline(always)]
     fn admit(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Result<(Position, Usage), Ruling> {
@@ -115,7 +118,7 @@ impl Window for SlidingCounter {
             return Err(Ruling { usage, retry_after_us: passes_us - now_us });
         }
         counts.current += cost;
-        // Mostly the window is the same as before, and one word changes.
+        // Usually the window is the same as before, and only one word changes.
         if counts.number != before.number || !self.counts.add(cost) {
             self.counts.set(counts);
         }
@@ -126,7 +129,7 @@ impl Window for SlidingCounter {
         let Some(number) = place.position.at() else { return 0 };
         let mut counts = self.counts.get();
         let (rolled, _) = counts.rolled(limit, now_us);
-        // What was charged in a window stays there: only a charge moves the state on.
+        // Only a charge rolls the stored counts, so the charge's window is looked up in the counts as stored.
         let count = match (rolled.number.checked_sub(number), counts.number.checked_sub(number)) {
             (Some(0 | 1), Some(0)) => &mut counts.current,
             (Some(0 | 1), Some(1)) => &mut counts.previous,

@@ -1,5 +1,8 @@
 //! `sliding-log`: every admitted request's time and cost.
 //!
+//! Also written in `slidegate-redis/scripts/sliding-log.lua`, `fast-sliding-log.lua` (Redis) and
+//! `testing/model/sliding_log.rs` (the model): change all four.
+//!
 //! A cost passes when it fits beside everything that was admitted in `(now - W, now]`.
 //!
 //! ```text
@@ -11,11 +14,12 @@
 //! **Bound.** Exact: L in any window, and a refusal means that the window is truly full. The wait is
 //! the time until enough of the *oldest* entries have left for the cost asked, no more.
 //!
-//! **State.** While every cost is 1, the stamps alone: the first few in place, in 4 bytes each where the window is
+//! **State.** While every cost is 1, the stamps alone: a few in place, in 4 bytes each where the window is
 //! below 71 minutes, more of them on the heap in 8 bytes per live request. With costs, a stamp and the running
-//! total: 16 bytes. Binary search in the totals finds both the use and the entry whose leaving makes room, so a
-//! decision is O(log n) for any cost. Requests of one microsecond share an entry once there are costs. Rejected: one
-//! entry per unit of cost (10,000 writes for a cost of 10,000), and a plain cost per entry (a wait would need a scan).
+//! total (a prefix sum): 16 bytes. Binary search in the totals finds both the units in use and the entry that must
+//! leave to make room, so a decision is O(log n) for any cost. Requests of one microsecond share an entry once there
+//! are costs. Rejected: one entry per unit of cost (10,000 writes for a cost of 10,000), and a plain cost per entry
+//! (a wait would need a scan).
 //!
 //! **Bad at** great limits: memory grows with what is admitted. `compact-log` keeps the promise in bounded memory.
 
@@ -24,30 +28,30 @@ use super::window::{Ruling, Usage, Window};
 use crate::receipt::{ChargePlace, Position};
 use crate::rule::Limit;
 
-/// So many in place make a slot of a table 40 bytes: for tables of keys that are seen once or a few times.
+/// Places of a narrow slot, 40 bytes: for tables whose keys are seen once or a few times.
 const PLACES_FEW: usize = 5;
-/// So many make it 64 bytes, the line that a processor fetches.
+/// Places of a wide slot, 64 bytes: one cache line.
 const PLACES_MANY: usize = 11;
 
 /// State of a `sliding-log` limit.
 pub type SlidingLog = Log<PLACES_MANY>;
-/// The same with few places.
+/// State of a `sliding-log` limit in a narrow slot.
 pub(crate) type NarrowLog = Log<PLACES_FEW>;
 
 /// State of a `sliding-log` limit, up to `PLACES` requests of it in place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Log<const PLACES: usize> {
-    /// Their newest stamp, behind which time does not run back, tells without a look at the heap when it ends.
+    /// Its newest stamp tells when the state ends without a heap access. Time does not run backwards past it.
     pub(super) entries: Entries<PLACES>,
 }
 
 impl<const PLACES: usize> Log<PLACES> {
-    /// The same with another number of places.
+    /// The same log with another number of places.
     pub(crate) fn refitted<const TO: usize>(self) -> Log<TO> {
         Log { entries: self.entries.refitted() }
     }
 
-    /// Whether it would stand in place if there were many, and not if there were few.
+    /// Whether the log fits in place in a wide slot but not in a narrow one.
     pub(crate) fn wants_wide_slot(&self) -> bool {
         !self.entries.fits(PLACES_FEW) && self.entries.fits(PLACES_MANY)
     }
@@ -56,11 +60,11 @@ impl<const PLACES: usize> Log<PLACES> {
     #[inline]
     fn live_from(&self, limit: &Limit, now_us: u64) -> usize {
         let now_us = self.entries.newest().max(now_us);
-        // What has left is dropped at every charge, so little has left since.
+        // Every charge drops expired entries, so few have expired since.
         now_us.checked_sub(limit.window_us()).map_or(0, |gone| self.entries.first_after(gone))
     }
 
-    /// Drops what stands before `live` and adds what is charged now.
+    /// Drops the entries before `live` and adds the new charge.
     #[inline]
     fn push(&mut self, live: usize, now_us: u64, cost: u64) -> Position {
         let stamp = self.entries.newest().max(now_us);
@@ -111,7 +115,7 @@ impl<const PLACES: usize> Window for Log<PLACES> {
         self.push(live, now_us, cost)
     }
 
-    /// With one look for what is live.
+    /// Searches for the first live entry once.
     #[expect(clippy::inline_always, reason = "called from one place, on the path of a single charge")]
     #[inline(always)]
     fn admit(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Result<(Position, Usage), Ruling> {
@@ -173,7 +177,7 @@ mod tests {
     use crate::rule::Algorithm;
 
     #[test]
-    fn slots_are_a_line_or_less() {
+    fn a_slot_fits_a_cache_line() {
         let fingerprint = size_of::<u64>();
         assert_eq!(fingerprint + size_of::<NarrowLog>(), 40);
         assert_eq!(fingerprint + size_of::<SlidingLog>(), 64);

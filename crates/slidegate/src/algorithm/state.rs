@@ -5,7 +5,7 @@ use super::{CompactLog, FixedWindow, Gcra, SlidingBuckets, SlidingCounter, Slidi
 use crate::receipt::{ChargePlace, Receipt, ReceiptCharge};
 use crate::rule::{Algorithm, Limit};
 
-/// The state of one limit for one key, together with the limit it was last kept under: its geometry.
+/// The state of one limit for one key, together with the limit of its last change: its geometry.
 ///
 /// ```
 /// use slidegate::algorithm::State;
@@ -24,7 +24,7 @@ pub struct State {
     pub(crate) window: AnyWindow,
 }
 
-/// What the algorithm of a state remembers.
+/// The state of any algorithm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AnyWindow {
     SlidingLog(SlidingLog),
@@ -35,7 +35,7 @@ pub(crate) enum AnyWindow {
     Gcra(Gcra),
 }
 
-/// Runs the same expression on the state of whichever algorithm.
+/// Runs the same expression on the state of any algorithm.
 macro_rules! with_window {
     ($any:expr, $window:ident => $result:expr) => {
         match $any {
@@ -64,20 +64,20 @@ impl State {
         Self { limit, window }
     }
 
-    /// The limit under which it was last kept.
+    /// The limit at its last change.
     #[must_use]
     pub fn limit(&self) -> &Limit {
         &self.limit
     }
 
-    /// The latest instant at which it may have been charged last, as far as it remembers.
+    /// The latest possible instant of the last charge.
     #[must_use]
     pub fn charged_by_us(&self) -> u64 {
         with_window!(&self.window, window => window.charged_by_us(&self.limit))
     }
 
-    /// The instant from which nothing of all that was charged counts or could be taken back, so that it may be
-    /// forgotten; 0 if nothing is remembered.
+    /// The instant from which no charge counts and no receipt could give anything back: the state may be dropped then.
+    /// 0 for the state of a new key.
     #[must_use]
     pub fn ends_us(&self) -> u64 {
         with_window!(&self.window, window => window.ends_us(&self.limit))
@@ -98,7 +98,7 @@ impl State {
         with_window!(&self.window, window => window.usage(limit, now_us))
     }
 
-    /// Charges `cost` units, 1 to the limit, at `now_us`, and says where they stand.
+    /// Charges `cost` units, 1 to the limit, at `now_us`; returns the place of the charge.
     pub fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> ChargePlace {
         assert!(limit.keeps_state_of(&self.limit), "another geometry needs another state");
         self.limit = *limit;
@@ -107,15 +107,15 @@ impl State {
         ChargePlace { limit: *limit, order: 0, position }
     }
 
-    /// Charges `units` that may be far above the limit, as settlements and changed rules do; what would
-    /// take the use above [`USED_MAX`] is not counted.
+    /// Charges `units` that may be far above the limit, as settlements and changed rules do. Units beyond
+    /// [`USED_MAX`] are not counted.
     pub fn charge_excess(&mut self, limit: &Limit, now_us: u64, units: u64) {
         self.limit = *limit;
         with_window!(&mut self.window, window => charge_excess(window, limit, now_us, units));
     }
 
-    /// Takes back up to `units` of the charge at `place`, and says how many. A charge made under another
-    /// geometry stands nowhere in this one.
+    /// Takes back up to `units` of the charge at `place`; returns how many. A charge of another geometry is not in this
+    /// state: 0.
     pub fn refund(&mut self, now_us: u64, place: &ChargePlace, units: u64) -> u64 {
         if !self.limit.keeps_state_of(&place.limit) {
             return 0;
@@ -123,7 +123,7 @@ impl State {
         with_window!(&mut self.window, window => window.refund(&self.limit, now_us, place, units))
     }
 
-    /// Takes back up to `units` from the oldest live charges first, and says by how much the use fell.
+    /// Takes back up to `units` from the oldest live charges first; returns by how much `used` fell.
     pub fn credit(&mut self, limit: &Limit, now_us: u64, units: u64) -> u64 {
         self.limit = *limit;
         with_window!(&mut self.window, window => window.credit(limit, now_us, units))
@@ -148,7 +148,7 @@ impl State {
         state
     }
 
-    /// The instant, in microseconds since 1970, from which a charge at `place` counts no more.
+    /// The instant, in microseconds since 1970, from which a charge at `place` no longer counts.
     #[must_use]
     pub fn expires_us(place: &ChargePlace) -> u64 {
         fn by_algorithm_of<W: Window>(_: &W, place: &ChargePlace) -> u64 {
@@ -165,7 +165,7 @@ impl State {
     }
 }
 
-/// Charges `units`, or as many as keep what is used within [`USED_MAX`].
+/// Charges `units`, at most as many as keep `used` within [`USED_MAX`].
 pub(crate) fn charge_excess<W: Window>(window: &mut W, limit: &Limit, now_us: u64, units: u64) {
     let units = units.min(USED_MAX - window.usage(limit, now_us).used.min(USED_MAX));
     if units > 0 {

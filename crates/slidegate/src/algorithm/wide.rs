@@ -1,11 +1,11 @@
-//! Products of units and microseconds, which pass 64 bits: 10^12 units in 400 days are 3 x 10^25.
+//! 128-bit products of units and microseconds: 10^12 units in 400 days are 3 x 10^25.
 
 /// `units x time_us` without loss.
 pub(super) fn product(units: u64, time_us: u64) -> u128 {
     u128::from(units) * u128::from(time_us)
 }
 
-/// A quotient that is known to fit: the callers divide a product by one of its bounds.
+/// A quotient as 64 bits; it fits, as the callers divide a product by one of its factors' bounds.
 pub(super) fn narrow(quotient: u128) -> u64 {
     u64::try_from(quotient).unwrap_or(u64::MAX)
 }
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_widths_agree_around_the_seam() {
+    fn both_widths_agree_around_64_bits() {
         for units in [1, 2, 1 << 31, 1 << 32, (1 << 53) + 1, 1_000_000_000_000] {
             for whole_us in [1_000, 60_000_000, 1 << 40, 34_560_000_000_000] {
                 for share_us in [1, whole_us / 3, whole_us - 1, whole_us] {

@@ -1,4 +1,4 @@
-//! What every algorithm must offer.
+//! The trait that every algorithm implements.
 
 use crate::receipt::{ChargePlace, Position};
 use crate::rule::Limit;
@@ -16,7 +16,7 @@ pub struct Usage {
     pub reset_after_us: u64,
 }
 
-/// What a state says to a cost.
+/// An algorithm's decision on a cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ruling {
     /// What is in use now, this cost not included.
@@ -45,12 +45,12 @@ pub trait Window: Clone + std::fmt::Debug + Default + Eq + Send + 'static {
     /// What is in use at `now_us`.
     fn usage(&self, limit: &Limit, now_us: u64) -> Usage;
 
-    /// Charges `cost` units at `now_us`, whether or not they pass, and says where they stand. With
+    /// Charges `cost` units at `now_us`, whether or not they pass; returns the position of the charge. With
     /// them, at most [`USED_MAX`] are used.
     fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position;
 
-    /// Decides and, if `cost` passes, charges it and says where it stands and what is in use then: what
-    /// [`Window::decide`], [`Window::charge`] and [`Window::usage`] say one after the other.
+    /// Decides and, if `cost` passes, charges it: [`Window::decide`], [`Window::charge`] and [`Window::usage`] in
+    /// one call.
     #[inline]
     fn admit(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Result<(Position, Usage), Ruling> {
         let ruling = self.decide(limit, now_us, cost);
@@ -61,30 +61,30 @@ pub trait Window: Clone + std::fmt::Debug + Default + Eq + Send + 'static {
         Ok((position, self.usage(limit, now_us)))
     }
 
-    /// Takes back up to `units` of the charge at `place`: at most what stands there and still counts.
-    /// Returns how many. `limit` is the present one, the place knows that of the charge.
+    /// Takes back up to `units` of the charge at `place`: at most the units there that still count.
+    /// Returns how many. `limit` is the present limit; the place has the limit at the time of the charge.
     fn refund(&mut self, limit: &Limit, now_us: u64, place: &ChargePlace, units: u64) -> u64;
 
     /// Takes back up to `units` from the oldest live charges first. Returns by how much [`Usage::used`] fell.
     fn credit(&mut self, limit: &Limit, now_us: u64, units: u64) -> u64;
 
-    /// The instant, in microseconds since 1970, from which a charge at `position` counts no more.
+    /// The instant, in microseconds since 1970, from which a charge at `position` no longer counts.
     fn expires_us(limit: &Limit, position: Position) -> u64;
 
-    /// The instant, in microseconds since 1970, from which nothing of all that was charged counts or could
-    /// be taken back, 0 if nothing is remembered. From then on the state may be forgotten.
+    /// The instant, in microseconds since 1970, from which no charge counts and no receipt could give anything back:
+    /// the state may be dropped then. 0 for the state of a new key.
     fn ends_us(&self, limit: &Limit) -> u64;
 
-    /// The latest instant at which it may have been charged last, as far as it remembers.
+    /// The latest possible instant of the last charge.
     fn charged_by_us(&self, limit: &Limit) -> u64;
 
-    /// Bytes on the heap: none, unless an algorithm says otherwise.
+    /// Bytes on the heap; 0 by default.
     #[inline]
     fn heap_bytes(&self) -> usize {
         0
     }
 
-    /// By how many bytes on the heap a charge of `cost`, which passes, may make it grow, at most.
+    /// Most heap bytes by which a charge of `cost`, which passes, grows the state.
     #[inline]
     fn growth_bytes_max(&self, _limit: &Limit, _cost: u64) -> usize {
         0

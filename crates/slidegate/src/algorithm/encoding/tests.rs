@@ -1,4 +1,4 @@
-//! Bytes and back: every state of every algorithm, and bytes that nobody wrote.
+//! Round trips of the states of every algorithm, and fuzzing with random and damaged bytes.
 
 use super::*;
 use crate::receipt::ChargePlace;
@@ -26,7 +26,7 @@ fn limits(rng: &mut Rng) -> Limit {
     Limit::new(Rate::new(units, window).unwrap(), Decimal::ZERO, algorithm)
 }
 
-/// One step of any kind; what it said.
+/// One random operation on a state; returns its result as text.
 fn step(state: &mut State, rng: &mut Rng, now_us: u64, places: &mut Vec<ChargePlace>) -> String {
     let limit = *state.limit();
     let most = limit.units().min(1 << rng.below(40));
@@ -62,7 +62,7 @@ fn later(rng: &mut Rng, limit: &Limit, now_us: u64) -> u64 {
 }
 
 #[test]
-fn a_state_that_was_read_back_goes_on_as_the_one_that_was_written() {
+fn a_state_that_was_read_back_behaves_like_the_original() {
     for seed in 0..600 {
         let mut rng = Rng::new(seed);
         let limit = limits(&mut rng);
@@ -73,15 +73,15 @@ fn a_state_that_was_read_back_goes_on_as_the_one_that_was_written() {
             assert_eq!(back.ends_us(), state.ends_us(), "seed {seed}, step {index}");
             assert_eq!(back.charged_by_us(), state.charged_by_us(), "seed {seed}, step {index}");
             let (mut same, mut its_places) = (rng.clone(), places.clone());
-            let said = step(&mut state, &mut rng, now_us, &mut places);
-            assert_eq!(step(&mut back, &mut same, now_us, &mut its_places), said, "seed {seed}, {limit:?}");
+            let result = step(&mut state, &mut rng, now_us, &mut places);
+            assert_eq!(step(&mut back, &mut same, now_us, &mut its_places), result, "seed {seed}, {limit:?}");
             assert_eq!(its_places, places, "seed {seed}, step {index}");
             now_us = later(&mut rng, &limit, now_us);
         }
     }
 }
 
-/// Works with a state that may have come from anywhere.
+/// Runs random operations on a state read from untrusted bytes.
 fn exercise(mut state: State, rng: &mut Rng) {
     let limit = *state.limit();
     let mut places = Vec::new();
@@ -90,7 +90,7 @@ fn exercise(mut state: State, rng: &mut Rng) {
         let mut now_us = start_us.min(TIME_MAX_US);
         for _ in 0..6 {
             step(&mut state, rng, now_us, &mut places);
-            let back = read(&bytes_of(&state)).expect("what was worked with can be written down");
+            let back = read(&bytes_of(&state)).expect("a state round-trips after every operation");
             assert_eq!(back.usage(&limit, now_us), state.usage(&limit, now_us));
             now_us = later(rng, &limit, now_us);
         }
@@ -119,7 +119,7 @@ fn any_bytes_are_a_state_or_an_error() {
             exercise(state, &mut rng);
         }
     }
-    assert!(accepted > 500, "{accepted} were states, too few to mean anything");
+    assert!(accepted > 500, "only {accepted} inputs were states: too few for a meaningful test");
 }
 
 #[test]
