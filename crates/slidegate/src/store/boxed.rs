@@ -1,4 +1,4 @@
-//! A store that is chosen while the program runs.
+//! A type-erased store, chosen at run time.
 
 use std::fmt;
 use std::pin::Pin;
@@ -18,9 +18,9 @@ use crate::time::Clock;
 
 type BoxFuture<'s, T> = Pin<Box<dyn Future<Output = T> + Send + 's>>;
 
-/// Any [`Store`], its kind forgotten: what a program holds that learns from its settings where states live.
+/// Any [`Store`], type-erased: for programs whose settings choose the store.
 ///
-/// A check of a store that never waits is a plain call; all other futures are boxed.
+/// A check of a store that never waits is a direct call; all other futures are boxed.
 ///
 /// ```
 /// use slidegate::store::{BoxStore, MemoryStore};
@@ -36,7 +36,7 @@ type BoxFuture<'s, T> = Pin<Box<dyn Future<Output = T> + Send + 's>>;
 pub struct BoxStore(Box<dyn DynStore>);
 
 impl BoxStore {
-    /// Forgets which store it is.
+    /// Erases the type of a store.
     #[must_use]
     pub fn new(store: impl Store + 'static) -> Self {
         Self(Box::new(store))
@@ -49,7 +49,7 @@ impl fmt::Debug for BoxStore {
     }
 }
 
-/// The calls of [`Store`] with boxed futures, which is what a table of functions can hold.
+/// The object-safe form of [`Store`], with boxed futures.
 trait DynStore: Send + Sync {
     fn check<'s, 'a: 's>(
         &'s self,

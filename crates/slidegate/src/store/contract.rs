@@ -1,4 +1,4 @@
-//! What every store promises: the same calls, the same answers.
+//! The trait that every store implements.
 
 use super::call::Call;
 use super::error::{CheckError, UpdateError};
@@ -15,30 +15,29 @@ use crate::time::{Clock, block_on, process_clock};
 /// Bytes of the secret that receipts are signed with.
 pub const SECRET_BYTES: usize = 32;
 
-/// A change of a state that decides nothing.
+/// A change of a state other than a check.
 #[derive(Debug, Clone, Copy)]
 pub enum Update<'u> {
-    /// Takes back a whole admission. A receipt works once; later, or when its charges have expired, nothing is
-    /// applied.
+    /// Takes back a whole admission. A receipt works once; a spent or expired one gives nothing back.
     Refund(&'u Receipt),
-    /// Replaces the cost of an admission by what was really spent: less is refunded, more is charged now,
+    /// Replaces the cost of an admission by the actual cost: less is refunded, more is charged now,
     /// unconditionally. It spends the receipt.
     Settle(&'u Receipt, u64),
     /// Gives back the charge's units from the oldest live charges first, at most what is used.
     Credit(Charge<'u>),
-    /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.
+    /// Drops the state of a key. Receipts of its earlier charges are void.
     Reset(&'u Rule, Key<'u>),
 }
 
-/// Where states live: takes data, gives answers, and is called by reference from anywhere.
+/// Where states live.
 ///
 /// Every call is one atomic step, at one reading of the store's clock. Nothing happens before its future is polled;
-/// a future that is dropped before it is ready may have done its work or not. A failure is never a denial,
+/// a future that is dropped before it is ready may or may not have been executed. A failure is never a denial,
 /// and says whether the charge [may have been made](StoreError::maybe_charged).
 ///
-/// Users ask a [`Limiter`](crate::Limiter), which adds the outage policy and waiting. To write a store: make a
-/// [`Decision`] of one [`StateAnswer`](crate::decision::StateAnswer) per ask of the admission, and let
-/// `slidegate::testing::conformance` (feature `testing`) judge it.
+/// Users call a [`Limiter`](crate::Limiter), which adds the outage policy and waiting. To write a store: build a
+/// [`Decision`] from one [`StateAnswer`](crate::decision::StateAnswer) per ask of the admission, and test it with
+/// `slidegate::testing::conformance` (feature `testing`).
 ///
 /// ```
 /// use slidegate::store::{Call, MemoryStore, Store, StoreError};
@@ -63,8 +62,7 @@ pub trait Store: Send + Sync {
         admission: &Admission<'a>,
     ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send;
 
-    /// The same at once, for a store that never waits: a caller saves the future. `None`, and nothing was done, for
-    /// all others.
+    /// [`Store::check`] without a future, for a store that never waits. `None`, without any effect, for all others.
     #[inline]
     fn try_check<'a>(
         &self,
@@ -77,7 +75,7 @@ pub trait Store: Send + Sync {
 
     /// Decides several admissions, each on its own and in their order, and answers in their order.
     ///
-    /// Unless a store does better, one after the other.
+    /// The default checks one after the other.
     fn check_batch<'a>(
         &self,
         call: Call,
@@ -99,7 +97,7 @@ pub trait Store: Send + Sync {
         admission: &Admission<'a>,
     ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send;
 
-    /// Gives units back, settles or forgets.
+    /// Refunds, settles, credits or resets.
     fn update(
         &self,
         call: Call,
@@ -114,33 +112,32 @@ pub trait Store: Send + Sync {
         key: Key<'_>,
     ) -> impl Future<Output = Result<Vec<LimitUsage>, StoreError>> + Send;
 
-    /// Takes over a live change of a rule: every state goes on as the new rule needs it.
+    /// Applies a live change of a rule to all its states.
     fn change(&self, call: Call, rule: &Rule) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// A secret that all processes have that share this store, and nobody else: receipts that leave a process are
-    /// signed with it. `None` for a store that no other process shares.
+    /// The secret shared by all processes that use this store: receipts that leave a process are signed with it. `None`
+    /// for a store that no other process shares.
     fn secret(&self) -> impl Future<Output = Result<Option<[u8; SECRET_BYTES]>, StoreError>> + Send {
         async { Ok(None) }
     }
 
-    /// What it holds, as far as it knows without asking anybody.
+    /// Statistics, if the store has them without a call.
     fn stats(&self) -> Option<Stats> {
         None
     }
 
-    /// The clock by which callers of this process wait for it; not what its decisions go by where a server or a
-    /// file is shared.
+    /// The clock by which callers in this process wait. The decisions of a shared store use the store's clock.
     fn wait_clock(&self) -> &dyn Clock {
         process_clock()
     }
 }
 
-/// A store in this process or on this machine. Its futures need no runtime, so a [`Limiter`](crate::Limiter) over it has
-/// every verb as a plain function too, which polls the future with [`Call::blocking`] on the caller's thread and parks
-/// the thread while it is pending.
+/// A store in this process or on this machine. Its futures need no runtime, so a [`Limiter`](crate::Limiter) over it
+/// has every verb as a blocking function too, which polls the future with [`Call::blocking`] on the caller's thread
+/// and parks the thread while it is pending.
 pub trait LocalStore: Store {
-    /// [`Store::check`], blocking; it fails with [`CheckError::Store`] only. A limiter hands the result on as it is: a
-    /// store whose decisions take less time than copying an answer writes it in place.
+    /// [`Store::check`], blocking; it fails with [`CheckError::Store`] only. It returns the limiter's error type, so
+    /// that the result is not copied: in memory a copy takes longer than the decision.
     fn check_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError> {
         Ok(block_on(self.check(call.blocking(), admission))?)
     }

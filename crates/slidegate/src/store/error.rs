@@ -1,4 +1,4 @@
-//! Why a call of a store or a limiter has no answer.
+//! Errors of store and limiter calls.
 
 use thiserror::Error;
 
@@ -7,20 +7,20 @@ use crate::error::StoreError;
 use crate::key::KeyError;
 use crate::receipt::ReceiptError;
 
-/// Why a limiter has no answer. Nothing was charged, unless the store's error says that it may have been.
+/// Why a check failed. Nothing was charged, unless [`StoreError::maybe_charged`] says so.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CheckError {
-    /// The text is no key.
+    /// The text is not a key.
     #[error(transparent)]
     Key(#[from] KeyError),
     /// The charges cannot be an admission.
     #[error(transparent)]
     Charge(#[from] ChargeError),
-    /// The store failed, and the outage policy says that this refuses the request.
+    /// The store failed, and the outage policy denies.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// As many acquisitions as may wait in one limiter wait already.
+    /// The limiter has its maximum of waiting acquisitions.
     #[error("waiters: {max} wait in this limiter, its maximum; lower max_wait, or shed requests")]
     TooManyWaiters {
         /// The maximum.
@@ -28,20 +28,20 @@ pub enum CheckError {
     },
 }
 
-/// Why a refund, a settlement, a credit or a reset was not made.
+/// Why a refund, settlement, credit or reset failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum UpdateError {
-    /// The text is no key.
+    /// The text is not a key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// A credit of nothing.
+    /// A credit of 0 units.
     #[error("units: 0 credited to rule `{rule}`; give back at least 1 unit")]
     ZeroCredit {
         /// The rule.
         rule: String,
     },
-    /// The receipt is not accepted. Nothing was changed.
+    /// The receipt was rejected. Nothing was changed.
     #[error(transparent)]
     Receipt(#[from] ReceiptError),
     /// The store failed.
@@ -49,11 +49,11 @@ pub enum UpdateError {
     Store(#[from] StoreError),
 }
 
-/// Why a store cannot be made as asked.
+/// Why a memory budget is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BudgetError {
-    /// So few bytes that hardly a key would find room.
+    /// Too few bytes for more than a few keys.
     #[error("budget: {bytes} bytes are too few to work with; give at least {}", super::BUDGET_BYTES_MIN)]
     TooSmall {
         /// Bytes asked for.

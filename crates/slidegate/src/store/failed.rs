@@ -1,4 +1,4 @@
-//! The stand-in for a store that could not be opened.
+//! A stand-in for a store that could not be opened.
 
 use super::call::Call;
 use super::contract::{Store, Update};
@@ -34,7 +34,7 @@ use crate::rule::Rule;
 pub struct FailedStore(StoreError);
 
 impl FailedStore {
-    /// A store that fails so.
+    /// A store whose calls all fail with `error`.
     #[must_use]
     pub fn new(error: StoreError) -> Self {
         Self(error)

@@ -1,4 +1,4 @@
-//! What one rule keeps of one key: a state per limit.
+//! The states of one rule for one key: one per limit.
 
 use crate::algorithm::{State, Usage};
 use crate::rule::{Limit, Rule};
@@ -35,7 +35,7 @@ impl KeyState {
         &mut self.states
     }
 
-    /// Whether every limit finds a state of its geometry in its place.
+    /// Whether there is a state of the right geometry for every limit, in order.
     pub(in crate::store) fn fits(&self, limits: &[Limit]) -> bool {
         self.states.len() == limits.len()
             && self.states.iter().zip(limits).all(|(state, limit)| limit.keeps_state_of(state.limit()))
@@ -45,17 +45,17 @@ impl KeyState {
         self.states
     }
 
-    /// The states as `limits` need them where nobody announced a change: a limit without a state of its
-    /// geometry begins with the most that was used at the last charge, as one charge of the latest instant
-    /// that this may have been. Whoever looks, and when, sees the same.
+    /// The states adapted to other limits without an announced change. A limit without a state of its geometry starts
+    /// with the largest use at the last charge, as one charge at the latest possible instant of that charge. The result
+    /// does not depend on when it is computed.
     pub(in crate::store) fn adapted_to(&self, limits: &[Limit]) -> Self {
         let charged_by_us = self.states.iter().map(State::charged_by_us).max().unwrap_or(0);
-        // At the beginning of time, every state stands at its last charge.
+        // Time does not run backwards past a state's last charge, so 0 is the instant of that charge.
         self.continued(limits, charged_by_us, self.used_max(0))
     }
 
-    /// The states after `rule` was changed at `now_us`: each limit goes on with the state of its geometry;
-    /// one without begins with the most that is used, as one charge at `now_us`.
+    /// The states after a live change of `rule` at `now_us`: each limit continues the state of its geometry;
+    /// one without starts with the largest use, as one charge at `now_us`.
     pub(in crate::store) fn changed(&self, rule: &Rule, now_us: u64) -> Self {
         let Self { states } = self.continued(rule.limits(), now_us, self.used_max(now_us));
         let states = states.into_iter().zip(rule.limits());
@@ -70,7 +70,7 @@ impl KeyState {
         Self { states: limits.iter().map(continued).collect() }
     }
 
-    /// Every limit under which it was last kept, with what is used of it.
+    /// Every limit, as of the last change of its state, with its usage.
     pub fn usages(&self, now_us: u64) -> impl Iterator<Item = (Limit, Usage)> {
         self.states.iter().map(move |state| (*state.limit(), state.usage(state.limit(), now_us)))
     }

@@ -1,9 +1,9 @@
 //! Where states live.
 //!
-//! A state is (rule name, key). A [`Store`] keeps them; [`MemoryStore`] does so in this process, shared by its
-//! threads. [`BoxStore`] is a store that is chosen while the program runs.
+//! A state is (rule name, key). A [`Store`] keeps states; [`MemoryStore`] keeps them in this process, shared by its
+//! threads. [`BoxStore`] is a store that is chosen at run time.
 //!
-//! Users ask a [`Limiter`](crate::Limiter) over a store, not the store itself.
+//! Users call a [`Limiter`](crate::Limiter) over a store, not the store itself.
 
 mod boxed;
 mod call;

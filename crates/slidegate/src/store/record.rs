@@ -1,10 +1,10 @@
-//! What a store that keeps bytes keeps of one key under one rule.
+//! The record of one rule and key, for stores that keep bytes.
 //!
-//! The store brings a place for the bytes, an atomic step and a counter; the decisions are made here, by the same
-//! functions that decide in memory.
+//! The store provides storage, an atomic step and a counter; the decisions are made here, by the same
+//! functions as in memory.
 //!
 //! ```text
-//! record = version  count  (created_order  state) per limit  checksum      the checksum: 4 bytes, FNV-1a of all before it
+//! record = version  count  (created_order  state) per limit  checksum      checksum: 4 bytes, FNV-1a of all before it
 //! ```
 
 use std::time::Duration;
@@ -17,16 +17,16 @@ use crate::decision::{StateAnswer, Verdict};
 use crate::receipt::{OrderedPosition, ReceiptCharge};
 use crate::rule::{Algorithm, Limit, Rule};
 
-/// The form of the bytes. Another meaning of any of them is another version.
+/// The version of the encoding. Every change of the encoding is another version.
 const VERSION: u8 = 1;
 const CHECKSUM_BYTES: usize = 4;
-/// A row need not move in an index of ends at every charge: its end is known to this part of a window.
+/// Expiry is rounded up to this part of a window, so that an index of expiries is not written at every charge.
 const END_PARTS: u64 = 8;
 
-/// The states of all limits of one rule for one key, and since when receipts fit them.
+/// The states of all limits of one rule for one key, and the sequence numbers from which receipts are valid for them.
 ///
-/// `order` is a number of the store's that grows with every charge. A state that begins anew remembers the order
-/// it was created_order at; receipts of earlier charges give nothing back.
+/// `order` is the store's sequence number, which grows with every charge. A new state records the number at which it
+/// was created; receipts of earlier charges give nothing back.
 ///
 /// ```
 /// use slidegate::store::Record;
@@ -43,7 +43,7 @@ const END_PARTS: u64 = 8;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     state: KeyState,
-    /// One per limit.
+    /// The sequence number at which each limit's state was created.
     created_order: Vec<u64>,
 }
 
@@ -52,7 +52,7 @@ impl Record {
         Self { state: KeyState::new(limits), created_order: vec![order; limits.len()] }
     }
 
-    /// The record as `limits` need it where nobody announced a change: where it does not fit, its receipts are void.
+    /// The record adapted to other limits without an announced change: if it does not fit, its receipts are void.
     fn adapted_to(self, limits: &[Limit], order: u64) -> Self {
         if self.state.fits(limits) {
             return self;
@@ -60,14 +60,14 @@ impl Record {
         Self { state: self.state.adapted_to(limits), created_order: vec![order; limits.len()] }
     }
 
-    /// What the rule of `ask` says to it, without charging. A key without a record was never seen.
+    /// The verdict on `ask`, without charging. A key without a record is new.
     #[must_use]
     pub fn verdict<'a>(record: Option<&Self>, now_us: u64, ask: &Charge<'a>) -> Verdict<'a> {
         let limits = ask.rule.limits();
         let adapted = Self::adapted(record, limits);
         let verdicts = limits.iter().zip(adapted.states()).map(|(limit, state)| {
             if ask.cost > limit.units() {
-                // Only a shadow rule gets here: what it can never admit, it would deny.
+                // Only a shadow rule gets here: it would deny a cost that can never pass.
                 let usage = state.usage(limit, now_us);
                 return Verdict { allowed: false, ..Verdict::of_usage(ask, limit, usage) };
             }
@@ -76,7 +76,7 @@ impl Record {
         Verdict::join(verdicts).expect("a rule has at least one limit")
     }
 
-    /// The states as `limits` see them.
+    /// The states adapted to `limits`.
     fn adapted<'r>(record: Option<&'r Self>, limits: &[Limit]) -> std::borrow::Cow<'r, KeyState> {
         use std::borrow::Cow;
         match record {
@@ -86,7 +86,7 @@ impl Record {
         }
     }
 
-    /// The record after the charge of `ask`, which passes; what the rule says then, and where the charge stands.
+    /// The record after the charge of `ask`, which passes, and the answer with the position of the charge.
     #[must_use]
     pub fn charged(record: Option<Self>, order: u64, now_us: u64, ask: &Charge<'_>) -> (Self, StateAnswer) {
         let Charge { rule, cost, .. } = *ask;
@@ -102,8 +102,8 @@ impl Record {
         (record, StateAnswer::charged(verdict, positions))
     }
 
-    /// Takes back up to `units` of a charge; says how many at most, as short windows may have forgotten what long
-    /// ones remember. What had expired at `noted_us`, the latest time that the store knows of, stays expired.
+    /// Takes back up to `units` of a charge; returns the largest number over the limits, as a charge expires earlier in
+    /// short windows. Charges that expired by `noted_us`, the store's watermark of time, stay expired.
     pub fn refund(&mut self, noted_us: u64, now_us: u64, charge: &ReceiptCharge, units: u64) -> u64 {
         let states = self.state.states_mut().iter_mut().zip(&self.created_order);
         let given = states.map(|(state, &created_order)| {
@@ -115,8 +115,8 @@ impl Record {
         given.max().unwrap_or(0)
     }
 
-    /// The record after `units` that were spent above the cost of `charge`. A key that was reset or forgotten since
-    /// begins anew, as it was charged.
+    /// The record after an excess of `units` above the cost of `charge`. If the key was reset or dropped since, a new
+    /// state starts under the limits of the charge.
     #[must_use]
     pub fn with_excess(
         record: Option<Self>,
@@ -130,7 +130,7 @@ impl Record {
         record
     }
 
-    /// Takes back up to the cost of `charge` from the oldest charges of every limit; says how many at most.
+    /// Takes back up to the cost of `charge` from the oldest charges of every limit; returns the largest number.
     #[must_use]
     pub fn credited(self, order: u64, now_us: u64, charge: &Charge<'_>) -> (Self, u64) {
         let limits = charge.rule.limits();
@@ -140,8 +140,8 @@ impl Record {
         (record, given.unwrap_or(0))
     }
 
-    /// The record after `rule` was changed at `now_us`: each limit goes on with the state of its geometry; one
-    /// without begins with the most that is used, and without receipts.
+    /// The record after a live change of `rule` at `now_us`: each limit continues the state of its geometry; one
+    /// without starts with the largest use, and without receipts.
     #[must_use]
     pub fn changed(&self, order: u64, now_us: u64, rule: &Rule) -> Self {
         let created_order = rule.limits().iter().map(|limit| {
@@ -162,14 +162,14 @@ impl Record {
         usages.collect()
     }
 
-    /// The most that is used of any limit, as it was last charged.
+    /// The largest use of any limit, as of its last charge.
     #[must_use]
     pub fn used_max(&self, now_us: u64) -> u64 {
         self.state.used_max(now_us)
     }
 
-    /// The instant from which it may be forgotten: nothing of it counts then and no receipt could take anything
-    /// back. It is a little late, and therefore the same for many charges in a row.
+    /// The instant from which the record may be dropped: no charge counts then and no receipt could give anything
+    /// back. It is rounded up, and therefore the same for many charges in a row.
     #[must_use]
     pub fn expires_us(&self) -> u64 {
         let ends = self.state.states().iter().map(|state| {
@@ -178,7 +178,7 @@ impl Record {
                 Algorithm::SlidingLog | Algorithm::CompactLog(_) | Algorithm::Gcra => {
                     (state.limit().window_us() / END_PARTS).max(1)
                 }
-                // These end with a window or a bucket, and move in its steps.
+                // These end with a window or a bucket, so their expiry moves in steps already.
                 Algorithm::SlidingBuckets(..) | Algorithm::SlidingCounter | Algorithm::FixedWindow => 1,
             };
             ends_us.checked_next_multiple_of(step_us).unwrap_or(u64::MAX)
@@ -186,7 +186,7 @@ impl Record {
         ends.max().unwrap_or(0)
     }
 
-    /// As bytes.
+    /// The record as bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
@@ -200,23 +200,22 @@ impl Record {
         bytes
     }
 
-    /// Reads what [`Self::to_bytes`] has written, here or elsewhere. Whatever the bytes, it is a record that can be
-    /// worked with, or an error.
+    /// Reads bytes of [`Self::to_bytes`]. Any input gives a valid record or an error.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, BytesError> {
-        // The version stands first and is judged first: a newer one may have no checksum, or another.
+        // The version is checked before the checksum: a newer version may have another checksum, or none.
         let version = Reader::new(bytes).byte()?;
         if version > VERSION {
             return Err(BytesError::Newer { version, known: VERSION });
         }
         let body = bytes.split_last_chunk::<CHECKSUM_BYTES>().filter(|(body, sum)| checksum(body) == **sum);
-        let (body, _) = body.ok_or(BytesError::damaged("the checksum is another"))?;
+        let (body, _) = body.ok_or(BytesError::damaged("the checksum does not match"))?;
         Self::from_body(body)
     }
 
     fn from_body(body: &[u8]) -> Result<Self, BytesError> {
         let mut reader = Reader::new(body);
         if reader.byte()? != VERSION {
-            return Err(BytesError::damaged("a version that never was"));
+            return Err(BytesError::damaged("a version that never existed"));
         }
         let limits = reader.count()?;
         let (mut created_order, mut states) = (Vec::new(), Vec::new());
@@ -232,7 +231,7 @@ impl Record {
     }
 }
 
-/// Enough to notice a damaged disk; not against forgery, which who can write the file has no need of.
+/// Detects a damaged disk. It is no protection against forgery: an attacker who can write the file can do worse.
 fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
     let (basis, prime) = (0x811C_9DC5_u32, 0x0100_0193_u32);
     bytes.iter().fold(basis, |sum, &byte| (sum ^ u32::from(byte)).wrapping_mul(prime)).to_le_bytes()

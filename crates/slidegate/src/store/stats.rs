@@ -1,18 +1,17 @@
-//! What a store holds.
+//! Statistics of a store.
 
-/// Counts of a store, since it was made.
+/// Statistics of a store since it was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// Bytes that it may take.
+    /// The memory budget.
     pub budget_bytes: u64,
-    /// Bytes that it takes: tables, and what states have on the heap, with a share for what allocators hold
-    /// back.
+    /// Bytes in use: tables and heap memory of states, with an estimate of the allocator's overhead.
     pub bytes: u64,
     /// Keys that have a state, each once per rule.
     pub keys: u64,
-    /// Keys that were forgotten because nothing of them counted any more.
+    /// Keys that were swept because no charge of them counted any more.
     pub swept: u64,
-    /// Keys that were forgotten to make room for others, with what they had used.
+    /// Keys that were evicted to make room for others; their used units are lost.
     pub evicted: u64,
     /// Charges that found no room: [`super::StoreError::Full`].
     pub full: u64,

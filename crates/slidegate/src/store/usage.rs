@@ -1,10 +1,10 @@
-//! What is used of a limit.
+//! The usage of a limit.
 
 use std::time::Duration;
 
 use crate::rule::Limit;
 
-/// One limit of a rule and what is used of it.
+/// The usage of one limit of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LimitUsage {

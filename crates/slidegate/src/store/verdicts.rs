@@ -1,4 +1,4 @@
-//! Verdicts from what states say.
+//! Verdicts from usages and rulings of states.
 
 use crate::algorithm::{Ruling, Usage};
 use crate::charge::Charge;
@@ -6,13 +6,13 @@ use crate::decision::Verdict;
 use crate::rule::Limit;
 
 impl<'a> Verdict<'a> {
-    /// What is used of a limit that admits.
+    /// An admission with this usage.
     #[inline]
     pub(in crate::store) fn of_usage(charge: &Charge<'a>, limit: &'a Limit, usage: Usage) -> Self {
         Verdict::new(charge, limit).with_usage(usage.used, usage.reset_after_us)
     }
 
-    /// What a limit says to a cost.
+    /// The verdict of a ruling.
     #[inline]
     pub(in crate::store) fn of_ruling(charge: &Charge<'a>, limit: &'a Limit, ruling: Ruling) -> Self {
         Self {

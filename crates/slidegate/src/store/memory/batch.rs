@@ -7,8 +7,7 @@ use crate::decision::Decision;
 use crate::error::StoreError;
 use crate::time::Clock;
 
-/// So many admissions of a batch are prefetched before the first of them is decided: more than a processor waits for at
-/// once.
+/// Admissions that are prefetched together: more than a processor's outstanding cache misses.
 const BATCH: usize = 16;
 
 impl<C: Clock, L: Locks> MemoryStore<C, L> {

@@ -1,18 +1,18 @@
-//! How many bytes a store may take.
+//! The memory budget of a store.
 //!
-//! What is counted is meant to be what a process is seen to take: arrays count half as much again, what states
-//! have on the heap a quarter, because allocators round sizes up and keep what was given back for a while.
+//! The count estimates resident memory: arrays count 3/2 of their size and the heap memory of states 5/4, because
+//! allocators round sizes up and keep freed memory for a while.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::StoreError;
 
-/// Least budget: below it a few busy shards would already be full.
+/// Smallest budget: below it a few busy shards would fill it.
 pub const BUDGET_BYTES_MIN: u64 = 1 << 20;
-/// What a store may take unless it is told otherwise: 1 GiB.
+/// Default budget: 1 GiB.
 pub const BUDGET_BYTES_DEFAULT: u64 = 1 << 30;
 
-/// Bytes that may be taken, and those that are.
+/// A budget of bytes, and how many of them are taken.
 #[derive(Debug)]
 pub(super) struct Budget {
     bytes: u64,
@@ -32,7 +32,7 @@ impl Budget {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Takes so many bytes, or none if they do not fit.
+    /// Takes `bytes`, or none if they do not fit.
     pub(super) fn take(&self, bytes: usize) -> Result<(), StoreError> {
         if bytes == 0 {
             return Ok(());
@@ -42,7 +42,7 @@ impl Budget {
         taken.map(|_| ()).map_err(|_| StoreError::Full { budget_bytes: self.bytes })
     }
 
-    /// Takes so many bytes whether they fit or not: for what must go on, such as a live change.
+    /// Takes `bytes` even beyond the budget: for changes that must not fail, such as a live change.
     pub(super) fn take_anyway(&self, bytes: usize) {
         self.taken.fetch_add(bytes as u64, Ordering::Relaxed);
     }
@@ -53,7 +53,7 @@ impl Budget {
         }
     }
 
-    /// What was `before` on the heap is `after` now.
+    /// Replaces `before` taken bytes by `after`.
     pub(super) fn settle(&self, before: usize, after: usize) {
         match after.checked_sub(before) {
             Some(0) => {}
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_not_taken() {
+    fn bytes_that_do_not_fit_are_not_taken() {
         let budget = Budget::new(100);
         assert_eq!(budget.take(60), Ok(()));
         assert_eq!(budget.take(41), Err(StoreError::Full { budget_bytes: 100 }));

@@ -1,10 +1,10 @@
-//! The lock that a shard stands behind, as a parameter: programs use the standard library's, the search
-//! through interleavings brings its own.
+//! The lock of a shard, as a type parameter: programs use the standard library's, tests that explore
+//! interleavings use their own.
 
 use std::ops::DerefMut;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// A kind of mutual exclusion.
+/// A mutex.
 pub trait Lock<T>: Send + Sync {
     /// Access to what the lock guards, until it is dropped.
     type Guard<'a>: DerefMut<Target = T>
@@ -17,11 +17,11 @@ pub trait Lock<T>: Send + Sync {
     /// Waits for the lock.
     fn lock(&self) -> Self::Guard<'_>;
 
-    /// Takes the lock if nobody has it.
+    /// Takes the lock if it is free.
     fn try_lock(&self) -> Option<Self::Guard<'_>>;
 }
 
-/// A family of locks: one kind, for whatever is guarded.
+/// A kind of lock, for any guarded type.
 pub trait Locks: 'static {
     /// The lock around a `T`.
     type Of<T: Send + 'static>: Lock<T>;
@@ -45,8 +45,8 @@ impl<T: Send> Lock<T> for Mutex<T> {
         Self::new(value)
     }
 
-    /// A caller that panicked while it held the lock leaves no half-made state behind: everything is
-    /// decided before anything is written.
+    /// Ignores poisoning: a panic leaves no partial change, as everything is decided before anything is
+    /// written.
     #[inline]
     fn lock(&self) -> MutexGuard<'_, T> {
         Self::lock(self).unwrap_or_else(PoisonError::into_inner)
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_caller_that_panics_does_not_take_the_lock_away() {
+    fn a_poisoned_lock_can_still_be_taken() {
         let lock: Mutex<u64> = Lock::new(1);
         let panicked = std::thread::scope(|scope| {
             let caller = scope.spawn(|| {

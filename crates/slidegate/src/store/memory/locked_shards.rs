@@ -13,17 +13,17 @@ use crate::few::Few;
 use crate::receipt::ReceiptId;
 use crate::time::Clock;
 
-/// Every shard that the asks of an admission need, each locked once.
+/// The shards of an admission's asks, each locked once.
 pub(super) struct LockedShards<'s, 'a, L: Locks> {
     asks: &'s [Charge<'a>],
     guards: Few<<L::Of<Shard> as Lock<Shard>>::Guard<'s>>,
-    /// For every ask, the fingerprint of its key and which of the guards is its.
+    /// For every ask, the fingerprint of its key and the index of its guard.
     places: Few<(u64, usize)>,
 }
 
 impl<'s, 'a, L: Locks> LockedShards<'s, 'a, L> {
-    /// Locks in the order of the shards' numbers: two admissions that share shards meet at the first
-    /// of them, and neither waits for a lower one while it holds a higher.
+    /// Locks in the order of the shards' numbers, which prevents deadlocks: no admission waits for a lower
+    /// shard while it holds a higher one.
     pub(super) fn new<C: Clock>(store: &'s MemoryStore<C, L>, asks: &'s [Charge<'a>]) -> Self {
         let fingerprints: Few<u64> = asks.iter().map(|ask| store.fingerprint(ask.key.as_str())).collect();
         let mut order: Few<usize> = fingerprints.iter().map(|&print| store.shard_of(print)).collect();
@@ -42,14 +42,14 @@ impl<'s, 'a, L: Locks> LockedShards<'s, 'a, L> {
         Self { asks, guards, places: fingerprints.iter().map(place).collect() }
     }
 
-    /// What every ask's rule says to it.
+    /// The verdict on every ask.
     pub(super) fn verdicts(&self, now_us: u64) -> Few<Verdict<'a>> {
         let asks = self.asks.iter().zip(&*self.places);
         asks.map(|(ask, &(print, guard))| self.guards[guard].verdict(print, now_us, ask)).collect()
     }
 
-    /// Makes places and sets memory aside for all asks that are `wanted`, or for none. A shadow rule that
-    /// finds no room is left out, as it takes no part in the verdict.
+    /// Inserts slots and reserves memory for all asks that are `wanted`, or for none. A shadow rule without room
+    /// is left out, as it takes no part in the verdict.
     pub(super) fn prepare(
         &mut self,
         room: Room<'_>,
@@ -82,7 +82,7 @@ impl<'s, 'a, L: Locks> LockedShards<'s, 'a, L> {
         }
     }
 
-    /// Charges the ask of that index, which was prepared; says its order.
+    /// Charges the ask of that index, which was prepared; returns its sequence number and answer.
     pub(super) fn charge(
         &mut self,
         room: Room<'_>,
@@ -94,7 +94,7 @@ impl<'s, 'a, L: Locks> LockedShards<'s, 'a, L> {
         self.guards[guard].charge(room, print, now_us, &self.asks[index], prepared)
     }
 
-    /// Sweeps a few slots of every shard in hand.
+    /// Sweeps a few slots of every locked shard.
     pub(super) fn sweep_some(&mut self, room: Room<'_>, count: usize) {
         for guard in &mut self.guards {
             guard.sweep_some(room, count);
@@ -106,7 +106,7 @@ impl<'s, 'a, L: Locks> LockedShards<'s, 'a, L> {
         self.guards[0].sweep_is_due()
     }
 
-    /// The id of a receipt whose first charge is that of the ask `index`.
+    /// The id of a receipt whose first charge is the ask `index`.
     pub(super) fn id_of(&self, index: usize, order: u64) -> ReceiptId {
         receipt_id(self.guards[self.places[index].1].number(), order)
     }

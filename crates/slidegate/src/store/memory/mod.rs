@@ -1,17 +1,18 @@
 //! The in-process store.
 //!
 //! ```text
-//! store        shards, each behind a lock of its own; which one by the low bits of the key's fingerprint
-//! local        its calls as the traits have them
-//! single       one charge on a rule of one limit: one function from the hash to the answer
-//! locked       the shards of an admission over several charges, locked together
-//! batch        several admissions in one call
-//! shard        rules by a 128-bit hash of their name; numbers every charge
-//! rule_states  the layouts of one rule name
-//! table/       slots
-//! returns      what receipts are good for; ledger: which were spent; voids: which no longer fit
-//! budget       the hard bound on memory
-//! lock         the kind of lock, so that tests can explore schedules
+//! store          shards, each behind its own lock; the low bits of the key's fingerprint choose one
+//! store_trait    `Store` and `LocalStore` for it
+//! single         one charge on a rule of one limit: one function from the hash to the answer
+//! locked_shards  the shards of an admission over several charges, locked together
+//! batch          several admissions in one call
+//! shard          rules by a 128-bit hash of their name; numbers every charge
+//! rule_states    the layouts of one rule name
+//! table/         slots
+//! refunds        refunds and settlements; spent_receipts: ids of spent receipts; void_receipts: receipts of dropped
+//!                states
+//! budget         the hard bound on memory
+//! lock           the kind of lock, so that tests can explore schedules
 //! ```
 
 mod batch;

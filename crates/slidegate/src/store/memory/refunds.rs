@@ -1,4 +1,4 @@
-//! What receipts are good for: taking an admission back, and settling it.
+//! Refunds and settlements.
 
 use super::lock::{Lock, Locks};
 use super::store::MemoryStore;
@@ -6,8 +6,7 @@ use crate::receipt::{Applied, Receipt, ReceiptCharge, ReceiptError};
 use crate::time::Clock;
 
 impl<C: Clock, L: Locks> MemoryStore<C, L> {
-    /// Takes back a whole admission. A receipt works once; later, or when its charges have expired,
-    /// nothing is applied.
+    /// Takes back a whole admission. A receipt works once; a spent or expired one gives nothing back.
     ///
     /// ```
     /// use slidegate::store::MemoryStore;
@@ -30,9 +29,9 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         })
     }
 
-    /// Replaces the cost of an admission by what was really spent: less is refunded, more is charged
-    /// now, unconditionally, because the work is done. After the receipt has expired nothing is applied:
-    /// what was spent beyond it then is a new request.
+    /// Replaces the cost of an admission by the actual cost: less is refunded, more is charged
+    /// now, unconditionally, because the work is done. An expired receipt changes nothing: an excess is
+    /// then a new request.
     ///
     /// ```
     /// use slidegate::store::MemoryStore;
@@ -60,7 +59,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         })
     }
 
-    /// Runs `act` if the receipt is ours, unspent and alive, and records it as spent if that succeeds.
+    /// Runs `act` if this store issued the receipt and it is neither spent nor expired; marks it spent on success.
     fn spend(
         &self,
         now_us: u64,
@@ -70,8 +69,8 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         if receipt.store() != self.id {
             return Err(ReceiptError::Foreign);
         }
-        // Held until it is recorded, so that a receipt presented twice at once works once. Shards are
-        // locked after the ledger and never before it.
+        // Locked until the receipt is recorded, so that it works once if presented twice at once. Shards are
+        // locked after this lock and never before it.
         let mut spent = self.spent_receipts.lock();
         if !spent.accepts(now_us.max(self.noted_us()), receipt) {
             return Ok(Applied::default());
@@ -82,7 +81,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         Ok(applied)
     }
 
-    /// Lowers what a charge left behind by up to `units`.
+    /// Takes back up to `units` of a charge.
     fn give_back(&self, now_us: u64, charge: &ReceiptCharge, units: u64) -> u64 {
         let (fingerprint, mut shard) = self.shard(charge.key());
         shard.refund(self.room(), fingerprint, now_us, charge, units)

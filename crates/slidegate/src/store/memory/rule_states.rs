@@ -6,9 +6,8 @@ use super::table::limit_table::LimitTable;
 use crate::rule::{Limit, NameHash, Rule};
 use crate::store::KeyState;
 
-/// Layouts of one rule name. Nearly always there is one; rules of one name that differ in geometry, as
-/// inline rules with another number of buckets do, have one each, and a key stands in the one that it was
-/// last charged under.
+/// Layouts of one rule name. Nearly always there is one. Rules of one name that differ in geometry, as
+/// inline rules with another number of buckets do, have one each; a key is in the layout of its last charge.
 #[derive(Debug)]
 pub(super) struct RuleStates {
     hash: NameHash,
@@ -21,13 +20,13 @@ impl RuleStates {
         Self { hash, current: Layout::new(limits, order), others: Vec::new() }
     }
 
-    /// Of the rule's name.
+    /// The hash of the rule's name.
     #[inline]
     pub(super) fn hash(&self) -> NameHash {
         self.hash
     }
 
-    /// Bytes that it takes beside the tables.
+    /// Its own bytes, without the tables.
     pub(super) fn own_bytes() -> usize {
         size_of::<Self>()
     }
@@ -52,7 +51,7 @@ impl RuleStates {
         std::iter::once(&mut self.current).chain(&mut self.others)
     }
 
-    /// Does `look` on the states as `rule` sees them, and changes nothing.
+    /// Calls `look` on the states adapted to `rule`, without changing them.
     pub(super) fn look<T>(&self, fingerprint: u64, rule: &Rule, look: impl FnOnce(&Layout) -> T) -> T {
         let mut holders = self.layouts().filter(|layout| layout.contains(fingerprint));
         match holders.next() {
@@ -67,7 +66,7 @@ impl RuleStates {
         }
     }
 
-    /// The layout that fits `limits`, with the key in it if any layout has it.
+    /// Makes the layout that fits `limits` the current one, and moves the key into it if another layout has it.
     pub(super) fn adapted_to(
         &mut self,
         budget: &Budget,
@@ -93,7 +92,7 @@ impl RuleStates {
         &mut self.current
     }
 
-    /// The layout that has the key, whatever it fits; the present one if none has.
+    /// The layout that has the key; the current one if none has.
     pub(super) fn holder(&mut self, fingerprint: u64) -> &mut Layout {
         let holds = |layout: &Layout| layout.contains(fingerprint);
         match self.others.iter().position(holds) {
@@ -107,7 +106,7 @@ impl RuleStates {
         self.layouts().find_map(|layout| layout.state(fingerprint))
     }
 
-    /// Takes over a live change: every state goes on as `rule` needs it.
+    /// Applies a live change of `rule` to all states.
     pub(super) fn change(&mut self, budget: &Budget, now_us: u64, order: u64, rule: &Rule) {
         if self.others.is_empty() && self.current.fits(rule.limits()) {
             self.current.change_limits(rule.limits(), now_us);
@@ -128,7 +127,7 @@ impl RuleStates {
         self.others.clear();
     }
 
-    /// Drops layouts that remember nothing, all but the present one.
+    /// Drops all unused layouts but the current one.
     pub(super) fn drop_unused(&mut self, budget: &Budget) {
         self.others.retain(|layout| {
             let unused = layout.is_unused();
@@ -139,13 +138,13 @@ impl RuleStates {
         });
     }
 
-    /// Bytes that it takes, tables and heap included.
+    /// Its bytes, with tables and heap.
     pub(super) fn memory_bytes(&self) -> usize {
         let tables: usize = self.layouts().map(Layout::memory_bytes).sum();
         Self::own_bytes() + self.others.len() * size_of::<Layout>() + tables
     }
 
-    /// Whether nothing is remembered.
+    /// Whether no layout is in use.
     pub(super) fn is_unused(&self) -> bool {
         self.layouts().all(Layout::is_unused)
     }

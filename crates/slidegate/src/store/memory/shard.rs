@@ -1,4 +1,4 @@
-//! What one lock guards: the states of the keys that hash to it.
+//! A shard: the states of the keys that hash to it, behind one lock.
 
 use std::sync::atomic::Ordering;
 
@@ -14,10 +14,10 @@ use crate::receipt::{Applied, ReceiptCharge};
 use crate::rule::{AtBudget, Limit, NameHash, Rule, name_hash};
 use crate::store::KeyState;
 
-/// Most keys that make room for one: a new state may need more than one old one had.
+/// Most keys that are evicted for one: a new state may need more memory than an old one has.
 const EVICTED_MAX: usize = 4;
 
-/// A sweep takes its turn once in so many admissions of a shard.
+/// Admissions of a shard per sweep.
 const ADMISSIONS_PER_SWEEP: u64 = 32;
 
 /// States by rule and key.
@@ -25,18 +25,18 @@ const ADMISSIONS_PER_SWEEP: u64 = 32;
 pub(super) struct Shard {
     /// By the hash of their names.
     rules: Vec<RuleStates>,
-    /// Which of the shards it is.
+    /// The number of the shard.
     number: u64,
-    /// Orders handed out so far.
+    /// The last sequence number that was issued.
     order: u64,
-    /// Which rule the sweep is at.
+    /// Index of the rule that is swept next.
     swept_rule: usize,
-    /// The order at which the next sweep is due.
+    /// The sequence number at which the next sweep is due.
     sweep_at: u64,
     pub(super) tally: Tally,
 }
 
-/// What has happened to keys besides being charged.
+/// Counts of evictions and of charges without room.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tally {
     pub(super) evicted: u64,
@@ -55,19 +55,19 @@ impl Shard {
         }
     }
 
-    /// A number later than all that this shard has handed out.
+    /// The next sequence number.
     #[inline]
     fn next(&mut self) -> u64 {
         self.order += 1;
         self.order
     }
 
-    /// Whether nothing was ever charged, given back or reset here.
+    /// Whether it was never changed.
     pub(super) fn is_unused(&self) -> bool {
         self.order == 0
     }
 
-    /// Which of the shards it is.
+    /// The number of the shard.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -87,7 +87,7 @@ impl Shard {
         Some(&mut self.rules[index])
     }
 
-    /// The states of a rule, begun if there are none.
+    /// The states of a rule; created if there are none.
     fn states_or_new(
         &mut self,
         rule: NameHash,
@@ -106,8 +106,8 @@ impl Shard {
         Ok(&mut self.rules[index])
     }
 
-    /// The table of a rule that has this limit only and nothing unusual, and the last order handed out.
-    #[expect(clippy::inline_always, reason = "the way of a single charge is one function, see `check_as`")]
+    /// The table of a rule with this one limit in one layout, and the last sequence number that was issued.
+    #[expect(clippy::inline_always, reason = "the path of a single charge is one function, see `check_as`")]
     #[inline(always)]
     pub(super) fn only_table(&mut self, rule: &Rule, limit: &Limit) -> Option<(&mut AnyTable, &mut u64)> {
         let hash = rule.name_hash();
@@ -120,7 +120,7 @@ impl Shard {
         Some((table, &mut self.order))
     }
 
-    /// Whether a sweep is due; it is not again until more was charged.
+    /// Whether a sweep is due; if so, schedules the next one.
     #[inline]
     pub(super) fn sweep_is_due(&mut self) -> bool {
         let due = self.order >= self.sweep_at;
@@ -138,7 +138,7 @@ impl Shard {
         }
     }
 
-    /// Does `look` on the states of a key as `rule` sees them.
+    /// Calls `look` on the states of a key adapted to `rule`.
     fn look<T>(&self, fingerprint: u64, rule: &Rule, look: impl FnOnce(&Layout) -> T) -> T {
         match self.rule(rule) {
             Some(states) => states.look(fingerprint, rule, look),
@@ -146,7 +146,7 @@ impl Shard {
         }
     }
 
-    /// What the rule of `ask` says to it, without charging.
+    /// The verdict on `ask`, without charging.
     pub(super) fn verdict<'a>(&self, fingerprint: u64, now_us: u64, ask: &Charge<'a>) -> Verdict<'a> {
         self.look(fingerprint, ask.rule, |layout| layout.verdict(fingerprint, now_us, ask))
     }
@@ -159,7 +159,7 @@ impl Shard {
         self.rule(rule)?.state(fingerprint)
     }
 
-    /// Makes a place for the key of `ask`, which was decided, and sets aside what its charge may need.
+    /// Inserts a slot for the key of `ask`, which was admitted, and reserves the memory of its charge.
     pub(super) fn prepare(
         &mut self,
         room: Room<'_>,
@@ -203,7 +203,7 @@ impl Shard {
         }
     }
 
-    /// Makes the charge of `ask`, which was prepared; says its order.
+    /// Charges `ask`, which was prepared; returns its sequence number and answer.
     pub(super) fn charge(
         &mut self,
         room: Room<'_>,
@@ -218,7 +218,7 @@ impl Shard {
         (order, layout.charge(room.budget, (fingerprint, order), now_us, ask, prepared))
     }
 
-    /// Takes back up to `units` of what a charge left behind.
+    /// Takes back up to `units` of a charge.
     pub(super) fn refund(
         &mut self,
         room: Room<'_>,
@@ -231,7 +231,7 @@ impl Shard {
         states.holder(fingerprint).refund(room, fingerprint, now_us, charge, units)
     }
 
-    /// Charges what was spent above the cost of `charge`, within the budget or not: the work is done.
+    /// Charges the excess above the cost of `charge`, even beyond the budget: the work is done.
     pub(super) fn charge_excess(
         &mut self,
         room: Room<'_>,
@@ -250,7 +250,7 @@ impl Shard {
         if states.holder(fingerprint).charge_excess(room.budget, fingerprint, now_us, units) {
             return;
         }
-        // It was reset or forgotten since: it begins anew, as it was charged.
+        // The key was reset or dropped since: a new state starts under the limits of the charge.
         let mut state = KeyState::new(&limits);
         state.charge_excess(now_us, units);
         states.adapted_to(room.budget, fingerprint, order, &limits).put(room.budget, fingerprint, state);
@@ -285,15 +285,15 @@ impl Shard {
         }
     }
 
-    /// Drops the keys that have ended, of the next `count` slots of one rule; says how many.
+    /// Drops the ended keys among the next `count` slots of one rule; returns how many.
     pub(super) fn sweep_some(&mut self, room: Room<'_>, count: usize) -> usize {
         let Some(states) = self.rules.get_mut(self.swept_rule) else {
             self.swept_rule = 0;
             return 0;
         };
         let mut dropped = 0;
-        // The first that comes round ends the turns of the rule. Waiting until all do so in one turn may take
-        // forever: every layout has a beat of its own.
+        // The sweep moves on to the next rule when the first layout has been swept to its end. Waiting for all layouts
+        // to end in the same call may take forever: they have different lengths.
         let mut round = false;
         for layout in states.layouts_mut() {
             let (ended, came_round) = layout.sweep(room, count);
@@ -314,7 +314,7 @@ impl Shard {
         dropped
     }
 
-    /// Drops all keys that have ended; says how many.
+    /// Drops all ended keys; returns how many.
     pub(super) fn sweep(&mut self, room: Room<'_>) -> usize {
         let mut dropped = 0;
         self.rules.retain_mut(|states| {

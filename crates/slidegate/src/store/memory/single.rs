@@ -1,4 +1,4 @@
-//! A charge that comes alone, on a rule of one limit: by far the most common admission.
+//! The fast path: a single charge on a rule of one limit, by far the most common admission.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,19 +22,19 @@ use crate::time::{Clock, TIME_MAX_US};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hit<'a> {
     pub(super) fingerprint: u64,
-    /// As the rule that is asked has it; of the table's geometry.
+    /// The limit of the charge's rule; of the table's geometry.
     pub(super) limit: &'a Limit,
     pub(super) now_us: u64,
     pub(super) cost: u64,
 }
 
-/// What a state said to a charge: where it stands, what is used with it, and its order; or why not.
+/// The position of an admitted charge, the usage with it, and its sequence number; or the denial.
 type AdmitResult = Result<(Position, Usage, u64), Ruling>;
 
-/// By how much time must have moved on until it is noted again.
+/// The watermark of time moves in steps of at least this.
 const NOTED_STEP_US: u64 = 1_000;
 
-/// Something was charged at `now_us`: time is at least so late.
+/// Raises the watermark of time to the instant of a charge.
 #[inline]
 pub(super) fn note(noted_us: &AtomicU64, now_us: u64) {
     if now_us >= noted_us.load(Ordering::Relaxed) + NOTED_STEP_US {
@@ -42,8 +42,8 @@ pub(super) fn note(noted_us: &AtomicU64, now_us: u64) {
     }
 }
 
-/// Decides on a charge and makes it if it passes. `None` if there is no room, and then nothing was changed.
-#[expect(clippy::inline_always, reason = "the way of a single charge is one function, see `check_as`")]
+/// Decides, and charges if the cost passes. `None`, without any change, if there is no room.
+#[expect(clippy::inline_always, reason = "the path of a single charge is one function, see `check_as`")]
 #[inline(always)]
 fn admit<'s, S: Window>(
     table: &mut Table<S>,
@@ -73,16 +73,16 @@ fn admit<'s, S: Window>(
             Some(Ok((position, usage, *last_order)))
         }
         Err(ruling) => {
-            // A key that is new has nothing that could refuse it, so none is left behind here.
+            // A new key is never denied, so no empty slot is left behind.
             Some(Err(ruling))
         }
     }
 }
 
-/// An algorithm, by the tables that its states may be in.
+/// An algorithm and the tables that may hold its states.
 trait TableAlgorithm {
-    /// Decides on a charge and makes it if it passes. `None` if there is no room or the table is of another
-    /// algorithm, and then nothing was changed.
+    /// Decides, and charges if the cost passes. `None`, without any change, if there is no room or the table is of
+    /// another algorithm.
     fn admit<'s>(
         any: &mut AnyTable,
         room: impl Fn() -> Room<'s>,
@@ -120,7 +120,7 @@ table_algorithms! {
 }
 
 impl<C: Clock, L: Locks> MemoryStore<C, L> {
-    /// Decides on one charge, which is by far the most common admission, by the fingerprint of its key.
+    /// Decides on a single charge by the fingerprint of its key.
     #[inline]
     pub(super) fn check_single<'a, E: From<StoreError>>(
         &self,
@@ -138,9 +138,9 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         }
     }
 
-    /// The whole way of a single charge in one function per algorithm, which writes the answer where the
-    /// caller wants it: handing parts of it on would take longer than deciding, and a processor that is
-    /// through with one decision early begins to wait early for the memory of the next.
+    /// The whole path of a single charge in one function per algorithm, which writes the answer into the caller's
+    /// return slot: passing parts on would take longer than deciding. The sooner a decision is done, the sooner the
+    /// processor starts the cache misses of the next.
     #[inline(never)]
     fn check_as<'a, S: TableAlgorithm, E: From<StoreError>>(
         &self,
@@ -151,7 +151,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
         let [limit] = ask.rule.limits() else { return self.check_slowly(now_us, ask) };
         if ask.cost > limit.units() {
-            // Only a shadow rule is asked for what it can never admit.
+            // Only a shadow rule is asked for a cost that can never pass.
             return self.check_slowly(now_us, ask);
         }
         let hit = Hit { fingerprint, limit, now_us, cost: ask.cost };
@@ -161,7 +161,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         let answer = table.and_then(|(table, last_order)| S::admit(table, || self.room(), hit, last_order));
         let sweep_is_due = shard.sweep_is_due();
         drop(shard);
-        // After the decision: what a key is told depends on what was forgotten before, not on whose turn it is.
+        // After the decision, so that a decision does not depend on whether its call sweeps.
         if sweep_is_due {
             self.sweep_some();
         }
@@ -179,7 +179,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         }
     }
 
-    /// A charge that is not simple, or does not fit.
+    /// The slow path, for a charge on several limits, a shadow rule or a full table.
     #[inline(never)]
     fn check_slowly<'a, E: From<StoreError>>(
         &self,
@@ -190,8 +190,8 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     }
 }
 
-/// Orders are handed out per shard, so the two together name a charge. A shard would have to admit ten million a
-/// second for fourteen years until an order needs more than 52 bits.
+/// The id of a receipt from the shard and its sequence number, which is per shard. At ten million admissions a second a
+/// shard needs fourteen years for 52 bits.
 #[inline]
 pub(super) fn receipt_id(shard: u64, order: u64) -> ReceiptId {
     ReceiptId::new(shard << 52 ^ order)

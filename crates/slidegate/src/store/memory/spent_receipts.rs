@@ -1,4 +1,4 @@
-//! Which receipts were spent: a record per refund, none per admission, each kept until its receipt has
+//! The ids of spent receipts: a record per refund, none per admission, each kept until its receipt has
 //! expired.
 
 use std::collections::{BTreeSet, HashSet};
@@ -9,18 +9,18 @@ use crate::receipt::{Receipt, ReceiptError, ReceiptId};
 /// Most records.
 const RECORDS_MAX: usize = 1 << 20;
 
-/// Records of spent receipts.
+/// The ids of spent receipts, until they expire.
 #[derive(Debug, Default)]
 pub(super) struct SpentReceipts {
     ids: HashSet<ReceiptId>,
     by_expiry: BTreeSet<(u64, ReceiptId)>,
-    /// The latest time it was told. Records up to here are forgotten, so their receipts stay expired,
+    /// The latest time of a call. Records that expired by then were dropped, so their receipts stay expired
     /// even if the clock is set back.
     latest_us: u64,
 }
 
 impl SpentReceipts {
-    /// Whether the receipt may still be used at `now_us`: it was not spent and has not expired.
+    /// Whether the receipt is neither spent nor expired at `now_us`.
     pub(super) fn accepts(&mut self, now_us: u64, receipt: &Receipt) -> bool {
         self.latest_us = self.latest_us.max(now_us);
         while let Some(&(expired_us, id)) = self.by_expiry.first() {
@@ -33,7 +33,7 @@ impl SpentReceipts {
         !self.ids.contains(&receipt.id()) && State::receipt_expires_us(receipt) > self.latest_us
     }
 
-    /// Makes sure that one more receipt can be recorded.
+    /// Checks that there is room for one more record.
     pub(super) fn make_room(&self) -> Result<(), ReceiptError> {
         let records = self.ids.len();
         if records < RECORDS_MAX { Ok(()) } else { Err(ReceiptError::RecordsFull { records }) }
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_bounded_and_forgotten_when_they_expire() {
+    fn records_are_bounded_and_dropped_when_they_expire() {
         let mut spent = SpentReceipts::default();
         for id in 0..RECORDS_MAX as u64 {
             spent.spend(&receipt(id, id));
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_expired_once_stays_expired() {
+    fn an_expired_receipt_stays_expired() {
         let mut spent = SpentReceipts::default();
         spent.spend(&receipt(1, 5));
         assert!(spent.accepts(20_000_000, &receipt(2, 15_000_000)), "the clock leaps ahead");

@@ -25,29 +25,28 @@ use crate::store::KeyState;
 use crate::store::{BudgetError, LimitUsage, Stats, StoreError};
 use crate::time::{Clock, SystemClock, TIME_MAX_US};
 
-/// So many that two busy threads rarely meet, so few that an empty store is small.
+/// Enough that busy threads rarely contend, few enough that an empty store is small.
 const SHARDS: usize = 256;
-/// So many can be told apart in the id of a receipt.
+/// Most shards that fit the id of a receipt.
 const SHARDS_MAX: usize = 4_096;
 /// Slots that a sweep looks at.
 const SLOTS_PER_SWEEP: usize = 64;
-/// A shard on cache lines of its own: neighbours that are locked by other cores do not slow it down.
+/// Aligned to cache lines: no false sharing between shards.
 #[repr(align(128))]
 struct Padded<T>(T);
 
 /// A store in this process's memory, shared by its threads.
 ///
-/// Its own calls are plain functions and are told the time. Through [`Store`](crate::store::Store) the same calls
-/// are futures, ready at once, that can go by the store's clock.
+/// Its own methods are plain functions that take the time. Through [`Store`](crate::store::Store) the same calls
+/// are futures, ready at once, that can use the store's clock.
 ///
 /// An admission locks the shards of all its keys, in the order of their numbers, so that admissions
 /// over several keys are one step and cannot deadlock. A call at an earlier time than one before it
 /// sees states that stand still.
 ///
-/// Keys are known by a fingerprint of 64 bits under a random seed: two keys of equal fingerprints, of
-/// which 20 million keys have 10^-5 pairs, share their counts. Keys of which nothing counts any more are
-/// forgotten, a few per call. A new key that does not fit the memory budget is [`StoreError::Full`], or
-/// takes the place of an old one where its rule says so.
+/// Keys are identified by a 64-bit fingerprint under a random seed: two keys of equal fingerprints share their
+/// counts (expected pairs among 20 million keys: 10^-5). Keys without live charges are swept, a few per call. A new key
+/// that does not fit the memory budget is [`StoreError::Full`], or evicts an old one if its rule says so.
 ///
 /// ```
 /// use slidegate::store::MemoryStore;
@@ -70,12 +69,12 @@ pub struct MemoryStore<C = SystemClock, L: Locks = StdLocks> {
     pub(super) id: u32,
     seeded: SeedableRandomState,
     budget: Budget,
-    /// Time has reached this for sure; it never moves back. What ended by then may be forgotten, and
-    /// receipts that expired by then stay expired.
+    /// The watermark of time, which never moves back. States that ended by then may be dropped, and receipts that
+    /// expired by then stay expired.
     pub(super) noted_us: AtomicU64,
-    /// How many turns the sweep has had.
+    /// Number of sweeps so far.
     sweeps: AtomicUsize,
-    /// How many keys were forgotten because they had ended.
+    /// Number of ended keys that were dropped.
     swept: AtomicU64,
 }
 
@@ -86,7 +85,7 @@ impl MemoryStore {
         Self::with_clock(SystemClock::new())
     }
 
-    /// An empty store on the system's clock that takes at most so many bytes, and at least [`BUDGET_BYTES_MIN`].
+    /// An empty store on the system's clock with a budget of `bytes`, at least [`BUDGET_BYTES_MIN`].
     ///
     /// ```
     /// use slidegate::store::MemoryStore;
@@ -103,7 +102,7 @@ impl MemoryStore {
 }
 
 impl<C: Clock> MemoryStore<C> {
-    /// An empty store on that clock that takes at most [`BUDGET_BYTES_DEFAULT`].
+    /// An empty store on `clock` that takes at most [`BUDGET_BYTES_DEFAULT`].
     #[must_use]
     pub fn with_clock(clock: C) -> Self {
         Self::with_parts(SHARDS, BUDGET_BYTES_DEFAULT, clock)
@@ -156,10 +155,10 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         }
     }
 
-    /// The same empty store with a seed that is known, for tests and simulations that have to repeat.
+    /// The same empty store with a fixed seed, for reproducible tests and simulations.
     ///
-    /// Which keys find room at the budget, and which one is evicted, depends on where they stand, and so on
-    /// the seed. A store that takes keys from outside keeps the random one: who knows the seed can aim.
+    /// Which keys find room at the budget, and which one is evicted, depends on their slots, and so on
+    /// the seed. A store with untrusted keys must keep the random seed: an attacker who knows it can make keys collide.
     ///
     /// ```
     /// use slidegate::store::{BUDGET_BYTES_MIN, MemoryStore};
@@ -181,7 +180,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     ///
     /// # Panics
     ///
-    /// If it was used: under another seed nothing of that could be found.
+    /// If the store was used: its states could not be found under another seed.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
         static SHARED: SharedSeed = SharedSeed::from_u64(0);
@@ -206,7 +205,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         MemoryStore { clock, shards, spent_receipts, id, seeded, budget, noted_us, sweeps, swept }
     }
 
-    /// The clock it goes by where it is not told the time.
+    /// The clock for calls without a time.
     #[must_use]
     #[inline]
     pub fn clock(&self) -> &C {
@@ -219,7 +218,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         self.check_with_error(now_us, admission)
     }
 
-    /// The same with its failure as the caller needs it: the answer is written once, where the caller wants it.
+    /// [`MemoryStore::check`] with the caller's error type, so that the answer is written once.
     #[inline]
     pub(super) fn check_with_error<'a, E: From<StoreError>>(
         &self,
@@ -232,7 +231,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         }
     }
 
-    /// An admission of any kind.
+    /// Checks an admission of any kind.
     #[inline(never)]
     pub(super) fn check_all<'a>(
         &self,
@@ -257,7 +256,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         let prepared = match locked.prepare(room, |index| verdicts[index].allowed()) {
             Ok(prepared) => prepared,
             Err(full) => {
-                // Perhaps nobody is admitted any more who would sweep.
+                // Admissions sweep; if none succeeds any more, the refused ones have to.
                 locked.sweep_some(room, SLOTS_PER_SWEEP);
                 drop(locked);
                 self.sweep_some();
@@ -299,7 +298,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         shard.credit(self.room(), fingerprint, now_us, charge)
     }
 
-    /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.
+    /// Drops the state of a key. Receipts of its earlier charges are void.
     pub fn reset(&self, now_us: u64, rule: &Rule, key: Key<'_>) -> Applied {
         let (fingerprint, mut shard) = self.shard(key.as_str());
         shard.reset(self.room(), fingerprint, now_us, rule)
@@ -315,21 +314,21 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         usages.collect()
     }
 
-    /// Takes over a live change of a rule: every state goes on as the new rule needs it.
+    /// Applies a live change of a rule to all its states.
     pub fn change(&self, now_us: u64, rule: &Rule) {
         for shard in &self.shards {
             shard.0.lock().change(self.room(), now_us, rule);
         }
     }
 
-    /// Forgets every key of which nothing counts any more, one shard at a time, and gives memory back; says
-    /// how many. For the impatient: admissions do the same a few keys at a time.
+    /// Drops all keys without live charges, one shard at a time, and frees their memory; returns how many. Optional:
+    /// admissions do the same a few keys at a time.
     pub fn sweep(&self, now_us: u64) -> usize {
         self.noted_us.fetch_max(now_us, Ordering::Relaxed);
         self.shards.iter().map(|shard| shard.0.lock().sweep(self.room())).sum()
     }
 
-    /// What it holds, and what became of keys.
+    /// Statistics of the store.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::new(self.budget.bytes(), self.budget.taken());
@@ -344,24 +343,24 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         stats
     }
 
-    /// A copy of the state of a key as it is stored; `None` if it was never charged, or forgotten.
+    /// A copy of the state of a key as it is stored; `None` if it was never charged, or dropped.
     #[must_use]
     pub fn state(&self, rule: &Rule, key: Key<'_>) -> Option<KeyState> {
         let (fingerprint, shard) = self.shard(key.as_str());
         shard.state(fingerprint, rule)
     }
 
-    /// The latest time that it has noted: what ended by then may have been forgotten.
+    /// The watermark of time: states that ended by then may have been dropped.
     #[must_use]
     pub fn noted_us(&self) -> u64 {
         self.noted_us.load(Ordering::Relaxed)
     }
 
-    /// A sweep takes its turn on whichever shard is next, so that all come round however the traffic is spread.
+    /// Sweeps a few slots of the next shard, round-robin, so that all shards are swept however the traffic is spread.
     #[cold]
     pub(super) fn sweep_some(&self) {
         let number = self.sweeps.fetch_add(1, Ordering::Relaxed) % self.shards.len();
-        // Whoever has the lock is about to admit and will be here soon.
+        // A locked shard is skipped: the next sweep comes soon.
         if let Some(mut shard) = self.shards[number].0.try_lock() {
             shard.sweep_some(self.room(), SLOTS_PER_SWEEP);
         }
@@ -372,16 +371,15 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         Room { budget: &self.budget, noted_us: self.noted_us(), spared: &[], swept: &self.swept }
     }
 
-    /// What a key is known by; never 0.
+    /// The fingerprint of a key; never 0.
     #[inline]
     pub(super) fn fingerprint(&self, key: &str) -> u64 {
         self.seeded.hash_one(key).max(1)
     }
 
-    /// The number of the shard that a key lives in. Tables go by the high bits of a fingerprint, shards by
-    /// the low ones.
+    /// The number of a key's shard, from the low bits of its fingerprint. Tables use the high bits.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "only low bits are wanted")]
+    #[expect(clippy::cast_possible_truncation, reason = "only the low bits are used")]
     pub(super) fn shard_of(&self, fingerprint: u64) -> usize {
         fingerprint as usize & (self.shards.len() - 1)
     }

@@ -1,4 +1,4 @@
-//! The calls of the memory store as the traits have them.
+//! `Store` and `LocalStore` for the memory store.
 
 use super::lock::Locks;
 use super::store::MemoryStore;

@@ -1,20 +1,20 @@
-//! Which receipts a forgotten state leaves behind.
+//! Receipts that are void because their state was dropped early.
 
 use std::collections::HashMap;
 
-/// Most records, a few kilobytes per shard; beyond, all receipts so far are void.
+/// Most records, a few kilobytes per table; beyond that all receipts so far are void.
 const RECORDS_MAX: usize = 256;
 
-/// For keys whose state was forgotten before its time (a reset, an eviction, a change of geometry), the
-/// order up to which receipts are void. A record is kept until those receipts have expired.
+/// For keys whose state was dropped early (a reset, an eviction, a change of geometry), the sequence number
+/// up to which receipts are void. A record is kept until those receipts have expired.
 ///
-/// A state's successor could not tell them apart: windows and buckets have the same numbers, and a clock
+/// A new state of the key could not tell them apart: windows and buckets have the same numbers, and a clock
 /// that stands still gives the same stamps.
 #[derive(Debug, Default)]
 pub(super) struct VoidReceipts {
-    /// Of every key.
+    /// The sequence number for all keys.
     before: u64,
-    /// By fingerprint: the order, and when the last receipt expires.
+    /// By fingerprint: the sequence number, and when the last receipt expires.
     records: HashMap<u64, (u64, u64)>,
 }
 
@@ -27,7 +27,7 @@ impl VoidReceipts {
     /// Receipts of this key up to `order` are void; the last of them expires at `expires_us`.
     pub(super) fn record(&mut self, fingerprint: u64, order: u64, expires_us: u64) {
         if self.records.len() >= RECORDS_MAX {
-            // One-sided: what is not given back was used.
+            // One-sided: a refund that is refused cannot exceed the limit.
             *self = Self::all_until(order);
             return;
         }
@@ -40,7 +40,7 @@ impl VoidReceipts {
     }
 
     /// Drops records whose receipts have expired.
-    pub(super) fn forget(&mut self, noted_us: u64) {
+    pub(super) fn drop_expired(&mut self, noted_us: u64) {
         if !self.records.is_empty() {
             self.records.retain(|_, (_, expires_us)| *expires_us > noted_us);
             self.records.shrink_to_fit();
@@ -57,26 +57,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_came_before_is_void() {
-        let mut voids = VoidReceipts::all_until(10);
-        voids.record(7, 20, 1_000);
-        voids.record(7, 25, 900);
-        assert!(voids.contains(8, 10) && !voids.contains(8, 11), "all keys until the table began");
-        assert!(voids.contains(7, 25) && !voids.contains(7, 26));
-        voids.forget(999);
-        assert!(voids.contains(7, 25), "the first receipt has not expired");
-        voids.forget(1_000);
-        assert!(voids.is_empty() && !voids.contains(7, 25));
+    fn only_earlier_receipts_are_void() {
+        let mut receipts = VoidReceipts::all_until(10);
+        receipts.record(7, 20, 1_000);
+        receipts.record(7, 25, 900);
+        assert!(receipts.contains(8, 10) && !receipts.contains(8, 11), "all keys until the table began");
+        assert!(receipts.contains(7, 25) && !receipts.contains(7, 26));
+        receipts.drop_expired(999);
+        assert!(receipts.contains(7, 25), "the first receipt has not expired");
+        receipts.drop_expired(1_000);
+        assert!(receipts.is_empty() && !receipts.contains(7, 25));
     }
 
     #[test]
     fn too_many_records_void_everything_so_far() {
-        let mut voids = VoidReceipts::default();
+        let mut receipts = VoidReceipts::default();
         for fingerprint in 0..RECORDS_MAX as u64 {
-            voids.record(fingerprint, fingerprint, u64::MAX);
+            receipts.record(fingerprint, fingerprint, u64::MAX);
         }
-        assert!(!voids.contains(0, RECORDS_MAX as u64));
-        voids.record(u64::MAX, 5_000, u64::MAX);
-        assert!(voids.contains(0, 5_000) && !voids.contains(0, 5_001));
+        assert!(!receipts.contains(0, RECORDS_MAX as u64));
+        receipts.record(u64::MAX, 5_000, u64::MAX);
+        assert!(receipts.contains(0, 5_000) && !receipts.contains(0, 5_001));
     }
 }

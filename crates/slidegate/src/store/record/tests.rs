@@ -15,7 +15,7 @@ fn ask(rule: &Rule, cost: u64) -> Charge<'_> {
     Charge { rule, key: Key::new("alice").unwrap(), cost }
 }
 
-/// A new record after a charge at the first second, and what a receipt says of it.
+/// A new record after a charge at the first second, and the charge on its receipt.
 fn charged(order: u64, ask: &Charge<'_>) -> (Record, ReceiptCharge) {
     let (record, answer) = Record::charged(None, order, 1_000_000, ask);
     let stamp = ReceiptStamp { id: ReceiptId::new(order), store: 0 };
@@ -31,7 +31,7 @@ fn sealed(mut body: Vec<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn a_newer_version_is_told_from_damage() {
+fn a_newer_version_is_distinguished_from_damage() {
     let rule = rule(&["5/1s", "60/30s"], Algorithm::SlidingLog);
     let (record, ..) = Record::charged(None, 1, 1_000_000, &ask(&rule, 2));
     let mut bytes = record.to_bytes();
@@ -63,9 +63,9 @@ fn any_sealed_bytes_are_a_record_or_an_error() {
     }
 }
 
-/// A state that begins anew draws a later order than all receipts so far.
+/// A new state has a later sequence number than all receipts so far.
 #[test]
-fn receipts_fit_the_state_that_they_charged_and_no_other() {
+fn receipts_are_valid_only_for_the_state_that_they_charged() {
     for algorithm in Algorithm::ALL {
         let rule = rule(&["10/10s"], algorithm);
         let (first, receipt) = charged(7, &ask(&rule, 4));
@@ -93,9 +93,9 @@ fn a_change_keeps_the_receipts_of_the_limits_that_stay() {
     assert_eq!(met.used_max(2_000_000), 5);
 }
 
-/// So that an index of ends is not written at every charge.
+/// An index of expiries is not written at every charge.
 #[test]
-fn ends_move_in_steps() {
+fn expiries_move_in_steps() {
     let rule = rule(&["1000/80s"], Algorithm::SlidingLog);
     let (mut record, mut ends) = (None, Vec::new());
     for second in 0..80 {
@@ -106,5 +106,5 @@ fn ends_move_in_steps() {
         record = Some(charged);
     }
     ends.dedup();
-    assert_eq!(ends.len(), 9, "8 steps, and the one it began in");
+    assert_eq!(ends.len(), 9, "8 steps, and the first");
 }

@@ -1,10 +1,9 @@
-//! A table of whichever algorithm.
+//! A table of any algorithm.
 //!
-//! The states of a `sliding-log` have a narrow slot or a wide one. A table begins with narrow ones, and every time
-//! the sweep has come round it is asked what its keys need: with wide slots where many have outgrown the narrow
-//! ones, a key that is seen ten times in a window is one look at memory; with narrow ones a million keys that are
-//! seen once take two thirds of the memory. Between the shares at which it changes lies a factor of eight, so that
-//! it does not go back and forth.
+//! A `sliding-log` table has narrow or wide slots. It starts narrow, and after every complete sweep a sample of its
+//! keys decides: with wide slots a key that is seen ten times in a window needs one cache line; with narrow slots a
+//! million keys that are seen once take two thirds of the memory. The two thresholds differ by a factor of eight, as a
+//! hysteresis.
 
 use super::split_table::Table;
 use crate::algorithm::{
@@ -13,16 +12,16 @@ use crate::algorithm::{
 use crate::rule::Algorithm;
 use crate::store::memory::budget::Budget;
 
-/// Most keys that are looked at to see which slots suit a table.
+/// Most keys in the sample.
 const SAMPLED_MAX: usize = 256;
-/// A table of fewer keys stays wide: there is little to save.
+/// A wide table of fewer keys stays wide: there is little to save.
 const NARROW_KEYS_MIN: usize = 16;
-/// Slots become wide when one key in so many wants it.
+/// Slots become wide when one key in this many wants a wide slot.
 const WIDE_FROM: usize = 4;
-/// Slots become narrow again when no more than one key in so many is the worse for it.
+/// Slots become narrow again when at most one key in this many wants a wide slot.
 const NARROW_FROM: usize = 32;
 
-/// A table per algorithm: states stand in place, each in as many bytes as its algorithm needs.
+/// A table per algorithm, so that a slot is as large as the algorithm's state.
 #[derive(Debug)]
 pub(in crate::store::memory) enum AnyTable {
     NarrowLog(Table<NarrowLog>),
@@ -34,7 +33,7 @@ pub(in crate::store::memory) enum AnyTable {
     Gcra(Table<Gcra>),
 }
 
-/// Runs the same expression on the table of whichever algorithm.
+/// Runs the same expression on the table of any algorithm.
 macro_rules! with_table {
     ($any:expr, $table:ident => $result:expr) => {
         match $any {
@@ -49,8 +48,8 @@ macro_rules! with_table {
     };
 }
 
-/// Runs the same expression on a table and on what a state of its algorithm keeps, `None` if the state is
-/// of another algorithm.
+/// Runs the same expression on a table and a state of its algorithm; `None` if the state is of another
+/// algorithm.
 macro_rules! with_table_and_window {
     ($any:expr, $any_window:expr, $table:ident, $state:ident => $result:expr) => {
         match ($any, $any_window) {
@@ -72,7 +71,7 @@ macro_rules! with_table_and_window {
 pub(in crate::store::memory) use {with_table, with_table_and_window};
 
 impl AnyTable {
-    /// An empty one.
+    /// An empty table.
     pub(in crate::store::memory) fn new(algorithm: Algorithm) -> Self {
         match algorithm {
             Algorithm::SlidingLog => Self::NarrowLog(Table::default()),
@@ -84,7 +83,7 @@ impl AnyTable {
         }
     }
 
-    /// Gives the states the slots that suit most of them, if the budget has room for both arrays for a moment.
+    /// Changes the slot width to suit most keys, if the budget has room for both arrays meanwhile.
     pub(in crate::store::memory) fn refit(&mut self, budget: &Budget) {
         let refitted = match self {
             Self::NarrowLog(table) => {
@@ -106,7 +105,8 @@ impl AnyTable {
     }
 }
 
-/// Of how many keys how many want a wide slot. Keys are in the order of their hashes, so the first of them are any.
+/// The size of the sample, and how many of its keys want a wide slot. Keys are in the order of their hashes, so the
+/// first keys are a random sample.
 fn wanting_wide_slots<const PLACES: usize>(table: &Table<Log<PLACES>>) -> (usize, usize) {
     let sample = table.iter().take(SAMPLED_MAX);
     sample.fold((0, 0), |(keys, wanting), (_, log)| (keys + 1, wanting + usize::from(log.wants_wide_slot())))
@@ -134,7 +134,7 @@ mod tests {
         log
     }
 
-    /// Keys of which some, one in `one_in`, have made ten requests of that cost, and the others one.
+    /// A table in which one key in `one_in` made ten requests of that cost, and the others one.
     fn table_of(budget: &Budget, one_in: u64, cost: u64) -> AnyTable {
         let mut any = AnyTable::new(Algorithm::SlidingLog);
         for key in 1..=KEYS {

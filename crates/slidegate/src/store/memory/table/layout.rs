@@ -1,4 +1,4 @@
-//! The states of one rule in one geometry: a table per limit, in step with each other.
+//! The states of one rule in one geometry: a table per limit, with the same keys.
 
 use super::limit_table::LimitTable;
 use super::room::Room;
@@ -13,16 +13,16 @@ use crate::store::StoreError;
 use crate::store::memory::budget::Budget;
 use crate::store::memory::single::Hit;
 
-/// Neighbours of which the oldest is evicted.
+/// Keys that are compared for an eviction.
 const EVICTED_OF: usize = 16;
 
-/// A table per limit. A key has a place in all of them or in none.
+/// A table per limit. A key is in all of them or in none.
 #[derive(Debug)]
 pub(in crate::store::memory) struct Layout {
     tables: Few<LimitTable>,
 }
 
-/// What was set aside for a charge.
+/// What was inserted and reserved for a charge.
 #[derive(Debug, Default)]
 pub(in crate::store::memory) struct Prepared {
     fresh: bool,
@@ -30,17 +30,17 @@ pub(in crate::store::memory) struct Prepared {
 }
 
 impl Layout {
-    /// Empty tables; receipts up to `order` do not fit them.
+    /// Empty tables; receipts up to `order` are void for them.
     pub(in crate::store::memory) fn new(limits: impl IntoIterator<Item = Limit>, order: u64) -> Self {
         Self { tables: limits.into_iter().map(|limit| LimitTable::new(limit, order)).collect() }
     }
 
-    /// Whether states of `rule` are kept as they are here.
+    /// Whether the tables have the geometry of `limits`.
     #[inline]
     pub(in crate::store::memory) fn fits(&self, limits: &[Limit]) -> bool {
         self.tables.len() == limits.len()
             && self.tables.iter().zip(limits).all(|(table, limit)| {
-                // Names of algorithms are compared as text; nearly always the limits are the same.
+                // Usually the limits are equal, which is faster to compare than names of algorithms.
                 table.limit() == limit || limit.keeps_state_of(table.limit())
             })
     }
@@ -59,12 +59,12 @@ impl Layout {
         self.lead().prefetch(fingerprint);
     }
 
-    /// Whether it remembers nothing, not even which receipts are void.
+    /// Whether it has neither keys nor records of void receipts.
     pub(in crate::store::memory) fn is_unused(&self) -> bool {
         self.tables.iter().all(|table| table.len() == 0 && table.void_receipts.is_empty())
     }
 
-    /// The table whose keys are everybody's.
+    /// The first table; all have the same keys.
     fn lead(&self) -> &LimitTable {
         &self.tables[0]
     }
@@ -75,7 +75,7 @@ impl Layout {
         if let [table] = &mut *self.tables { Some(table) } else { None }
     }
 
-    /// What the rule says to the charge, without making it.
+    /// The verdict on the charge, without making it.
     pub(in crate::store::memory) fn verdict<'a>(
         &self,
         fingerprint: u64,
@@ -84,7 +84,7 @@ impl Layout {
     ) -> Verdict<'a> {
         let verdicts = self.tables.iter().zip(ask.rule.limits()).map(|(table, limit)| {
             if ask.cost > limit.units() {
-                // Only a shadow rule gets here: what it can never admit, it would deny.
+                // Only a shadow rule gets here: it would deny a cost that can never pass.
                 let usage = table.usage(fingerprint, limit, now_us);
                 return Verdict { allowed: false, ..Verdict::of_usage(ask, limit, usage) };
             }
@@ -94,7 +94,7 @@ impl Layout {
         Verdict::join(verdicts).expect("a rule has at least one limit")
     }
 
-    /// Makes a place for the key where it has none, and sets aside what the charge may need.
+    /// Inserts slots for a new key, and reserves the memory of the charge.
     pub(in crate::store::memory) fn prepare(
         &mut self,
         room: Room<'_>,
@@ -102,8 +102,8 @@ impl Layout {
         limits: &[Limit],
         cost: u64,
     ) -> Result<Prepared, StoreError> {
-        // Where several tables go in step, a key that has ended in one may live on in another. Keys of the same
-        // admission are about to be charged, so they are not at their end.
+        // With several tables, a key that has ended in one may be live in another. Keys of the same admission must
+        // stay: they are about to be charged.
         let drop_ended = self.tables.len() == 1 && room.spared.is_empty();
         let mut prepared = Prepared::default();
         for (index, limit) in limits.iter().enumerate() {
@@ -122,7 +122,7 @@ impl Layout {
         Ok(prepared)
     }
 
-    /// Undoes a preparation, as far as it came.
+    /// Rolls back a complete or partial preparation.
     pub(in crate::store::memory) fn unprepare(
         &mut self,
         budget: &Budget,
@@ -156,9 +156,9 @@ impl Layout {
         StateAnswer::charged(verdict, positions)
     }
 
-    /// Makes room for a key by forgetting the oldest of a few others; says whether there was one.
+    /// Evicts the oldest of a few other keys; false if there was none.
     pub(in crate::store::memory) fn evict(&mut self, room: Room<'_>, fingerprint: u64, order: u64) -> bool {
-        // A key that has its place needs bytes on the heap: others who have none there would go for nothing.
+        // An existing key needs heap memory: evicting keys without any would not help.
         let placed = self.contains(fingerprint);
         let stays = |other: u64| {
             let gives = !placed || self.tables.iter().any(|table| table.heap_bytes_of(other) > 0);
@@ -171,8 +171,7 @@ impl Layout {
         true
     }
 
-    /// Charges units that were spent above an admission's cost, within the budget or not; says whether the
-    /// key is here.
+    /// Charges an excess above an admission's cost, even beyond the budget; false if the key is not here.
     pub(in crate::store::memory) fn charge_excess(
         &mut self,
         budget: &Budget,
@@ -184,8 +183,8 @@ impl Layout {
         self.tables.iter_mut().all(charged)
     }
 
-    /// Takes back up to `units` of the charge; says how many at most, as short windows may have forgotten
-    /// what long ones remember.
+    /// Takes back up to `units` of the charge; returns the largest number over the limits, as a charge expires earlier
+    /// in short windows.
     pub(in crate::store::memory) fn refund(
         &mut self,
         room: Room<'_>,
@@ -201,7 +200,7 @@ impl Layout {
         given.max().unwrap_or(0)
     }
 
-    /// Takes back up to `units` from the oldest charges of every limit; says how many at most.
+    /// Takes back up to `units` from the oldest charges of every limit; returns the largest number.
     pub(in crate::store::memory) fn credit(
         &mut self,
         budget: &Budget,
@@ -216,7 +215,7 @@ impl Layout {
         given.max().unwrap_or(0)
     }
 
-    /// What is used of every limit of a rule that fits.
+    /// The usage of every limit; `limits` must fit.
     pub(in crate::store::memory) fn usages(
         &self,
         fingerprint: u64,
@@ -232,21 +231,21 @@ impl Layout {
         self.tables.iter().map(|table| table.state(fingerprint)).collect::<Option<Vec<_>>>().map(KeyState::of)
     }
 
-    /// Puts in the states of a key that has none, whether or not they fit the budget.
+    /// Inserts the states of a new key, even beyond the budget.
     pub(in crate::store::memory) fn put(&mut self, budget: &Budget, fingerprint: u64, state: KeyState) {
         for (table, state) in self.tables.iter_mut().zip(state.into_states()) {
             table.put(budget, fingerprint, state);
         }
     }
 
-    /// Takes a key out; its receipts so far are void.
+    /// Removes a key; its receipts so far are void.
     pub(in crate::store::memory) fn remove(&mut self, budget: &Budget, fingerprint: u64, order: u64) {
         for table in &mut self.tables {
             table.remove(budget, fingerprint, order);
         }
     }
 
-    /// Drops, of the next `count` slots, the keys that have ended; says how many, and whether it came round.
+    /// Drops the ended keys among the next `count` slots; returns how many, and whether the sweep reached the end.
     pub(in crate::store::memory) fn sweep(&mut self, room: Room<'_>, count: usize) -> (usize, bool) {
         let (dropped, round) = if let [table] = &mut *self.tables {
             table.sweep(room, count)
@@ -255,7 +254,7 @@ impl Layout {
             let mut dropped = 0;
             for fingerprint in ended {
                 if self.tables.iter().all(|table| table.ended(fingerprint, room.noted_us)) {
-                    self.tables.iter_mut().for_each(|table| table.forget(room.budget, fingerprint));
+                    self.tables.iter_mut().for_each(|table| table.remove_ended(room.budget, fingerprint));
                     dropped += 1;
                 }
             }
@@ -267,11 +266,11 @@ impl Layout {
         (dropped, round)
     }
 
-    /// Drops all keys that have ended; says how many.
+    /// Drops all ended keys; returns how many.
     pub(in crate::store::memory) fn sweep_all(&mut self, room: Room<'_>) -> usize {
         self.tables[0].restart_sweep();
         let mut dropped = 0;
-        // A call comes to the end of one part.
+        // Each call sweeps one part.
         loop {
             let (more, round) = self.sweep(room, usize::MAX);
             dropped += more;
@@ -281,19 +280,19 @@ impl Layout {
         }
     }
 
-    /// All keys.
+    /// The fingerprints of all keys.
     pub(in crate::store::memory) fn fingerprints(&self) -> Vec<u64> {
         self.lead().fingerprints()
     }
 
-    /// Goes on under other limits of the same geometry.
+    /// Changes the limits; the geometry is the same.
     pub(in crate::store::memory) fn change_limits(&mut self, limits: &[Limit], now_us: u64) {
         for (table, limit) in self.tables.iter_mut().zip(limits) {
             table.change_limit(*limit, now_us);
         }
     }
 
-    /// Takes over which receipts are void, for every limit whose geometry is the same.
+    /// Takes over the void receipts of every limit with the same geometry.
     pub(in crate::store::memory) fn inherit_void_receipts(&mut self, from: &mut Self) {
         for table in &mut self.tables {
             let older = from.tables.iter_mut().find(|older| table.limit().keeps_state_of(older.limit()));
@@ -303,7 +302,7 @@ impl Layout {
         }
     }
 
-    /// Bytes that it takes, on the heap included.
+    /// Bytes of the tables, with the heap memory of states.
     pub(in crate::store::memory) fn memory_bytes(&self) -> usize {
         self.tables.iter().map(|table| table.array_bytes() + table.heap_bytes()).sum()
     }

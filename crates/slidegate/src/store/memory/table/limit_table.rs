@@ -11,7 +11,7 @@ use crate::store::memory::budget::Budget;
 use crate::store::memory::single::Hit;
 use crate::store::memory::void_receipts::VoidReceipts;
 
-/// States by fingerprint, with the limit under which they are kept: their geometry is the table's.
+/// States by fingerprint, all of one limit's geometry.
 #[derive(Debug)]
 pub(in crate::store::memory) struct LimitTable {
     limit: Limit,
@@ -20,7 +20,7 @@ pub(in crate::store::memory) struct LimitTable {
 }
 
 impl LimitTable {
-    /// An empty table; receipts up to `order` do not fit it.
+    /// An empty table; receipts up to `order` are void for it.
     pub(in crate::store::memory) fn new(limit: Limit, order: u64) -> Self {
         let table = AnyTable::new(limit.algorithm());
         Self { limit, table, void_receipts: VoidReceipts::all_until(order) }
@@ -48,20 +48,20 @@ impl LimitTable {
         with_table!(&self.table, table => table.part(fingerprint).prefetch(fingerprint));
     }
 
-    /// Whether nothing of a key counts any more at `noted_us`.
+    /// Whether a key has ended by `noted_us`: no charge counts any more.
     pub(in crate::store::memory) fn ended(&self, fingerprint: u64, noted_us: u64) -> bool {
         with_table!(&self.table, table => {
             table.get(fingerprint).is_none_or(|state| state.ends_us(&self.limit) <= noted_us)
         })
     }
 
-    /// The states, if they are kept under exactly this limit.
+    /// The states, if the table's limit equals `limit`.
     #[inline]
     pub(in crate::store::memory) fn exactly(&mut self, limit: &Limit) -> Option<&mut AnyTable> {
         if self.limit == *limit { Some(&mut self.table) } else { None }
     }
 
-    /// What the state says to `cost`; a key that is not there has used nothing.
+    /// The decision on `cost`; a missing key has used nothing.
     pub(in crate::store::memory) fn decide(&self, hit: Hit<'_>) -> Ruling {
         let Hit { fingerprint, limit, now_us, cost } = hit;
         with_table!(&self.table, table => match table.get(fingerprint) {
@@ -76,8 +76,8 @@ impl LimitTable {
         })
     }
 
-    /// Makes a place for a key that has none, and sets aside what the charge may need on the heap. Says
-    /// whether the place is new, and how many bytes were set aside.
+    /// Inserts a slot for a new key, and reserves the heap memory of the charge. Returns whether the slot is new, and
+    /// how many bytes were reserved.
     pub(in crate::store::memory) fn prepare(
         &mut self,
         room: Room<'_>,
@@ -117,8 +117,7 @@ impl LimitTable {
         })
     }
 
-    /// Charges what was spent above an admission's cost, within the budget or not; says whether the key is
-    /// here.
+    /// Charges an excess above an admission's cost, even beyond the budget; false if the key is not here.
     pub(in crate::store::memory) fn charge_excess(
         &mut self,
         budget: &Budget,
@@ -143,7 +142,7 @@ impl LimitTable {
         place: &ChargePlace,
         units: u64,
     ) -> u64 {
-        // What has expired may have been forgotten since, and stays expired if the clock is set back.
+        // An expired state may have been dropped, so an expired receipt stays expired even if the clock is set back.
         if State::expires_us(place) <= room.noted_us || self.void_receipts.contains(fingerprint, place.order)
         {
             return 0;
@@ -182,7 +181,7 @@ impl LimitTable {
         Some(State { limit: self.limit, window })
     }
 
-    /// Puts in a state that has no place yet, whether or not it fits the budget.
+    /// Inserts the state of a new key, even beyond the budget.
     pub(in crate::store::memory) fn put(&mut self, budget: &Budget, fingerprint: u64, state: State) {
         let put = with_table_and_window!(&mut self.table, state.window, table, state => {
             budget.take_anyway(rounded(state.heap_bytes()));
@@ -191,7 +190,7 @@ impl LimitTable {
         put.expect("the state is of the table's algorithm");
     }
 
-    /// Takes a key out; its receipts so far are void.
+    /// Removes a key; its receipts so far are void.
     pub(in crate::store::memory) fn remove(&mut self, budget: &Budget, fingerprint: u64, order: u64) {
         let removed = with_table!(&mut self.table, table => table.remove(fingerprint).map(|state| {
             budget.give(rounded(state.heap_bytes()));
@@ -202,7 +201,7 @@ impl LimitTable {
         }
     }
 
-    /// Takes out a key that was never charged.
+    /// Rolls back a preparation: releases the reserved memory, and removes the key if it is new.
     pub(in crate::store::memory) fn unprepare(
         &mut self,
         budget: &Budget,
@@ -216,14 +215,14 @@ impl LimitTable {
         }
     }
 
-    /// Takes out a key whose receipts have all expired.
-    pub(in crate::store::memory) fn forget(&mut self, budget: &Budget, fingerprint: u64) {
+    /// Removes a key whose receipts have all expired.
+    pub(in crate::store::memory) fn remove_ended(&mut self, budget: &Budget, fingerprint: u64) {
         with_table!(&mut self.table, table => {
             budget.give(table.remove(fingerprint).map_or(0, |state| rounded(state.heap_bytes())));
         });
     }
 
-    /// Drops, of the next `count` slots, the keys that have ended; says how many, and whether it came round.
+    /// Drops the ended keys among the next `count` slots; returns how many, and whether the sweep reached the end.
     pub(in crate::store::memory) fn sweep(&mut self, room: Room<'_>, count: usize) -> (usize, bool) {
         let mut dropped = 0;
         let limit = &self.limit;
@@ -242,8 +241,7 @@ impl LimitTable {
         with_table!(&mut self.table, table => table.restart_sweep());
     }
 
-    /// The keys of the next `count` slots that have ended as far as this limit is concerned, and whether
-    /// the sweep came round.
+    /// The keys among the next `count` slots that have ended for this limit, and whether the sweep reached the end.
     pub(in crate::store::memory) fn ended_next(&mut self, noted_us: u64, count: usize) -> (Vec<u64>, bool) {
         let limit = &self.limit;
         let ended = std::cell::RefCell::new(Vec::new());
@@ -259,15 +257,14 @@ impl LimitTable {
         (ended.into_inner(), round)
     }
 
-    /// Makes the array smaller if most of it is empty, gives its keys the slots that suit them, and drops records
-    /// that are no longer needed.
+    /// Shrinks the array if most of it is empty, changes the slot width if needed, and drops expired records.
     pub(in crate::store::memory) fn tidy(&mut self, room: Room<'_>) {
-        self.void_receipts.forget(room.noted_us);
+        self.void_receipts.drop_expired(room.noted_us);
         with_table!(&mut self.table, table => table.shrink(room.budget));
         self.table.refit(room.budget);
     }
 
-    /// The key among a few near `fingerprint` that was charged longest ago, of those that need not stay.
+    /// The key charged longest ago among a few near `fingerprint`, ignoring keys that must stay.
     pub(in crate::store::memory) fn oldest_near(
         &self,
         fingerprint: u64,
@@ -280,12 +277,12 @@ impl LimitTable {
         })
     }
 
-    /// All keys.
+    /// The fingerprints of all keys.
     pub(in crate::store::memory) fn fingerprints(&self) -> Vec<u64> {
         with_table!(&self.table, table => table.iter().map(|(fingerprint, _)| fingerprint).collect())
     }
 
-    /// Goes on under another limit of the same geometry.
+    /// Changes the limit; the geometry is the same.
     pub(in crate::store::memory) fn change_limit(&mut self, limit: Limit, now_us: u64) {
         self.limit = limit;
         if let AnyTable::Gcra(table) = &mut self.table {
@@ -295,7 +292,7 @@ impl LimitTable {
         }
     }
 
-    /// Bytes of the arrays, without what states have on the heap.
+    /// Bytes of the arrays, without the heap memory of states.
     pub(in crate::store::memory) fn array_bytes(&self) -> usize {
         with_table!(&self.table, table => table.bytes())
     }
@@ -313,7 +310,7 @@ impl LimitTable {
     }
 }
 
-/// The state of a key that was never seen.
+/// The state of a new key.
 fn fresh_of<S: Window>(_table: &Table<S>) -> S {
     S::default()
 }

@@ -1,36 +1,34 @@
-//! An open-addressing table of fingerprints and states, in one array: all of a small table, a part of a large
+//! An open-addressing hash table of fingerprints and states in one array: a small table, or a part of a large
 //! one.
 //!
 //! ```text
 //!   home = fingerprint x homes / 2^64        the higher the fingerprint, the further back
 //!
 //!   | 03.. | 11.. |      | 2f.. | 30.. | 31.. |      | ... | ff.. |   overflow   |
-//!           `-- fingerprints ascend, with gaps; each stands at its home or a little behind --'
+//!           `-- fingerprints ascend, with gaps; each is at its home or a little behind --'
 //! ```
 //!
-//! A fingerprint is a keyed hash of the key, so fingerprints are spread evenly and nobody can aim. As they
-//! ascend, a search for an absent one ends at the first that is higher, and growing is one pass over both
-//! arrays in order, which memory is fastest at. The last ones run over into a few slots behind the last
-//! home instead of wrapping round.
+//! A fingerprint is a keyed hash of the key, so fingerprints are spread evenly and clients cannot choose them. As they
+//! ascend, a search for an absent one ends at the first that is higher, and growing is one sequential pass over both
+//! arrays. The last ones overflow into a few slots behind the last home instead of wrapping round.
 //!
-//! Growing by an eighth instead of doubling keeps the share of slots in use within a ninth of its most, so
-//! bytes per key do not swing with the number of keys; the price, copying a key eight times until the table
-//! has doubled, is small where copying is sequential. Small slots are kept less full than large ones: going
-//! on to the next slot may mean waiting for memory again, and costs them fewer bytes to avoid.
+//! Growing by an eighth instead of doubling keeps the load factor within a ninth of its maximum, so
+//! bytes per key vary little with the number of keys. The price is copying a key eight times until the table
+//! has doubled, which is cheap because it is sequential. Small slots have a lower load factor than large ones: a probe
+//! of the next slot may be another cache miss, and avoiding it costs them fewer bytes.
 //!
-//! Rejected: a byte of every fingerprint in an array of its own, to know the slot before looking at it. With
-//! a million keys those bytes are far away too, and one is waited for after the other.
+//! Rejected: an array of one-byte tags, to find the slot before reading it. With a million keys the tags are cache
+//! misses too, followed by that of the slot.
 
 use super::prefetch::prefetch;
 use crate::algorithm::Window;
 
-/// Most slots behind the last home. At seven eighths full, running over by so many is a matter of one in a
-/// hundred million; should it happen, the table grows.
+/// Most slots behind the last home. At seven eighths full, one table in a hundred million needs more; it grows then.
 const OVERFLOW_MAX: usize = 64;
-/// Homes of the smallest table: small, as there is one per shard and limit.
+/// Homes of the smallest table: few, as there is a table per shard and limit.
 const HOMES_MIN: usize = 4;
 
-/// Slots of at most so many bytes are kept less full.
+/// Slots of at most this size have the lower load factor.
 const SMALL_BYTES: usize = 64;
 
 /// One key.
@@ -47,9 +45,9 @@ pub(in crate::store::memory) struct Part<S> {
     slots: Vec<Slot<S>>,
     homes: usize,
     len: usize,
-    /// Where the sweep goes on.
+    /// The next slot to sweep.
     cursor: usize,
-    /// High bits that all its fingerprints have in common.
+    /// Number of high bits that all its fingerprints have in common.
     common_bits: u32,
 }
 
@@ -59,14 +57,14 @@ impl<S> Default for Part<S> {
     }
 }
 
-/// Where a fingerprint is, or where it would stand.
+/// The slot of a fingerprint, or the slot where it would be inserted.
 pub(in crate::store::memory) enum SlotIndex {
     Occupied(usize),
     Vacant(usize),
 }
 
 impl<S> Part<S> {
-    /// An empty one for fingerprints that have so many high bits in common.
+    /// An empty part for fingerprints with `common_bits` high bits in common.
     pub(in crate::store::memory) fn of_common_bits(common_bits: u32) -> Self {
         Self { slots: Vec::new(), homes: 0, len: 0, cursor: 0, common_bits }
     }
@@ -82,20 +80,20 @@ impl<S: Window> Part<S> {
         Self::bytes_with(self.homes)
     }
 
-    /// Bytes of an array with so many homes, as the budget counts them.
+    /// Bytes of an array with `homes` homes, as the budget counts them.
     pub(in crate::store::memory) fn bytes_with(homes: usize) -> usize {
-        // Half as much again: what a table gives back when it grows stays with the allocator for a while.
+        // Times 3/2: allocators keep freed arrays for a while.
         slots_for(homes) * size_of::<Slot<S>>() / 2 * 3
     }
 
-    /// Of so many eighths of all homes at most there are keys.
+    /// The maximum load factor, in eighths.
     const EIGHTHS_MAX: usize = if size_of::<Slot<S>>() <= SMALL_BYTES { 6 } else { 7 };
 
     fn len_max(homes: usize) -> usize {
         homes * Self::EIGHTHS_MAX / 8
     }
 
-    /// So many homes that the table is grown again when an eighth more keys have come.
+    /// Homes for `len` keys and an eighth more.
     pub(in crate::store::memory) fn homes_for(len: usize) -> usize {
         ((len + len / 8) * 8).div_ceil(Self::EIGHTHS_MAX) + HOMES_MIN
     }
@@ -145,8 +143,7 @@ impl<S: Window> Part<S> {
         }
     }
 
-    /// Puts in a fingerprint that is not there; says where, or gives the state back if the table has to
-    /// grow first.
+    /// Inserts a new fingerprint; returns its index, or the state if the table has to grow first.
     pub(in crate::store::memory) fn insert(&mut self, fingerprint: u64, state: S) -> Result<usize, S> {
         if self.len >= Self::len_max(self.homes) {
             return Err(state);
@@ -160,7 +157,7 @@ impl<S: Window> Part<S> {
         Ok(index)
     }
 
-    /// Puts in a fingerprint that is not there, in a larger array if it must be.
+    /// Inserts a new fingerprint; grows the array if needed.
     pub(in crate::store::memory) fn put(&mut self, fingerprint: u64, state: S) {
         let mut put = self.insert(fingerprint, state);
         while let Err(state) = put {
@@ -184,7 +181,7 @@ impl<S: Window> Part<S> {
         Some(self.remove_at(index))
     }
 
-    /// Takes a slot out and moves those behind it forward that stand behind their homes.
+    /// Removes a slot and moves the following slots that are behind their homes forward.
     fn remove_at(&mut self, index: usize) -> S {
         let state = std::mem::take(&mut self.slots[index]).state;
         let moved = self.slots[index + 1..].iter().enumerate().take_while(|(offset, slot)| {
@@ -196,18 +193,18 @@ impl<S: Window> Part<S> {
         state
     }
 
-    /// How many homes suit the table when one more key comes.
+    /// Homes for one more key.
     pub(in crate::store::memory) fn homes_next(&self) -> usize {
         Self::homes_for(self.len + 1).max(self.homes + HOMES_MIN)
     }
 
-    /// The same when those that are `gone` are dropped.
+    /// Homes for one more key after dropping the states that are `gone`.
     pub(in crate::store::memory) fn homes_next_without(&self, gone: impl Fn(&S) -> bool) -> usize {
         let live = self.iter().filter(|(_, state)| !gone(state)).count();
         if live == self.len { self.homes_next() } else { Self::homes_for(live + 1).min(self.homes_next()) }
     }
 
-    /// Moves everything but what is `gone` into an array of `homes` homes; hands out what was dropped.
+    /// Moves all states that are not `gone` into an array of `homes` homes; passes the others to `dropped`.
     pub(in crate::store::memory) fn rebuild(
         &mut self,
         homes: usize,
@@ -233,7 +230,7 @@ impl<S: Window> Part<S> {
                 }
                 let index = next.home(slot.fingerprint).max(end);
                 if index >= next.slots.len() {
-                    // Hardly ever: so many ran over the end that it takes a larger array.
+                    // Very rare: the overflow slots are full, so the array must be larger.
                     fits = false;
                     next.slots.push(slot);
                     continue;
@@ -251,8 +248,7 @@ impl<S: Window> Part<S> {
         }
     }
 
-    /// Looks at up to `count` slots from where the sweep stands and drops those that are `gone`; says
-    /// whether it came round.
+    /// Sweeps up to `count` slots from the cursor and drops those that are `gone`; returns whether it reached the end.
     pub(in crate::store::memory) fn sweep(
         &mut self,
         count: usize,
@@ -266,7 +262,7 @@ impl<S: Window> Part<S> {
                 return true;
             };
             if slot.fingerprint != 0 && gone(slot.fingerprint, &slot.state) {
-                // The one behind it may have come forward: look here again.
+                // The next slot may have moved here: check this index again.
                 let fingerprint = slot.fingerprint;
                 dropped(fingerprint, self.remove_at(self.cursor));
             } else {
@@ -282,21 +278,21 @@ impl<S: Window> Part<S> {
         self.cursor = 0;
     }
 
-    /// Makes the array smaller if less than half as many keys are there as could be.
+    /// Shrinks the array if half of its homes would suffice.
     pub(in crate::store::memory) fn shrink(&mut self) {
         if let Some(homes) = self.homes_less() {
             self.rebuild(homes, |_| false, |_| unreachable!("nothing is gone"));
         }
     }
 
-    /// The number of homes to shrink to.
+    /// The number of homes to shrink to, if shrinking is worth it.
     fn homes_less(&self) -> Option<usize> {
         let homes = if self.len == 0 { 0 } else { Self::homes_for(self.len) };
         (self.homes > 0 && homes * 2 <= self.homes).then_some(homes)
     }
 
-    /// The fingerprint that was charged longest ago, by `charged_us`, of the next `count` from that of
-    /// `fingerprint` on that need not stay.
+    /// The fingerprint charged longest ago, by `charged_us`, among the next `count` from `fingerprint` on, ignoring
+    /// those that must stay.
     pub(in crate::store::memory) fn oldest_from(
         &self,
         fingerprint: u64,
@@ -328,7 +324,7 @@ impl<S: Window> Part<S> {
     }
 }
 
-/// Slots of so many homes, those behind the last included.
+/// Slots for `homes` homes, with those behind the last.
 fn slots_for(homes: usize) -> usize {
     if homes == 0 { 0 } else { homes + (HOMES_MIN + homes / 4).min(OVERFLOW_MAX) }
 }
@@ -356,14 +352,14 @@ mod tests {
         state.usage(&limit(), 1).used
     }
 
-    /// What must hold of every part: ascending, at or behind their homes, with no gap in between.
+    /// The invariants of a part: fingerprints ascend, each is at or behind its home, with no gap in between.
     fn assert_ordered(table: &Part<FixedWindow>) {
         let mut last = 0;
         for (index, slot) in table.slots.iter().enumerate().filter(|(_, slot)| slot.fingerprint != 0) {
             assert!(slot.fingerprint > last, "fingerprints ascend");
             last = slot.fingerprint;
             let home = table.home(slot.fingerprint);
-            assert!(home <= index, "no key stands before its home");
+            assert!(home <= index, "no key is before its home");
             assert!(table.slots[home..index].iter().all(|slot| slot.fingerprint != 0), "no gap on the way");
         }
         assert_eq!(table.iter().count(), table.len());
@@ -371,7 +367,7 @@ mod tests {
 
     /// Small numbers as fingerprints crowd the first home; spread ones do not.
     #[test]
-    fn a_part_is_a_map() {
+    fn a_part_behaves_like_a_map() {
         for seed in 0..40 {
             let mut rng = Rng::new(seed);
             let spread = if seed % 2 == 0 {
@@ -421,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_comes_round_and_the_table_shrinks_to_nothing() {
+    fn a_sweep_reaches_the_end_and_the_table_shrinks_to_nothing() {
         let mut table = Part::default();
         let mut rng = Rng::new(7);
         while table.len() < 1_000 {
@@ -441,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn rebuilding_drops_what_is_gone() {
+    fn rebuilding_drops_states_that_are_gone() {
         let mut table = Part::default();
         table.rebuild(64, |_| false, |_| {});
         for fingerprint in 1..=40 {

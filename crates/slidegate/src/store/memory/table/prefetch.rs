@@ -1,10 +1,10 @@
-//! Asking for memory before it is needed.
+//! Cache prefetching.
 //!
-//! A processor executes a locked instruction, as taking and releasing a mutex are, when all loads before it have ended: a
-//! plain read of a slot under its shard's lock makes every cache miss of a batch wait for the one before. A prefetch ends
-//! at once, so the misses overlap: on a million keys batches of 16 take 0.7 of the time.
+//! A locked instruction, as in taking and releasing a mutex, waits for all earlier loads: with plain reads of the slots
+//! under their shards' locks every cache miss of a batch waits for the one before. A prefetch completes at once, so the
+//! misses overlap: on a million keys batches of 16 take 0.7 of the time.
 
-/// Asks for the cache line of a value.
+/// Prefetches the cache line of a value.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[expect(unsafe_code, reason = "there is no safe prefetch")]
 #[inline]
@@ -14,7 +14,7 @@ pub(super) fn prefetch<T>(value: &T) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) }
 }
 
-/// Elsewhere a batch is decided like single requests.
+/// Other processors do not prefetch.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 #[inline]
 pub(super) fn prefetch<T>(_value: &T) {}

@@ -1,4 +1,4 @@
-//! Room for keys: places in tables, and bytes on the heap, within the budget.
+//! Room for keys: slots in tables, and bytes on the heap, within the budget.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,36 +9,36 @@ use crate::rule::Limit;
 use crate::store::StoreError;
 use crate::store::memory::budget::Budget;
 
-/// Slots looked at for something to drop when the budget is spent.
+/// Slots that are swept when the budget is spent.
 const SWEPT_WHEN_FULL: usize = 64;
 
-/// What a call may use of the store beyond the shard.
+/// The store-wide context of a call on a shard.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store::memory) struct Room<'s> {
     pub(in crate::store::memory) budget: &'s Budget,
-    /// Time has reached this for sure: what ended by then may be forgotten.
+    /// The watermark of time: states that ended by then may be dropped.
     pub(in crate::store::memory) noted_us: u64,
-    /// Keys of an admission over several: none may have to make room for another.
+    /// Keys of the same admission: none is evicted for another.
     pub(in crate::store::memory) spared: &'s [u64],
-    /// How many keys were forgotten because they had ended.
+    /// Number of ended keys that were dropped.
     pub(in crate::store::memory) swept: &'s AtomicU64,
 }
 
 impl Room<'_> {
-    /// A key that had ended is forgotten, with so many bytes on the heap.
-    pub(in crate::store::memory) fn forgot(&self, heap_bytes: usize) {
+    /// Counts an ended key that was dropped, and releases its heap bytes.
+    pub(in crate::store::memory) fn drop_ended(&self, heap_bytes: usize) {
         self.budget.give(rounded(heap_bytes));
         self.swept.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Bytes on the heap as the budget counts them: allocators have a few sizes only, and hold some back.
+/// Heap bytes as the budget counts them: allocators have size classes, and keep freed memory.
 #[inline]
 pub(in crate::store::memory) fn rounded(heap_bytes: usize) -> usize {
     (heap_bytes + heap_bytes / 4).next_multiple_of(16)
 }
 
-/// Puts in a key that is not there, and says where in its part; the table grows if it must and may.
+/// Inserts a new key; returns its index in its part. Grows the table if needed and the budget allows it.
 #[inline(never)]
 pub(in crate::store::memory) fn insert<S: Window>(
     table: &mut Table<S>,
@@ -54,13 +54,13 @@ pub(in crate::store::memory) fn insert<S: Window>(
         }
         table.split_if_large(room.budget);
         grow(table.part_mut(fingerprint), limit, room, drop_ended)?;
-        // Hardly ever it is the slots behind the last home that are missing still: then it has to grow.
+        // Very rarely the overflow slots are full still: then it has to grow.
         drop_ended = false;
     }
 }
 
-/// Makes room for one more key: by a larger array or, where the budget does not allow one, by dropping what
-/// has ended among the next few slots.
+/// Makes room for one more key: a larger array or, if the budget does not allow one, dropping ended keys among the
+/// next few slots.
 #[cold]
 fn grow<S: Window>(
     part: &mut Part<S>,
@@ -69,8 +69,8 @@ fn grow<S: Window>(
     drop_ended: bool,
 ) -> Result<(), StoreError> {
     let gone = |state: &S| drop_ended && state.ends_us(limit) <= room.noted_us;
-    // The old and the new array stand side by side for a moment. Whether they may is asked before the keys
-    // are counted: a flood of new keys at the budget must not make every one of them walk the part.
+    // Both arrays exist meanwhile. The budget is checked before the keys are counted: at the budget, a flood of new
+    // keys must not walk the part for every one of them.
     let (before, after) = (part.bytes(), Part::<S>::bytes_with(part.homes_next()));
     if let Err(full) = room.budget.take(after) {
         let mut dropped = 0;
@@ -79,13 +79,13 @@ fn grow<S: Window>(
             |_, state| gone(state),
             |_, state| {
                 dropped += 1;
-                room.forgot(state.heap_bytes());
+                room.drop_ended(state.heap_bytes());
             },
         );
         return if dropped > 0 { Ok(()) } else { Err(full) };
     }
     let homes = part.homes_next_without(gone);
-    part.rebuild(homes, gone, |state| room.forgot(state.heap_bytes()));
+    part.rebuild(homes, gone, |state| room.drop_ended(state.heap_bytes()));
     room.budget.settle(before + after, part.bytes());
     Ok(())
 }

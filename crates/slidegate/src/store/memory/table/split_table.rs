@@ -1,27 +1,26 @@
-//! States by fingerprint: in one part while they are few, in eight when they are many.
+//! States by fingerprint: one part while there are few keys, split into eight when there are many.
 //!
-//! A part grows by moving to a larger array, and what is moved must stay little: with ten million keys in a
-//! store of 256 shards a part has five thousand, and 0.2 ms is usual; an allocator that gives pages back in
-//! the same call can make it milliseconds. Rejected: more shards,
-//! whose locks and rules are more than the nearer caches hold; and growing in place, an array in chunks,
-//! which took as long as moving does.
+//! A part grows by moving to a larger array, so it must stay small: with ten million keys in a store of 256 shards a
+//! part has five thousand, and growing usually takes 0.2 ms; an allocator that returns pages to the system in the same
+//! call can make it milliseconds. Rejected: more shards, whose locks and rules exceed the nearer caches; and growing in
+//! place with an array in chunks, which was no faster.
 
 use super::part::{Part, SlotIndex};
 use super::room::rounded;
 use crate::algorithm::Window;
 use crate::store::memory::budget::Budget;
 
-/// So many high bits of a fingerprint name its part.
+/// High bits of a fingerprint that choose its part.
 const PART_BITS: u32 = 3;
 const PARTS: usize = 1 << PART_BITS;
-/// A table of so many keys is parted: few enough to be moved at once.
+/// Most keys of a table with one part: few enough to be moved at once.
 const LEN_ONE_MAX: usize = 2_048;
 
 /// States by fingerprint.
 #[derive(Debug)]
 pub(in crate::store::memory) struct Table<S> {
     parts: Parts<S>,
-    /// The part that the sweep is at.
+    /// The part that is swept next.
     swept: usize,
 }
 
@@ -102,7 +101,7 @@ impl<S: Window> Table<S> {
         self.part_mut(fingerprint).remove(fingerprint)
     }
 
-    /// Puts in a state that has no place yet, whether or not it fits the budget.
+    /// Inserts the state of a new key, even beyond the budget.
     pub(in crate::store::memory) fn put(&mut self, budget: &Budget, fingerprint: u64, state: S) {
         let part = self.part_mut(fingerprint);
         let before = part.bytes();
@@ -110,7 +109,7 @@ impl<S: Window> Table<S> {
         budget.settle(before, part.bytes());
     }
 
-    /// Parts a table that has come to be large, if the budget has room for both for a moment.
+    /// Splits a large table into eight parts, if the budget has room for both arrays meanwhile.
     pub(in crate::store::memory) fn split_if_large(&mut self, budget: &Budget) {
         let Parts::One(one) = &self.parts else { return };
         if one.len() < LEN_ONE_MAX {
@@ -141,7 +140,7 @@ impl<S: Window> Table<S> {
         budget.give(before);
     }
 
-    /// The same keys with states of another kind, if the budget has room for both for a moment; nothing stays here.
+    /// Converts all states to another type, if the budget has room for both arrays meanwhile; leaves this table empty.
     pub(in crate::store::memory) fn converted<T: Window>(
         &mut self,
         budget: &Budget,
@@ -164,12 +163,12 @@ impl<S: Window> Table<S> {
             Parts::Eight(parts) => Parts::Eight(Box::new(parts.map(|part| part.converted(&mut convert)))),
         };
         let table = Table { parts, swept: 0 };
-        // In one step: what the states take more on the heap stays within what both arrays held.
+        // In one step, so that growing heap memory is covered by the freed array.
         budget.settle(before + wanted + heap_before, table.bytes() + heap_after);
         Some(table)
     }
 
-    /// Makes arrays smaller that are mostly empty.
+    /// Shrinks arrays that are mostly empty.
     pub(in crate::store::memory) fn shrink(&mut self, budget: &Budget) {
         let before = self.bytes();
         self.parts_mut().iter_mut().for_each(Part::shrink);
@@ -179,8 +178,8 @@ impl<S: Window> Table<S> {
         budget.settle(before, self.bytes());
     }
 
-    /// Looks at up to `count` slots from where the sweep stands and drops those that are `gone`; says
-    /// whether it came round.
+    /// Sweeps up to `count` slots from the cursor and drops those that are `gone`; returns whether it reached the end
+    /// of the last part.
     pub(in crate::store::memory) fn sweep(
         &mut self,
         count: usize,
@@ -221,7 +220,7 @@ mod tests {
     use crate::testing::Rng;
 
     #[test]
-    fn a_table_is_parted_keeps_all_its_keys_and_becomes_one_again() {
+    fn a_table_is_split_keeps_all_its_keys_and_becomes_one_part_again() {
         let limit = Limit::new("1000000/1s".parse().unwrap(), Decimal::ZERO, Algorithm::FixedWindow);
         let (budget, mut rng) = (Budget::new(1 << 20), Rng::new(5));
         let mut table = Table::default();
@@ -256,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn without_room_for_both_a_table_stays_one() {
+    fn a_table_is_not_split_without_room_for_both_arrays() {
         let mut table = Table::<FixedWindow>::default();
         let ample = Budget::new(1 << 20);
         for key in 1..=3_000_u64 {
