@@ -1,4 +1,4 @@
-//! Charges: what one request asks of whom, and several of them as one admission.
+//! Charges (rule, key, cost), and several of them as one admission.
 
 use thiserror::Error;
 
@@ -8,7 +8,7 @@ use crate::rule::Rule;
 /// Most charges of one admission.
 pub const CHARGES_MAX: usize = 64;
 
-/// So many units of one rule for one key.
+/// A number of units of one rule for one key.
 ///
 /// ```
 /// use slidegate::Rule;
@@ -54,13 +54,13 @@ impl<'a> Charge<'a> {
 }
 
 impl Rule {
-    /// Whether there are times at which so many units pass.
+    /// Whether a cost can ever pass: 1 to the smallest limit.
     #[inline]
     pub(crate) fn can_admit(&self, cost: u64) -> bool {
         (1..=self.cost_max()).contains(&cost)
     }
 
-    /// So many units of this rule for a key, to be checked together with others by
+    /// A charge of `cost` units of this rule for a key, to be checked together with others by
     /// [`Limiter::check_all`](crate::Limiter::check_all).
     #[inline]
     pub fn charge<'a>(&'a self, key: &'a str, cost: u64) -> Result<Charge<'a>, KeyError> {
@@ -71,7 +71,7 @@ impl Rule {
 /// One or several charges that are admitted together or not at all.
 ///
 /// Charges on the same state are summed, so that they cannot pass one by one where their sum would
-/// not. What no amount of waiting can admit is refused here, before any store is asked.
+/// not. A cost that can never pass is refused here, before any store is asked.
 #[derive(Debug, Clone)]
 pub struct Admission<'a>(Form<'a>);
 
@@ -88,10 +88,10 @@ struct Several<'a> {
     slots: Vec<Slot<'a>>,
 }
 
-/// What became of one of the charges that an admission was made of.
+/// How an admission treats one of its charges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot<'a> {
-    /// It is part of the ask of that index in [`Admission::asks`].
+    /// The charge is part of the ask of that index in [`Admission::asks`].
     Ask(usize),
     /// An override lets it pass: no store is asked.
     Unlimited(Charge<'a>),
@@ -107,8 +107,8 @@ impl<'a> Admission<'a> {
         }
     }
 
-    /// The same, where some of the charges are of keys that an override leaves unlimited: `unlimited` is asked
-    /// for the index of each charge. These pass whatever the others do, and are charged nowhere.
+    /// [`Admission::new`] where an override makes some keys unlimited: `unlimited` says so for the index of each
+    /// charge. Unlimited charges always pass and are charged nowhere.
     pub fn partly_unlimited(
         charges: &[Charge<'a>],
         unlimited: impl Fn(usize) -> bool,
@@ -125,7 +125,7 @@ impl<'a> Admission<'a> {
         }
     }
 
-    /// One charge that cannot pass, unless its rule is a shadow.
+    /// One charge that can pass only if its rule is a shadow.
     #[cold]
     fn of_doubtful(charge: Charge<'a>) -> Result<Self, ChargeError> {
         Self::of_several(&[charge], |_| false)
@@ -193,7 +193,7 @@ impl<'a> Admission<'a> {
         }
     }
 
-    /// What became of every charge, in the order in which they were given.
+    /// How every charge is treated, in the order in which they were given.
     #[must_use]
     pub fn slots(&self) -> &[Slot<'a>] {
         match &self.0 {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_never_pass_is_an_error() {
+    fn a_cost_that_can_never_pass_is_an_error() {
         let api = rule("api", "10/1m");
         let key = Key::new("alice").unwrap();
         let ask = |costs: &[u64]| {
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn unlimited_charges_are_asked_of_nobody() {
+    fn unlimited_charges_are_not_sent_to_a_store() {
         let api = rule("api", "10/1m");
         let charges = [("alice", 2), ("ci-7", 50), ("alice", 3)]
             .map(|(key, cost)| Charge::new(&api, Key::new(key).unwrap(), cost));

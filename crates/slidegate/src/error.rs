@@ -1,4 +1,4 @@
-//! How a store can fail.
+//! Store failures.
 
 use thiserror::Error;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// A new key, or a log that grows, finds the memory budget spent.
+    /// The memory budget is spent, and a new key or a growing log needs more.
     #[error(
         "store: the budget of {budget_bytes} bytes is spent and nothing idle is left to drop; raise the budget, \
          shorten windows, or let the rule evict (`at_budget: evict-oldest`)"
@@ -15,30 +15,30 @@ pub enum StoreError {
         /// The budget.
         budget_bytes: u64,
     },
-    /// A shared store was not asked: there was no connection, or no time to send the request. What precedes the
-    /// execution was tried again for as long as the deadline allowed.
+    /// The request was not sent to a shared store: no connection, or no time left. Failures before execution were
+    /// retried until the deadline.
     #[error("store: could not be asked, so nothing was charged: {why}")]
     Unavailable {
-        /// What stood in the way, and what to do about it. It holds no password.
+        /// The cause and the remedy. It contains no password.
         why: Box<str>,
     },
-    /// A shared store may have been asked, and its answer did not come. Asking again might charge twice, so
-    /// nobody did.
+    /// A shared store may have executed the request, but its answer is missing. It was not retried: a retry might
+    /// charge twice.
     #[error("store: did not answer in time or at all, so the charge may have been made: {why}")]
     Ambiguous {
-        /// What happened, and what to do about it. It holds no password.
+        /// The cause and the remedy. It contains no password.
         why: Box<str>,
     },
-    /// A shared store answered that it will not do it: a value that is not ours, no memory left, no permission.
+    /// A shared store refused the request: a foreign value, no memory left, no permission.
     #[error("store: refused, so nothing was charged: {why}")]
     Refused {
-        /// What it said, and what to do about it. It holds no password.
+        /// The store's reason and the remedy. It contains no password.
         why: Box<str>,
     },
 }
 
 impl StoreError {
-    /// Whether the charge may have been made although no answer came.
+    /// Whether the charge may have been made although the answer is missing.
     #[must_use]
     pub fn maybe_charged(&self) -> bool {
         match self {
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_answer_that_did_not_come_leaves_the_charge_open() {
+    fn only_a_missing_answer_may_have_charged() {
         let why = || Box::from("because");
         for (error, open) in [
             (StoreError::Full { budget_bytes: 1 }, false),

@@ -1,4 +1,4 @@
-//! The outage policy: what answers when the store does not.
+//! The outage policy: how a check is answered when the store fails.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +8,7 @@ use crate::error::StoreError;
 use crate::rule::OnStoreError;
 use crate::store::CheckError;
 
-/// Answers for a store that failed, and counts it.
+/// Applies the outage policy to store failures, and counts them.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {
     failures: AtomicU64,
@@ -16,8 +16,8 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// The decision of the store; if it failed, what the policy of the call says, else the strictest rule of the
-    /// admission. `Deny` is the store's error.
+    /// The store's decision. If the store failed, the call's policy answers or, without one, that of the strictest rule
+    /// of the admission. `Deny` returns the store's error.
     #[inline]
     pub(crate) fn answer<'a>(
         &self,
@@ -31,7 +31,7 @@ impl Guard {
         }
     }
 
-    /// The same in place of a failure, for callers that must not copy a decision.
+    /// The same, replacing a failure in place, for callers that must not copy a decision.
     #[cold]
     pub(crate) fn replace_failure<'a>(
         &self,
@@ -53,7 +53,7 @@ impl Guard {
         error: StoreError,
     ) -> Result<Decision<'a>, CheckError> {
         self.failures.fetch_add(1, Ordering::Relaxed);
-        // A limiter of this process's own, which `Local` asks for, is not there yet: it refuses.
+        // `Local` is not implemented yet: it denies.
         if policy.unwrap_or_else(|| strictest(admission)) != OnStoreError::Allow {
             return Err(error.into());
         }
@@ -96,7 +96,7 @@ mod tests {
         let local = rule("local", OnStoreError::Local("0.25".parse().unwrap()), false);
         let shadow = rule("shadow", OnStoreError::Deny, true);
         let guard = Guard::default();
-        let failed = || Err(StoreError::Unavailable { why: "it is gone".into() });
+        let failed = || Err(StoreError::Unavailable { why: "connection refused".into() });
         for (rules, passes) in [
             (&[&allow][..], true),
             (&[&deny], false),

@@ -31,14 +31,14 @@ impl<'a> Key<'a> {
         if text.len() > KEY_BYTES_MAX {
             return Err(KeyError::TooLong { bytes: text.len() });
         }
-        // Nearly all keys are printable ASCII, which is known without reading characters one by one.
+        // Nearly all keys are printable ASCII, which is checked eight bytes at a time.
         if is_printable_ascii(text.as_bytes()) {
             return Ok(Self(text));
         }
         Self::of_characters(text)
     }
 
-    /// A text that was checked before.
+    /// A key from text that was checked before.
     #[inline]
     pub(crate) fn known(text: &'a str) -> Self {
         Self(text)
@@ -111,7 +111,7 @@ pub enum KeyError {
     Control {
         /// The character.
         character: char,
-        /// Where it stands, in bytes from the start.
+        /// Its offset in bytes from the start.
         offset: usize,
     },
     /// The text holds a bidirectional override or a line separator, which would disguise it in logs.
@@ -122,7 +122,7 @@ pub enum KeyError {
     Invisible {
         /// The character.
         character: char,
-        /// Where it stands, in bytes from the start.
+        /// Its offset in bytes from the start.
         offset: usize,
     },
 }
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accepts_what_identifies_clients() {
+    fn accepts_addresses_names_and_unicode() {
         for text in ["a", "203.0.113.45", "2001:db8::/64", "{braces}", "käse 🧀", &"k".repeat(512)] {
             assert_eq!(Key::new(text).unwrap().as_str(), text);
         }
@@ -167,9 +167,9 @@ mod tests {
         );
     }
 
-    /// Wherever a byte stands, it is judged as if it stood alone.
+    /// The result for a byte does not depend on its position.
     #[test]
-    fn eight_bytes_at_a_time_are_judged_like_one() {
+    fn checking_eight_bytes_at_a_time_agrees_with_checking_each_byte() {
         for length in 1..=25 {
             for position in 0..length {
                 for byte in 0..=0x7F {

@@ -5,7 +5,7 @@
 //!
 //! # A decision
 //!
-//! A [`Rule`] says how much, a [`Key`] says who, and a [`Charge`] is so many units of a rule for a key. A
+//! A [`Rule`] says how much, a [`Key`] says who, and a [`Charge`] is a number of units of a rule for a key. A
 //! [`Limiter`] answers one or several charges, which pass together or not at all, with a [`Decision`].
 //!
 //! ```
@@ -47,7 +47,7 @@
 //!   valid cannot be built; every error names the field and the remedy.
 //! * [`algorithm`]: the six algorithms as pure functions, in integers.
 //! * [`limiter`]: the verbs, the outage policy, waiting. [`store`]: where states live.
-//! * `testing` (feature `testing`): the models and suites that all of it is tested with, for your tests too.
+//! * `testing` (feature `testing`): the models and suites of our own tests, for your tests too.
 #![deny(unsafe_code)]
 
 pub mod algorithm;

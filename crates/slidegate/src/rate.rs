@@ -95,7 +95,7 @@ impl FromStr for Rate {
         let (limit_text, window_text) = text.split_once('/').ok_or_else(malformed)?;
         let limit = parse_digits(limit_text).ok_or_else(malformed)?;
         let window = parse_window(window_text).ok_or_else(malformed)?;
-        // What was typed says more than what it was read as: a number above u64 has saturated.
+        // Errors repeat the typed text: a number above u64 has saturated.
         Self::new(limit, window).map_err(|error| match error {
             RateError::Limit { .. } => RateError::Limit { limit: cut(limit_text) },
             RateError::Window { .. } => RateError::WindowText { text: cut(window_text) },
@@ -106,8 +106,7 @@ impl FromStr for Rate {
 
 /// Reads a window as rates write it: `60s`, `1m`, `250ms`, `24hours`, or a bare unit such as `h` or `minute`.
 ///
-/// `None` if the text is not a number and a unit; whether a rate can have such a window is
-/// [`Rate::new`]'s to say.
+/// `None` if the text is not a number and a unit. [`Rate::new`] checks the range.
 ///
 /// ```
 /// use std::time::Duration;
@@ -124,7 +123,7 @@ pub fn parse_window(text: &str) -> Option<Duration> {
     Some(Duration::from_millis(number.saturating_mul(*unit_ms)))
 }
 
-/// Decimal digits only: no sign, no separators; what does not fit u64 saturates and is refused by range.
+/// Decimal digits only: no sign, no separators. A number above u64 saturates and fails the range check.
 fn parse_digits(text: &str) -> Option<u64> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(u64::MAX))
@@ -147,7 +146,7 @@ fn window_shown(window: Duration) -> String {
     }
 }
 
-/// Why a rate cannot be.
+/// Why a rate is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RateError {
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn every_unit_has_the_names_that_people_write() {
+    fn every_unit_has_its_common_names() {
         for (names, window_ms) in [
             ("ms", 1),
             ("s sec secs second seconds", 1_000),
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn grammar_refuses_what_is_not_a_rate() {
+    fn grammar_rejects_text_that_is_not_a_rate() {
         let words = ["5/1 minute", "5/millisecond", "5/minutess"];
         let short = [
             "", "banana", "5", "/m", "5/", "-3/m", "+3/m", "5/m/m", "5/1", "5/1w", "5 /m", "5/ 1m", "5/-1m",
@@ -238,7 +237,7 @@ mod tests {
         }
     }
 
-    /// `5/500d` was answered with `43200000s`, and a limit of 23 digits with the largest u64.
+    /// The error for `5/500d` showed `43200000s`, and a limit of 23 digits showed the largest u64.
     #[test]
     fn errors_name_the_field_and_repeat_what_was_typed() {
         let error = |text: &str| text.parse::<Rate>().unwrap_err().to_string();

@@ -1,19 +1,19 @@
-//! Receipts: what an admission returns so that it can be refunded or settled.
+//! Receipts: an admission returns one so that it can be refunded or settled.
 
 use thiserror::Error;
 
 use crate::few::Few;
 use crate::rule::Limit;
 
-/// A settlement may charge at most so many limits above the cost.
+/// A settlement may charge at most this many limits above the cost.
 const EXCESS_LIMITS_MAX: u64 = 16;
 
-/// Names a receipt within its store.
+/// The id of a receipt within its store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReceiptId(u64);
 
 impl ReceiptId {
-    /// An id that a store gives out once.
+    /// An id. A store issues each number once.
     #[must_use]
     #[inline]
     pub fn new(id: u64) -> Self {
@@ -27,50 +27,50 @@ impl ReceiptId {
     }
 }
 
-/// What all receipts of one admission have in common: fixed when it is decided.
+/// The receipt's id and store, fixed when the admission is decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceiptStamp {
-    /// Names the receipt within its store.
+    /// The id within the store.
     pub id: ReceiptId,
-    /// The number that the store is known by: another store refuses the receipt.
+    /// The number of the store: another store refuses the receipt.
     pub store: u32,
 }
 
-/// Where a charge stands in the state of one limit.
+/// The place of a charge in the state of one limit, with the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChargePlace {
     /// The limit as it was when the charge was made.
     pub limit: Limit,
-    /// When it was made, in the order of the store: what a state was begun anew after does not fit it.
+    /// The sequence number of the charge in the store. A state that was recreated later does not accept the receipt.
     pub order: u64,
-    /// Where it stands.
+    /// The position in the state.
     pub position: Position,
 }
 
-/// The algorithm's own coordinates of a charge.
+/// The position of a charge in an algorithm's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
     /// The stamp of a log entry in microseconds, or the number of a bucket or window.
     At(u64),
-    /// A stretch of the line that `gcra` keeps.
+    /// A stretch of `gcra`'s line.
     Line {
         /// When it was charged, in microseconds.
         charged_us: u64,
-        /// What was occupied then, the charge included.
+        /// Occupied length after the charge.
         backlog: Backlog,
-        /// Units that had been given back until then.
+        /// Units that had been given back before the charge.
         given_back: u64,
     },
 }
 
-/// How much of the line that `gcra` keeps is occupied, in unit-microseconds.
+/// Occupied length of `gcra`'s line, in unit-microseconds.
 ///
-/// In two halves: as one number of 128 bits it would make every key's state a multiple of 16 bytes.
+/// In two halves: one number of 128 bits would align every key's state to 16 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Backlog([u64; 2]);
 
 impl Backlog {
-    /// So many unit-microseconds.
+    /// A backlog of `unit_us` unit-microseconds.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "cut in two on purpose")]
     pub fn new(unit_us: u128) -> Self {
@@ -95,16 +95,16 @@ impl Position {
     }
 }
 
-/// A place without its limit, which is the rule's.
+/// The position of a charge in the state of one limit, and its sequence number: a [`ChargePlace`] without the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrderedPosition {
-    /// When the charge was made, in the order of the store.
+    /// The sequence number of the charge in the store.
     pub order: u64,
-    /// Where it stands.
+    /// The position in the state.
     pub position: Position,
 }
 
-/// What one state was charged.
+/// The part of a receipt for one state (rule and key).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceiptCharge {
     rule: Box<str>,
@@ -114,7 +114,7 @@ pub struct ReceiptCharge {
 }
 
 impl ReceiptCharge {
-    /// So many units of a rule for a key, at these places: one per limit of the rule, at least one.
+    /// `cost` units of a rule for a key, at these places: one per limit of the rule, at least one.
     #[must_use]
     pub fn new(rule: &str, key: &str, cost: u64, places: impl IntoIterator<Item = ChargePlace>) -> Self {
         Self { rule: rule.into(), key: key.into(), cost, places: places.into_iter().collect() }
@@ -138,13 +138,13 @@ impl ReceiptCharge {
         self.cost
     }
 
-    /// Where the charge stands in the state of every limit of the rule.
+    /// The place of the charge in the state of every limit of the rule.
     #[must_use]
     pub fn places(&self) -> &[ChargePlace] {
         &self.places
     }
 
-    /// The limits of the rule, as they were.
+    /// The limits of the rule at the time of the charge.
     #[must_use]
     pub fn limits(&self) -> impl ExactSizeIterator<Item = Limit> + Clone + '_ {
         self.places.iter().map(|place| place.limit)
@@ -167,7 +167,7 @@ impl Receipt {
         Self { stamp, charges: charges.into_iter().collect() }
     }
 
-    /// The number that its store is known by.
+    /// The number of its store.
     #[must_use]
     pub fn store(&self) -> u32 {
         self.stamp.store
@@ -179,13 +179,13 @@ impl Receipt {
         self.stamp.id
     }
 
-    /// What was charged: one entry per state, in the order of the admission's charges.
+    /// The charges: one entry per state, in the order of the admission's charges.
     #[must_use]
     pub fn charges(&self) -> &[ReceiptCharge] {
         &self.charges
     }
 
-    /// The cost that all its charges have, if it can be settled for `actual`.
+    /// The common cost of its charges; an error if it cannot be settled for `actual`.
     pub fn settled_cost(&self, actual: u64) -> Result<u64, ReceiptError> {
         let mut cost = None;
         for charge in self.charges() {
@@ -215,23 +215,23 @@ impl Receipt {
     }
 }
 
-/// What a refund, a settlement, a credit or a reset did.
+/// The result of a refund, settlement, credit or reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Applied {
-    /// Whether anything was done: false for a receipt that was spent or has expired.
+    /// Whether anything was changed: false for a spent or expired receipt.
     pub applied: bool,
     /// Units given back, or charged by a settlement above the cost; summed over the charges.
     pub units: u64,
 }
 
-/// Why a receipt is not accepted. Nothing was changed.
+/// Why a receipt was rejected. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ReceiptError {
     /// Another store issued it.
     #[error("receipt: was issued by another store; present it where the request was admitted")]
     Foreign,
-    /// It is not of the rule it was presented for.
+    /// It was issued for another rule.
     #[error("receipt: is not of rule `{rule}` but of {issued}; present it for the rule that admitted it")]
     OtherRule {
         /// The rule it was presented for.
@@ -239,7 +239,7 @@ pub enum ReceiptError {
         /// The rules it was issued for.
         issued: String,
     },
-    /// A settlement names one number of units, but the receipt's charges cost different ones.
+    /// A settlement has one actual cost, but the receipt's charges have different costs.
     #[error(
         "actual: the receipt's charges cost {first} and {second}; settle needs equal costs, refund and check instead"
     )]
@@ -261,7 +261,7 @@ pub enum ReceiptError {
         /// The most that can be settled.
         excess_max: u64,
     },
-    /// The record of spent receipts is full; refunding without a record could refund twice.
+    /// The set of spent receipts is full; a refund without a record could be repeated.
     #[error(
         "receipt: {records} spent receipts are on record, which is the most; retry when older ones have expired"
     )]

@@ -18,9 +18,9 @@ pub use verdict::Verdict;
 
 /// The answer to an admission.
 ///
-/// All of it comes from the one step that decided. It borrows the rules and keys of the request;
-/// [`Decision::into_owned`] makes one to keep. For one charge of a rule with one limit it is 96 bytes and allocates
-/// nothing; the receipt is made when it is asked for.
+/// All numbers come from the one atomic step that decided. It borrows the rules and keys of the request;
+/// [`Decision::into_owned`] copies them. For one charge of a rule with one limit it is 96 bytes and allocates
+/// nothing; [`Decision::receipt`] builds the receipt on demand.
 ///
 /// ```
 /// use slidegate::{Limiter, Rule};
@@ -46,12 +46,12 @@ enum Form<'a> {
     Several(Box<Several<'a>>),
 }
 
-// What callers rely on: handing on a decision costs no more than this.
+// Callers rely on this size: it is what passing a decision on costs.
 const _: () = assert!(size_of::<Decision<'_>>() <= 96);
 
 impl<'a> Decision<'a> {
-    /// What a store says to an admission: an answer for each of its [asks](Admission::asks), in their order, and the
-    /// stamp of the receipt if something was charged.
+    /// A decision from a store's answers: one for each of the admission's [asks](Admission::asks), in their order, and
+    /// the stamp of the receipt if something was charged.
     ///
     /// ```
     /// use slidegate::decision::StateAnswer;
@@ -103,7 +103,7 @@ impl<'a> Decision<'a> {
         Self(Form::Single(Single { charge: *charge, answer }))
     }
 
-    /// One charge of a rule with one limit, which was made.
+    /// The admission of one charge of a rule with one limit.
     #[inline]
     pub(crate) fn charged(
         charge: &Charge<'a>,
@@ -115,19 +115,19 @@ impl<'a> Decision<'a> {
         Self::single(charge, SingleAnswer::charged(used, reset_after_us, stamp, position))
     }
 
-    /// One charge of a rule with one limit, which was refused.
+    /// The denial of one charge of a rule with one limit.
     #[inline]
     pub(crate) fn denied(charge: &Charge<'a>, used: u64, retry_after_us: u64, reset_after_us: u64) -> Self {
         Self::single(charge, SingleAnswer::Denied { used, retry_after_us, reset_after_us })
     }
 
-    /// An admission by the outage policy: nothing is known of what is used.
+    /// An admission by the outage policy: `used` is unknown.
     #[cold]
     pub(crate) fn degraded_admission(admission: &Admission<'a>, error: StoreError) -> Self {
         Self(Form::Several(Box::new(Several::degraded(admission, error))))
     }
 
-    /// The same as a refusal of the charges that `wait_us` names a wait for. Shadow rules refuse nothing.
+    /// The same decision, denying the charges for which `wait_us` returns a wait. Shadow rules never deny.
     pub(crate) fn refused(mut self, wait_us: impl Fn(&Charge<'_>) -> Option<u64>) -> Self {
         match &mut self.0 {
             Form::Single(single) if !single.charge.rule.shadow() => {
@@ -142,8 +142,8 @@ impl<'a> Decision<'a> {
         self
     }
 
-    /// The verdict that speaks for all charges: on a denial the one with the latest `retry_after`, on an admission
-    /// the one with the least `remaining`. Its waits are the latest of all.
+    /// The binding verdict: on a denial the one with the latest `retry_after`, on an admission the one with the least
+    /// `remaining`. Its waits are the latest of all.
     #[must_use]
     pub fn binding(&self) -> Verdict<'_> {
         match &self.0 {
@@ -168,7 +168,7 @@ impl<'a> Decision<'a> {
         self.binding().rule()
     }
 
-    /// Units that the binding limit enforces; absent where nothing was counted.
+    /// Units that the binding limit enforces; `None` if nothing was counted.
     #[must_use]
     pub fn limit(&self) -> Option<u64> {
         self.binding().limit()
@@ -193,7 +193,7 @@ impl<'a> Decision<'a> {
     }
 
     /// Time until this same request passes if nobody else spends, to the microsecond; zero when
-    /// allowed, absent where nobody knows.
+    /// allowed, `None` if unknown.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.binding().retry_after()
@@ -205,13 +205,13 @@ impl<'a> Decision<'a> {
         self.binding().reset_after()
     }
 
-    /// Whether this answer was given without the store, by the outage policy. What is used is not known then.
+    /// Whether the outage policy answered instead of the store. `used` is unknown then.
     #[must_use]
     pub fn degraded(&self) -> bool {
         self.store_error().is_some()
     }
 
-    /// Why the store did not answer, where the outage policy did.
+    /// The store's failure, if the outage policy answered.
     #[must_use]
     pub fn store_error(&self) -> Option<&StoreError> {
         match &self.0 {
@@ -229,8 +229,7 @@ impl<'a> Decision<'a> {
         single.into_iter().chain(several.into_iter().flatten())
     }
 
-    /// The verdict of every state once: charges on the same state, which are summed, are one. Unlimited charges are
-    /// each one.
+    /// One verdict per state: charges on the same state share one. Each unlimited charge has its own.
     pub fn states(&self) -> impl Iterator<Item = Verdict<'_>> + Clone {
         let (single, several) = match &self.0 {
             Form::Single(single) => (Some(single.verdict()), None),
@@ -239,8 +238,8 @@ impl<'a> Decision<'a> {
         single.into_iter().chain(several.into_iter().flatten())
     }
 
-    /// What refunds or settles this admission; `None` if nothing was charged. Its id was fixed when the admission was
-    /// decided: asked for twice it is the same receipt, which is good for one refund.
+    /// The receipt, with which this admission can be refunded or settled; `None` if nothing was charged. Its id was
+    /// fixed when the admission was decided, so every call returns the same receipt, which works for one refund.
     #[must_use]
     pub fn receipt(&self) -> Option<Receipt> {
         match &self.0 {

@@ -1,4 +1,4 @@
-//! The answer to an admission of any kind: several charges, several limits, an outage policy, or one to keep.
+//! The general form of a decision: several charges, several limits, an outage policy, or owned.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use crate::key::Key;
 use crate::receipt::{ChargePlace, OrderedPosition, Receipt, ReceiptCharge, ReceiptStamp};
 use crate::rule::Rule;
 
-/// What a store says to one ask of an admission. It borrows nothing, so a store can make it on a thread of its own.
+/// A store's answer to one ask of an admission. It borrows nothing, so a store can make it on another thread.
 #[derive(Debug, Clone)]
 pub struct StateAnswer {
-    /// Which of the rule's limits binds; `None` if nothing is known.
+    /// Index of the rule's limit that binds; `None` if unknown.
     limit: Option<usize>,
     pub(super) allowed: bool,
     pub(super) used: u64,
@@ -30,7 +30,7 @@ impl StateAnswer {
         Self::charged(verdict, [])
     }
 
-    /// The verdict after a charge, and where it stands in the state of every limit of the rule.
+    /// The verdict after a charge, and the position of the charge in the state of every limit of the rule.
     #[must_use]
     pub fn charged(verdict: Verdict<'_>, positions: impl IntoIterator<Item = OrderedPosition>) -> Self {
         let limit = match verdict.basis {
@@ -51,7 +51,7 @@ impl StateAnswer {
     }
 }
 
-/// The answers to all asks, and which charge shows which of them.
+/// The answers to all asks, and which of them belongs to which charge.
 #[derive(Debug, Clone)]
 pub(super) struct Several<'a> {
     asks: Vec<AnsweredAsk<'a>>,
@@ -60,7 +60,7 @@ pub(super) struct Several<'a> {
     pub(super) error: Option<StoreError>,
 }
 
-/// One state and what was said to it; its rule and key are borrowed, or its own.
+/// One ask and its answer; the rule and key are borrowed or owned.
 #[derive(Debug, Clone)]
 struct AnsweredAsk<'a> {
     rule: Cow<'a, Rule>,
@@ -69,6 +69,7 @@ struct AnsweredAsk<'a> {
     answer: StateAnswer,
 }
 
+/// Where the verdict of a charge comes from.
 #[derive(Debug, Clone)]
 enum VerdictSource<'a> {
     Ask(usize),
@@ -147,8 +148,8 @@ impl<'a> Several<'a> {
         self.asks.iter().map(AnsweredAsk::verdict).chain(free)
     }
 
-    /// The verdict that speaks for all. Shadow rules and unlimited keys take no part, unless there is nothing else:
-    /// then they are shown with an admission.
+    /// The binding verdict. Shadow rules and unlimited keys take no part, unless there is nothing else:
+    /// then their numbers are shown with an admission.
     pub(super) fn binding(&self) -> Verdict<'_> {
         let enforced = |verdict: &Verdict<'_>| !verdict.shadow() && !verdict.unlimited();
         Verdict::join(self.verdicts().filter(enforced))
@@ -162,7 +163,7 @@ impl<'a> Several<'a> {
         self.stamp.map(|stamp| Receipt::new(stamp, charged.map(AnsweredAsk::receipt)))
     }
 
-    /// Refuses the asks that `wait_us` names a wait for.
+    /// Denies the asks for which `wait_us` returns a wait.
     pub(super) fn refuse(&mut self, wait_us: impl Fn(&Charge<'_>) -> Option<u64>) {
         for ask in self.asks.iter_mut().filter(|ask| !ask.rule.shadow()) {
             if let Some(retry_after_us) = wait_us(&ask.verdict().charge) {

@@ -1,20 +1,19 @@
-//! The answer to one charge of a rule with one limit: by far the most common.
+//! The compact form of a decision, for one charge of a rule with one limit: by far the most common.
 //!
-//! It is written once, where the caller wants it, and holds what a receipt is made of, so that one is only made
-//! when it is asked for.
+//! It is written once, into the caller's return slot, and holds the parts of a receipt, which is built on demand.
 
 use super::verdict::{Basis, Verdict};
 use crate::charge::Charge;
 use crate::receipt::{Backlog, OrderedPosition, Position, ReceiptId, ReceiptStamp};
 
-/// One charge and what was said to it.
+/// One charge and its answer.
 #[derive(Debug, Clone)]
 pub(super) struct Single<'a> {
     pub(super) charge: Charge<'a>,
     pub(super) answer: SingleAnswer,
 }
 
-/// What was said. The store's number has 32 bits, so that it fits beside the tag.
+/// The answer to a single charge. The store's number has 32 bits, so that it fits beside the tag.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum SingleAnswer {
     /// Admitted and charged, at a stamp or in a numbered window or bucket.
@@ -31,7 +30,7 @@ pub(super) enum SingleAnswer {
     },
     /// Admitted and not charged: a peek.
     Uncharged { used: u64, reset_after_us: u64 },
-    /// Refused; for a shadow rule without a wait if no waiting admits it.
+    /// Denied. The wait is 0 if a shadow rule can never admit the cost.
     Denied { used: u64, retry_after_us: u64, reset_after_us: u64 },
 }
 
@@ -52,7 +51,7 @@ impl SingleAnswer {
         }
     }
 
-    /// What a receipt of it has, if it was charged.
+    /// The parts of its receipt, if it was charged.
     pub(super) fn receipt(&self) -> Option<(ReceiptStamp, OrderedPosition)> {
         match *self {
             Self::ChargedAt { store, id, order, at, .. } => {

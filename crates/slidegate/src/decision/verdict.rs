@@ -1,15 +1,15 @@
-//! What one rule says to one charge, and how several verdicts become one.
+//! A rule's verdict on a charge, and how several verdicts are joined.
 
 use std::time::Duration;
 
 use crate::charge::Charge;
 use crate::rule::Limit;
 
-/// What one rule says to one charge.
+/// One rule's verdict on one charge.
 ///
-/// A rule with several limits speaks through the one that binds: `limit`, `used` and `remaining`
-/// are that one's, `retry_after` and `reset_after` the latest of all. Numbers that nobody knows are absent: an
-/// unlimited key has none, and of a store that failed nothing is known.
+/// For a rule with several limits, `limit`, `used` and `remaining` are those of the binding limit, `retry_after` and
+/// `reset_after` the latest of all. Unknown numbers are `None`: those of an unlimited key, and those of a store that
+/// failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict<'a> {
     pub(crate) charge: Charge<'a>,
@@ -20,37 +20,37 @@ pub struct Verdict<'a> {
     pub(crate) reset_after_us: u64,
 }
 
-/// What a verdict rests on.
+/// The basis of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Basis<'a> {
-    /// What is used of a limit.
+    /// The units used of a limit.
     Counted(&'a Limit),
-    /// An override: nothing is counted.
+    /// An override: the charge is not counted.
     Unlimited,
-    /// The outage policy: nothing is known.
+    /// The outage policy: the numbers are unknown.
     Degraded,
 }
 
 impl<'a> Verdict<'a> {
-    /// The verdict of one limit of the charge's rule, which admits it with nothing used.
+    /// An admission by one limit of the charge's rule, with nothing used.
     #[must_use]
     pub fn new(charge: &Charge<'a>, limit: &'a Limit) -> Self {
         Self::on(*charge, Basis::Counted(limit))
     }
 
-    /// An admission on that basis.
+    /// An admission on this basis.
     pub(crate) fn on(charge: Charge<'a>, basis: Basis<'a>) -> Self {
         Self { charge, basis, allowed: true, used: 0, retry_after_us: 0, reset_after_us: 0 }
     }
 
-    /// The same with `used` units in use, the last of them for `reset_after_us` more.
+    /// The same verdict with `used` units in use, the last of them for `reset_after_us` more.
     #[must_use]
     pub fn with_usage(self, used: u64, reset_after_us: u64) -> Self {
         Self { used, reset_after_us, ..self }
     }
 
-    /// The same as a refusal of a cost that passes after `retry_after_us`; 0 where no waiting admits it, which
-    /// only shadow rules are asked for.
+    /// The same verdict as a denial of a cost that passes after `retry_after_us`; 0 if the cost can never pass, which
+    /// happens for shadow rules only.
     #[must_use]
     pub fn denied(self, retry_after_us: u64) -> Self {
         Self { allowed: false, retry_after_us, ..self }
@@ -80,7 +80,7 @@ impl<'a> Verdict<'a> {
         self.charge.cost
     }
 
-    /// Whether the rule only counts: its refusal does not refuse the request.
+    /// Whether the rule is a shadow: its denial does not deny the request.
     #[must_use]
     pub fn shadow(&self) -> bool {
         self.charge.rule.shadow()
@@ -117,15 +117,15 @@ impl<'a> Verdict<'a> {
         self.counted().map(|_| self.used)
     }
 
-    /// Units left of this limit: a request for so many passes it. Of several limits that bind, the
-    /// smallest `remaining` is shown on an admission, but that of the longest wait on a denial.
+    /// Units left of this limit: a request for as many passes it. Of several limits, an admission shows the
+    /// smallest `remaining`, a denial that of the limit with the longest wait.
     #[must_use]
     pub fn remaining(&self) -> Option<u64> {
         self.counted().map(|limit| limit.units().saturating_sub(self.used))
     }
 
-    /// Time until this same cost passes if nobody else spends, to the microsecond. Zero when allowed; absent
-    /// where no waiting is known to help, as for a shadow rule that is asked for more than its limit.
+    /// Time until this same cost passes if nobody else spends, to the microsecond. Zero when allowed; `None` if the
+    /// cost can never pass, as for a shadow rule that is asked for more than its limit.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         (self.allowed || self.retry_after_us > 0).then(|| Duration::from_micros(self.retry_after_us))
@@ -137,7 +137,7 @@ impl<'a> Verdict<'a> {
         self.counted().map(|_| Duration::from_micros(self.reset_after_us))
     }
 
-    /// As the answer to a request that nothing else limits: a shadow never refuses.
+    /// The verdict as the answer to the whole request: a shadow never denies.
     #[inline]
     pub(super) fn shown_alone(self) -> Self {
         if self.shadow() { Self { allowed: true, retry_after_us: 0, ..self } } else { self }
@@ -155,7 +155,7 @@ impl<'a> Verdict<'a> {
                 first.reset_after_us.max(second.reset_after_us),
             );
             let rank = |verdict: &Self| {
-                // A shadow that never admits has no retry instant; a denial binds before any admission.
+                // A shadow that can never admit has no retry instant; a denial binds before any admission.
                 let remaining = verdict.remaining().unwrap_or(u64::MAX);
                 let urgency = if allowed { u64::MAX - remaining } else { verdict.retry_after_us };
                 (!verdict.allowed, urgency, verdict.counted().map_or(0, Limit::window_us))

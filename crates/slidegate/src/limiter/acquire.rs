@@ -1,4 +1,4 @@
-//! Waiting for admission: one acquisition, from its arrival until it is admitted or gives up.
+//! `acquire`: waits until a request is admitted or its deadline has passed.
 
 use std::borrow::Borrow;
 use std::future::poll_fn;
@@ -14,7 +14,7 @@ use crate::rule::Rule;
 use crate::store::{CheckError, Store};
 use crate::time::{Timer, whole_us};
 
-/// Longest sleep between two looks, a day: timers need not bear sleeps without end.
+/// Longest single sleep, a day: not every timer supports longer ones.
 const SLEEP_MAX_US: u64 = 86_400 * 1_000_000;
 
 impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
@@ -32,8 +32,8 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     /// Waits up to `max_wait` until all charges are admitted together, like [`Limiter::acquire_all`]; the task
     /// sleeps by `timer`.
     ///
-    /// It arrives when it is first polled. Dropping the future at any time gives up its ticket. In memory nothing is
-    /// charged then that the caller does not get; any other store that is being asked at that moment may have charged.
+    /// It joins the queue when it is first polled. Dropping the future at any time leaves the queue. In memory nothing
+    /// is charged then; any other store may have charged if a call was in flight.
     ///
     /// ```
     /// use slidegate::time::ManualClock;
@@ -67,7 +67,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         self.acquire_with(charges, max_wait, sleep_until).await
     }
 
-    /// Waits by `sleep_until`, whose future is ready when the store's clock shows that instant, or earlier.
+    /// Waits with `sleep_until`, whose future is ready when the store's clock shows that instant, or earlier.
     pub(super) async fn acquire_with<'a, F: Future<Output = ()>>(
         &self,
         charges: &[Charge<'a>],
@@ -86,10 +86,10 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         }
         let ticket = with_waker(|waker| waiters.join(admission.asks(), waker)).await;
         let ticket = ticket.ok_or(CheckError::TooManyWaiters { max: WAITERS_MAX })?;
-        // A refund before it joined woke no waiter, so it asks again.
+        // A refund before it joined the queue woke no waiter, so it asks the store again.
         loop {
-            // A wait counts from before the store is asked. Counted from the answer it would be too long by the time that
-            // the answer took; so it may be too short, and the next answer says how much is left.
+            // The wait counts from before the call: counted from the answer it would be too long by the latency of the
+            // call. If it is too short, the next answer has the rest.
             let asked_us = clock.now_us();
             let mut until_us = deadline_us;
             if with_waker(|waker| ticket.is_first(waker)).await {
@@ -115,21 +115,21 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     }
 }
 
-/// Does `act` with the waker of the task.
+/// Calls `act` with the task's waker.
 async fn with_waker<T>(act: impl Fn(&Waker) -> T) -> T {
     poll_fn(|context| Poll::Ready(act(context.waker()))).await
 }
 
-/// The instant at which a decision that was asked for at `asked_us` says that the same request passes.
+/// The instant at which the same request passes, by a decision that was requested at `asked_us`.
 fn passes_us(asked_us: u64, decision: &Decision<'_>) -> u64 {
     decision.retry_after().map_or(u64::MAX, |wait| asked_us.saturating_add(whole_us(wait)))
 }
 
-/// The answer in ticket of `peeked` to an acquisition whose deadline has come: there may be units that only those in
-/// front may take, and then the rules they wait for refuse, at least until those have tried again. `None` if nobody
-/// is in front any more: it is its turn, and a peek charges nothing.
+/// The denial of an acquisition whose deadline has passed, from a peek. Units that are left belong to the waiters in
+/// front of it, so the rules of those waiters deny, until the waiters try again. `None` if no waiter is in front any
+/// more: it must try itself, as a peek charges nothing.
 ///
-/// An answer of the outage policy stands: it takes no units from those in front.
+/// An answer of the outage policy is returned unchanged: it takes no units from other waiters.
 fn refused<'a>(ticket: &QueueTicket<'_>, now_us: u64, peeked: Decision<'a>) -> Option<Decision<'a>> {
     if !peeked.allowed() || peeked.degraded() {
         return Some(peeked);

@@ -1,4 +1,4 @@
-//! The verbs as futures, on every store.
+//! The verbs as async functions, for every store.
 
 use std::borrow::Borrow;
 
@@ -18,7 +18,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         self.check_n_async(rule, key, 1).await
     }
 
-    /// The same for `cost` units. A cost above the rule's limit can never pass: that is an error, not a denial.
+    /// [`Limiter::check_async`] for `cost` units. A cost above the rule's limit can never pass: an error, not a denial.
     pub async fn check_n_async<'a>(
         &self,
         rule: &'a Rule,
@@ -33,7 +33,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         self.decide_async(&Admission::new(charges)?).await
     }
 
-    /// Decides on an admission that was made before.
+    /// Decides on an [`Admission`].
     pub async fn decide_async<'a>(&self, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError> {
         if let Some(decision) = Self::without_asking(admission) {
             return Ok(decision);
@@ -41,8 +41,8 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         self.answered(admission, self.store().check(self.call(), admission).await)
     }
 
-    /// Decides at once where the store never waits, as in memory: callers that would have to box a future save it.
-    /// `None`, and nothing was done, for all other stores.
+    /// Decides synchronously if the store never waits, as in memory: it saves callers a boxed future.
+    /// `None`, without any effect, for all other stores.
     #[inline]
     pub fn try_decide<'a>(&self, admission: &Admission<'a>) -> Option<Result<Decision<'a>, CheckError>> {
         if let Some(decision) = Self::without_asking(admission) {
@@ -60,7 +60,8 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         self.check_batch_each_async(admissions, |_| self.policy).await
     }
 
-    /// The same where every admission has an outage policy of its own, told by its index; `None` is what its rules say.
+    /// [`Limiter::check_batch_async`] with an outage policy per admission, by its index; `None` uses the rules'
+    /// policies.
     pub async fn check_batch_each_async<'a>(
         &self,
         admissions: &[Admission<'a>],
@@ -93,14 +94,13 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         self.answered(admission, self.store().peek(self.call(), admission).await)
     }
 
-    /// Takes back a whole admission. A receipt works once; later, or when its charges have expired, nothing is
-    /// applied.
+    /// Takes back a whole admission. A receipt works once; a spent or expired one gives nothing back.
     pub async fn refund_async(&self, receipt: &Receipt) -> Result<Applied, UpdateError> {
         self.update(Update::Refund(receipt)).await
     }
 
-    /// Replaces the cost of an admission by what was really spent: less is refunded, more is charged now,
-    /// unconditionally, because the work is done. It spends the receipt.
+    /// Replaces the cost of an admission by the actual cost: less is refunded, more is charged now, unconditionally,
+    /// because the work is done. It spends the receipt.
     pub async fn settle_async(&self, receipt: &Receipt, actual: u64) -> Result<Applied, UpdateError> {
         self.update(Update::Settle(receipt, actual)).await
     }
@@ -114,7 +114,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         self.update(Update::Credit(charge)).await
     }
 
-    /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.
+    /// Drops the state of a key. Receipts of its earlier charges are void.
     pub async fn reset_async(&self, rule: &Rule, key: &str) -> Result<Applied, UpdateError> {
         self.update(Update::Reset(rule, Key::new(key)?)).await
     }
@@ -129,14 +129,14 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         Ok(self.store().inspect(self.call(), rule, Key::new(key)?).await?)
     }
 
-    /// Takes over a live change of a rule. What is used is kept, or begins the states of a new window.
+    /// Applies a live change of a rule. Used units are kept; a new window's state starts with them.
     pub async fn change_async(&self, rule: &Rule) -> Result<(), StoreError> {
         let _wake = OnDrop(|| self.core().waiters.wake_rule(rule));
         self.store().change(self.call(), rule).await
     }
 }
 
-/// Acts when it is dropped: also when a future is dropped after the store has done what was asked.
+/// Calls a function when it is dropped: also when a future is cancelled after the store has executed the call.
 struct OnDrop<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for OnDrop<F> {

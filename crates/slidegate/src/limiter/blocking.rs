@@ -1,4 +1,4 @@
-//! The verbs as plain functions, which block the thread, where the store is local.
+//! The verbs as blocking functions, for local stores.
 
 use std::borrow::Borrow;
 use std::time::Duration;
@@ -21,12 +21,12 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
         self.check_n(rule, key, 1)
     }
 
-    /// The same for `cost` units. A cost above the rule's limit can never pass: that is an error, not a denial.
+    /// [`Limiter::check`] for `cost` units. A cost above the rule's limit can never pass: an error, not a denial.
     #[inline]
     pub fn check_n<'a>(&self, rule: &'a Rule, key: &'a str, cost: u64) -> Result<Decision<'a>, CheckError> {
         let key = Key::new(key)?;
-        // The charge is made in its place in the admission: copying what was just written stalls a processor for longer
-        // than making it takes.
+        // The charge is built inside the admission: copying it right after writing stalls the processor (store
+        // forwarding) for longer than building it takes.
         if rule.can_admit(cost) {
             return self.decide(&Admission::of_checked(Charge::new(rule, key, cost)));
         }
@@ -48,7 +48,7 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
         self.decide(&Admission::new(charges)?)
     }
 
-    /// Decides on an admission that was made before.
+    /// Decides on an [`Admission`].
     #[inline]
     pub fn decide<'a>(&self, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError> {
         if let Some(decision) = Self::without_asking(admission) {
@@ -63,8 +63,8 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
 
     /// Decides several admissions, each on its own, at one reading of the clock, and answers in their order.
     ///
-    /// In memory it is faster than as many checks where there are many keys: on x86-64 the states of 16 at a time are
-    /// prefetched, so that the processor waits for their memory at once and not for one after the other.
+    /// In memory with many keys it is faster than as many checks: on x86-64 the states of 16 at a time are prefetched,
+    /// so that their cache misses overlap.
     ///
     /// ```
     /// use slidegate::{Admission, Limiter, Rule};
@@ -100,14 +100,13 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
         block_on(self.blocking().peek_admission_async(admission))
     }
 
-    /// Takes back a whole admission. A receipt works once; later, or when its charges have expired, nothing is
-    /// applied.
+    /// Takes back a whole admission. A receipt works once; a spent or expired one gives nothing back.
     pub fn refund(&self, receipt: &Receipt) -> Result<Applied, UpdateError> {
         block_on(self.blocking().refund_async(receipt))
     }
 
-    /// Replaces the cost of an admission by what was really spent: less is refunded, more is charged now,
-    /// unconditionally, because the work is done. It spends the receipt.
+    /// Replaces the cost of an admission by the actual cost: less is refunded, more is charged now, unconditionally,
+    /// because the work is done. It spends the receipt.
     ///
     /// ```
     /// use slidegate::{Limiter, Rule};
@@ -128,7 +127,7 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
         block_on(self.blocking().credit_async(rule, key, units))
     }
 
-    /// Forgets a key: it is as if it had never been seen, and receipts of earlier charges are void.
+    /// Drops the state of a key. Receipts of its earlier charges are void.
     pub fn reset(&self, rule: &Rule, key: &str) -> Result<Applied, UpdateError> {
         block_on(self.blocking().reset_async(rule, key))
     }
@@ -138,7 +137,7 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
         block_on(self.blocking().inspect_async(rule, key))
     }
 
-    /// Takes over a live change of a rule. What is used is kept, or begins the states of a new window.
+    /// Applies a live change of a rule. Used units are kept; a new window's state starts with them.
     ///
     /// ```
     /// use slidegate::{Limiter, Rule};
@@ -166,12 +165,12 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
 
     /// Waits up to `max_wait` until all charges are admitted together; blocks the thread.
     ///
-    /// Acquisitions that wait in this limiter are served in the order of their arrival, per key; one that arrives
-    /// while others wait for one of its keys waits behind them. A plain `check` does not queue.
+    /// Acquisitions that wait in this limiter are served first come, first served, per key; one that arrives
+    /// while others wait for one of its keys queues behind them. A plain `check` does not queue.
     ///
-    /// The answer is a denial, and nothing was charged, as soon as it is known that `max_wait` does not
-    /// suffice if nobody gives units back, and at the latest when `max_wait` is over. A refusal behind other waiters
-    /// says when these try next, even if there are units left.
+    /// It returns a denial, without a charge, as soon as the announced wait exceeds `max_wait`, and at the latest when
+    /// `max_wait` has passed. The `retry_after` of a denial behind other waiters is when those try next, even if there
+    /// are units left.
     ///
     /// ```
     /// use slidegate::{Limiter, Rule};
@@ -185,7 +184,7 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
     ///
     /// let quota = Rule::new("quota", "1/24h")?;
     /// limiter.check(&quota, "alice")?;
-    /// // Ten seconds do not suffice, which is known at once.
+    /// // The announced wait is longer than ten seconds, so this returns at once.
     /// let refused = limiter.acquire(&quota, "alice", Duration::from_secs(10))?;
     /// assert!(!refused.allowed() && refused.retry_after() > Some(Duration::from_secs(10)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -201,7 +200,7 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
         block_on(self.blocking().acquire_with(charges, max_wait, sleep_until))
     }
 
-    /// A view whose calls are made on this thread, which may be blocked.
+    /// A view whose calls may block this thread.
     fn blocking(&self) -> Limiter<S, &Core<S>> {
         let view = self.view();
         Limiter { call: view.call.blocking(), ..view }

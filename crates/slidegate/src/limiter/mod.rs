@@ -1,4 +1,4 @@
-//! The limiter: a store, the outage policy, and requests that wait.
+//! The limiter: a store, the outage policy, and queues of waiting requests.
 //!
 //! ```text
 //! check, check_async   one charge      acquire      waits, first come first served per key
@@ -25,10 +25,10 @@ use waiters::Waiters;
 
 pub use waiters::WAITERS_MAX;
 
-/// Decides, counts and remembers, over any [`Store`], for all threads and tasks of this process.
+/// The rate limiter: decides and charges over any [`Store`], for all threads and tasks of this process.
 ///
-/// Share it behind an `Arc`, or in a `static`. Every verb has an `_async` form on every store; where the store is
-/// local (memory, SQLite) it has a plain form too.
+/// Share it behind an `Arc`, or in a `static`. Every verb has an `_async` form on every store; on a local store
+/// (memory, SQLite) it has a blocking form too.
 ///
 /// ```
 /// use slidegate::{Limiter, Rule};
@@ -44,7 +44,7 @@ pub use waiters::WAITERS_MAX;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Tests bring a clock of their own:
+/// Tests use a manual clock:
 ///
 /// ```
 /// use slidegate::time::ManualClock;
@@ -83,7 +83,7 @@ pub use waiters::WAITERS_MAX;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// `H` is how it holds its store: as its own, or borrowed by a view such as [`Limiter::with_outage_policy`] returns.
+/// `H` is the core: owned, or borrowed by a view such as [`Limiter::with_outage_policy`] returns.
 pub struct Limiter<S = MemoryStore, H = Core<S>> {
     core: H,
     policy: Option<OnStoreError>,
@@ -92,24 +92,24 @@ pub struct Limiter<S = MemoryStore, H = Core<S>> {
     store: PhantomData<fn() -> S>,
 }
 
-/// What a limiter and its views share.
+/// The parts that a limiter shares with its views.
 pub struct Core<S> {
     store: S,
     waiters: Waiters,
     guard: Guard,
 }
 
-/// What a limiter has met, since it was made.
+/// Statistics of a limiter since it was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LimiterStats {
-    /// Acquisitions that wait now.
+    /// Acquisitions that are waiting.
     pub waiting: u64,
     /// Checks and peeks that the store did not answer.
     pub store_failures: u64,
-    /// How many of these the outage policy admitted.
+    /// Store failures after which the outage policy admitted.
     pub degraded: u64,
-    /// What the store holds, where it knows without being asked.
+    /// Statistics of the store, if it has them without a call.
     pub store: Option<Stats>,
 }
 
@@ -120,7 +120,7 @@ impl Limiter {
         Self::with_clock(SystemClock::new())
     }
 
-    /// The same, taking at most so many bytes, instead of [`crate::store::BUDGET_BYTES_DEFAULT`].
+    /// [`Limiter::in_memory`] with a budget of `bytes` instead of [`crate::store::BUDGET_BYTES_DEFAULT`].
     ///
     /// A new key that does not fit is [`StoreError::Full`], which the outage policy answers, or takes
     /// the place of an old one where its rule says so.
@@ -130,7 +130,7 @@ impl Limiter {
 }
 
 impl<C: Clock> Limiter<MemoryStore<C>> {
-    /// A limiter whose states live in this process, on that clock.
+    /// A limiter whose states live in this process, on `clock`.
     #[must_use]
     pub fn with_clock(clock: C) -> Self {
         Self::new(MemoryStore::with_clock(clock))
@@ -138,20 +138,20 @@ impl<C: Clock> Limiter<MemoryStore<C>> {
 }
 
 impl<C: Clock, H: Borrow<Core<MemoryStore<C>>>> Limiter<MemoryStore<C>, H> {
-    /// The clock it goes by.
+    /// The clock of the store.
     #[must_use]
     pub fn clock(&self) -> &C {
         self.store().clock()
     }
 
-    /// Forgets every key of which nothing counts any more; says how many: [`MemoryStore::sweep`].
+    /// Drops all keys without live charges; returns how many: [`MemoryStore::sweep`].
     pub fn sweep(&self) -> usize {
         self.store().sweep(self.clock().now_us())
     }
 }
 
 impl<S: Store> Limiter<S> {
-    /// A limiter over that store.
+    /// A limiter over `store`.
     #[must_use]
     pub fn new(store: S) -> Self {
         let core = Core { store, waiters: Waiters::default(), guard: Guard::default() };
@@ -171,8 +171,9 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         &self.core().store
     }
 
-    /// A view with the same verbs whose calls are answered by `policy` when the store fails, whatever their rules
-    /// say; with `None` the rules say. `Deny` returns the store's error, `Allow` a degraded decision without the numbers that nobody knows.
+    /// A view with the same verbs whose calls use `policy` when the store fails, instead of the policies of their
+    /// rules; with `None` the rules' policies apply. `Deny` returns the store's error, `Allow` a degraded decision
+    /// without numbers.
     ///
     /// ```
     /// use slidegate::rule::OnStoreError;
@@ -190,7 +191,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         Limiter { policy: policy.into(), ..self.view() }
     }
 
-    /// A view with the same verbs whose calls may take so long, in place of the store's own deadline.
+    /// A view with the same verbs whose calls have this deadline instead of the store's own.
     ///
     /// A view of a view borrows the first one: keep both, or call the verb in the same statement.
     #[must_use]
@@ -198,8 +199,8 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         Limiter { deadline: Some(deadline), ..self.view() }
     }
 
-    /// A view with the same verbs whose calls are made at that instant, in microseconds since 1970, whatever the clock
-    /// of the store shows: for replays, simulations and tests. `acquire` waits by the clock all the same.
+    /// A view with the same verbs whose calls are made at that instant, in microseconds since 1970, instead of the
+    /// store's time: for replays, simulations and tests. `acquire` still waits by the store's clock.
     ///
     /// ```
     /// use slidegate::{Limiter, Rule};
@@ -224,7 +225,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         Limiter { core: self.core(), policy, call, deadline, store: PhantomData }
     }
 
-    /// What it has met.
+    /// Statistics since the limiter was created.
     pub fn stats(&self) -> LimiterStats {
         let (store_failures, degraded) = self.core().guard.counts();
         let waiting = self.core().waiters.waiting() as u64;
@@ -239,7 +240,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         }
     }
 
-    /// What becomes of a decision of the store, or of its failure.
+    /// The store's decision or, if it failed, that of the outage policy.
     #[inline]
     fn answered<'a>(
         &self,
@@ -249,7 +250,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         self.core().guard.answer(self.policy, admission, decided)
     }
 
-    /// The same for a batch, where `decided` has an answer for each admission that asks something.
+    /// The same for a batch. `decided` has an answer for each admission with asks.
     fn answered_batch<'a>(
         &self,
         admissions: &[Admission<'a>],
@@ -267,12 +268,12 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         answered.collect()
     }
 
-    /// The answer to an admission that needs no store, as all of its keys are unlimited.
+    /// The decision on an admission of unlimited keys only, which needs no store.
     fn without_asking<'a>(admission: &Admission<'a>) -> Option<Decision<'a>> {
         admission.asks().is_empty().then(|| Decision::new(admission, [], None))
     }
 
-    /// Wakes the acquisitions that wait for a state of the update.
+    /// Wakes the acquisitions that wait for a state that the update changes.
     fn wake(&self, update: Update<'_>) {
         let waiters = &self.core().waiters;
         match update {
@@ -286,7 +287,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     }
 }
 
-/// The admissions of a batch that ask a store for something.
+/// The admissions of a batch that need the store.
 fn asked<'b, 'a>(admissions: &'b [Admission<'a>]) -> Cow<'b, [Admission<'a>]> {
     if admissions.iter().all(|admission| !admission.asks().is_empty()) {
         return Cow::Borrowed(admissions);

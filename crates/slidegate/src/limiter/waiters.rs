@@ -1,11 +1,11 @@
-//! Who waits for which state, in the order of arrival.
+//! The queues of waiting acquisitions, one per state, in the order of arrival.
 //!
 //! Every state, a rule's name and a key, has a queue. A waiter gets one ticket and enters the queues of all its
 //! states in one step, so that the order of tickets is the order in every queue: the lowest ticket is first
 //! in all of its own, and waiters for several states cannot block each other in a circle.
 //!
-//! Only who is first in all of its queues is ever woken to try: when one unit becomes free, one waiter
-//! looks, however many wait.
+//! Only a waiter that is first in all its queues is woken, so there is no stampede: when one unit becomes free, one
+//! waiter asks the store, however many wait.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,10 +18,10 @@ use crate::rule::Rule;
 /// Most acquisitions that wait in one limiter at the same time.
 pub const WAITERS_MAX: usize = 65_536;
 
-/// The queues of a limiter, behind one lock that is never held while somebody waits.
+/// The queues of a limiter, behind one lock that is never held across a wait.
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
-    /// For everybody else: whether there is anybody to think of, without the lock.
+    /// The number of waiters, so that other calls need not lock to see that there are none.
     count: AtomicUsize,
     queues: Mutex<Queues>,
 }
@@ -30,7 +30,7 @@ pub(super) struct Waiters {
 struct Queues {
     tickets_given: u64,
     waiters: HashMap<u64, Waiter>,
-    /// By the rule's name and by key. None of them is empty.
+    /// Queues by the rule's name and key. No map or queue in it is empty.
     by_rule: HashMap<Arc<str>, HashMap<Arc<str>, BTreeSet<u64>>>,
 }
 
@@ -38,13 +38,13 @@ struct Queues {
 struct Waiter {
     states: Box<[(Arc<str>, Arc<str>)]>,
     waker: Waker,
-    /// Whether something happened since it last looked.
+    /// Whether it was woken since it last checked.
     woken: bool,
-    /// When it means to try next, if it is first; else 0.
+    /// When it will try next, if it is first; else 0.
     tries_at_us: u64,
 }
 
-/// A place in the queues; dropping it leaves them and wakes who comes next.
+/// A waiter's ticket for its queues. Dropping it leaves the queues and wakes the next waiter.
 #[derive(Debug)]
 pub(super) struct QueueTicket<'l> {
     waiters: &'l Waiters,
@@ -52,7 +52,7 @@ pub(super) struct QueueTicket<'l> {
 }
 
 impl Waiters {
-    /// Whether somebody waits for one of these states.
+    /// Whether a waiter queues for one of these states.
     pub(super) fn any_for(&self, asks: &[Charge<'_>]) -> bool {
         self.any() && {
             let queues = self.lock();
@@ -76,7 +76,7 @@ impl Waiters {
         Some(QueueTicket { waiters: self, number: ticket })
     }
 
-    /// Units of these states may have become free.
+    /// Wakes the first waiters of these states: units may have become free.
     pub(super) fn wake<'a>(&self, states: impl Iterator<Item = (&'a str, &'a str)>) {
         if self.any() {
             let mut queues = self.lock();
@@ -85,7 +85,7 @@ impl Waiters {
         }
     }
 
-    /// Units of any state of a rule may have become free.
+    /// Wakes the first waiters of all states of a rule: units may have become free.
     pub(super) fn wake_rule(&self, rule: &Rule) {
         if self.any() {
             let mut queues = self.lock();
@@ -95,13 +95,13 @@ impl Waiters {
         }
     }
 
-    /// How many wait.
+    /// Number of waiters.
     pub(super) fn waiting(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// No waiter is missed: it was counted before it looked at the state, and the store orders that look and the change
-    /// after which this is asked.
+    /// Whether there are waiters. None is missed: a waiter is counted before it asks the store, and the store orders
+    /// that call and the change that is followed by this load.
     fn any(&self) -> bool {
         self.count.load(Ordering::Acquire) > 0
     }
@@ -112,8 +112,8 @@ impl Waiters {
 }
 
 impl QueueTicket<'_> {
-    /// Whether it is this one's turn to try. From here on the waker is woken when that may have changed, or
-    /// when a try may have become worth it.
+    /// Whether this waiter is first in all its queues. From here on `waker` is woken when that may have changed, or
+    /// when units may have become free.
     pub(super) fn is_first(&self, waker: &Waker) -> bool {
         let mut queues = self.waiters.lock();
         let waiter = queues.waiter(self.number);
@@ -122,7 +122,7 @@ impl QueueTicket<'_> {
         queues.is_first(self.number)
     }
 
-    /// Whether it was woken since it last asked for its turn; if not, the waker is woken then.
+    /// Whether it was woken since the last `is_first`; if not, `waker` will be woken.
     pub(super) fn woken(&self, waker: &Waker) -> bool {
         let mut queues = self.waiters.lock();
         let waiter = queues.waiter(self.number);
@@ -132,12 +132,12 @@ impl QueueTicket<'_> {
         waiter.woken
     }
 
-    /// It is first, and means to try then.
+    /// Records when this waiter, which is first, will try next.
     pub(super) fn tries_next_at(&self, at_us: u64) {
         self.waiters.lock().waiter(self.number).tries_at_us = at_us;
     }
 
-    /// If somebody else is first for a state: when that one means to try, 0 if it does not know.
+    /// If another waiter is first for the state: when that one will try next, 0 if unknown.
     pub(super) fn behind_until_us(&self, ask: &Charge<'_>) -> Option<u64> {
         let mut queues = self.waiters.lock();
         let first = queues.first(ask.rule.name(), ask.key.as_str()).filter(|first| *first != self.number)?;
@@ -167,7 +167,7 @@ impl Queues {
         (rule, key)
     }
 
-    /// Takes a waiter out of all its queues; gives those who are first there now in its place.
+    /// Removes a waiter from all its queues; returns the waiters that became first.
     fn leave(&mut self, ticket: u64) -> Vec<u64> {
         let waiter = self.waiters.remove(&ticket).expect("a place is left once");
         let mut next = Vec::new();
@@ -200,7 +200,7 @@ impl Queues {
         self.waiters.get_mut(&ticket).expect("it waits until its place is dropped")
     }
 
-    /// Marks those who can try and were not woken yet; gives their wakers.
+    /// Marks the waiters that are first and were not woken yet; returns their wakers.
     fn wake(&mut self, mut tickets: Vec<u64>) -> Vec<Waker> {
         tickets.retain(|ticket| self.is_first(*ticket));
         let mut wakers = Vec::with_capacity(tickets.len());
@@ -214,13 +214,13 @@ impl Queues {
     }
 }
 
-/// A waker may run whatever it likes, so the lock is given back before.
+/// Wakes after the lock is released: a waker may run any code.
 fn wake_outside(wakers: Vec<Waker>, queues: MutexGuard<'_, Queues>) {
     drop(queues);
     wakers.into_iter().for_each(Waker::wake);
 }
 
-/// A shadow rule refuses nothing: there is nothing to wait for.
+/// The asks that are worth waiting for: a shadow rule never denies.
 fn queued<'c, 'a>(asks: &'c [Charge<'a>]) -> impl Iterator<Item = &'c Charge<'a>> {
     asks.iter().filter(|ask| !ask.rule.shadow())
 }
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_is_first_everywhere_is_woken_and_once() {
+    fn only_a_waiter_that_is_first_in_all_queues_is_woken_and_only_once() {
         let (a, b) = (rule("a"), rule("b"));
         let charge = |rule| Charge { rule, key: Key::new("k").unwrap(), cost: 1 };
         let waiters = Waiters::default();
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(woken(), [1, 1, 0], "first in both queues now");
         assert!(both.is_first(&wakers[1]));
         drop(last);
-        assert_eq!(woken(), [1, 1, 0], "who was first is first still");
+        assert_eq!(woken(), [1, 1, 0], "the first waiter has not changed");
         drop(both);
         assert_eq!(woken(), [1, 1, 0]);
         assert!(!waiters.any() && waiters.lock().by_rule.is_empty(), "no empty queue stays behind");

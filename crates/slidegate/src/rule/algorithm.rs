@@ -15,7 +15,7 @@ pub const ENTRIES_MIN: u16 = 4;
 /// Most entries of a `compact-log`.
 pub const ENTRIES_MAX: u16 = 4_096;
 
-/// How a window is kept. What each one guarantees and costs: [`crate::algorithm`].
+/// The algorithm of a window. What each one guarantees and costs: [`crate::algorithm`].
 ///
 /// ```
 /// use slidegate::Algorithm;
@@ -29,7 +29,7 @@ pub enum Algorithm {
     /// Every admitted request's time and cost: exact.
     #[default]
     SlidingLog,
-    /// A log that merges neighbours once it holds more than so many entries: never over.
+    /// A log that merges neighbours once it holds more than this many entries: never over.
     CompactLog(Entries),
     /// A ring of sub-buckets with a running sum: never over with [`Edge::Full`].
     SlidingBuckets(Buckets, Edge),
@@ -65,7 +65,7 @@ impl Algorithm {
         }
     }
 
-    /// What it is written down as in bytes: a number that is never given to another, and its parameter.
+    /// Its code in stored bytes, which is never reused for another algorithm, and its parameter.
     ///
     /// ```
     /// use slidegate::Algorithm;
@@ -90,7 +90,7 @@ impl Algorithm {
         }
     }
 
-    /// The algorithm that was written down so; `None` if none is.
+    /// The algorithm with this code and parameter; `None` if there is none.
     #[must_use]
     pub fn of_code(code: u8, parameter: u64) -> Option<Self> {
         let buckets = |edge| Some(Self::SlidingBuckets(Buckets::new(parameter).ok()?, edge));
@@ -107,10 +107,9 @@ impl Algorithm {
         }
     }
 
-    /// The most units that can be admitted within one window, whatever the traffic, at a limit of
-    /// `limit` units.
+    /// The most units that any traffic can get admitted within one window, at a limit of `limit` units.
     ///
-    /// This is the bound that the documentation states; on windows so short that a bucket has fewer
+    /// This is the documented bound; on windows so short that a bucket has fewer
     /// microseconds than twice the limit the attainable maximum is lower.
     #[must_use]
     pub fn admitted_max(self, limit: u64) -> u64 {
@@ -238,7 +237,7 @@ fn within(range: RangeInclusive<u16>, count: u64) -> Option<u16> {
     u16::try_from(count).ok().filter(|count| range.contains(count))
 }
 
-/// Why an algorithm cannot be.
+/// Why an algorithm or its parameter is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AlgorithmError {

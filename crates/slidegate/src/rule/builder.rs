@@ -1,4 +1,4 @@
-//! The rule and the only ways to make one.
+//! The rule and its builder.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -18,7 +18,7 @@ use crate::rate::Rate;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     name: Box<str>,
-    /// Of the name, so that a store finds its states without reading it.
+    /// The hash of the name: stores look up states by it.
     name_hash: NameHash,
     limits: Box<[Limit]>,
     headroom: Decimal,
@@ -62,7 +62,7 @@ impl Rule {
         RuleBuilder { rule: Self::without_limits(name), rates: Vec::new(), algorithm: Algorithm::default() }
     }
 
-    /// What a rule begins as.
+    /// A rule with default settings and no limits yet.
     fn without_limits(name: &str) -> Self {
         Self {
             name: name.into(),
@@ -75,7 +75,7 @@ impl Rule {
         }
     }
 
-    /// A rule given with the request itself, named after what its state depends on: `sliding-log/60s`.
+    /// A rule given with the request itself, named after its algorithm and window: `sliding-log/60s`.
     ///
     /// Another limit therefore keeps the state; another window or algorithm is another state.
     ///
@@ -95,8 +95,8 @@ impl Rule {
         Self { limits, ..Self::without_limits(&format!("{}/{window}", algorithm.name())) }
     }
 
-    /// Whether a name is one that only [`Rule::inline`] gives: the name of an algorithm and a slash before it all.
-    /// No rule that is built has such a name, so that it never shares a state with an inline rule.
+    /// Whether a name is reserved for [`Rule::inline`]: it begins with the name of an algorithm and a slash.
+    /// [`RuleBuilder::build`] rejects such names, so that no other rule shares a state with an inline rule.
     ///
     /// ```
     /// use slidegate::Rule;
@@ -158,7 +158,7 @@ impl Rule {
         &self.limits
     }
 
-    /// How its windows are kept.
+    /// The algorithm of its windows.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.limits[0].algorithm()
@@ -177,13 +177,13 @@ impl Rule {
         self.headroom
     }
 
-    /// Whether it only counts and never refuses.
+    /// Whether it is a shadow rule: it decides and counts, but never denies.
     #[must_use]
     pub fn shadow(&self) -> bool {
         self.shadow
     }
 
-    /// What answers when the store does not.
+    /// The outage policy.
     #[must_use]
     pub fn on_store_error(&self) -> OnStoreError {
         self.on_store_error
@@ -196,7 +196,7 @@ impl Rule {
     }
 }
 
-/// Collects what a rule is made of; [`RuleBuilder::build`] checks it as a whole.
+/// Collects the settings of a rule; [`RuleBuilder::build`] checks them.
 #[derive(Debug, Clone)]
 pub struct RuleBuilder {
     /// Not checked yet.
@@ -234,7 +234,7 @@ impl RuleBuilder {
         self
     }
 
-    /// What answers when the store does not; [`OnStoreError::Deny`] by default.
+    /// The outage policy; [`OnStoreError::Deny`] by default.
     #[must_use]
     pub fn on_store_error(mut self, policy: OnStoreError) -> Self {
         self.rule.on_store_error = policy;
@@ -264,7 +264,7 @@ impl RuleBuilder {
     }
 }
 
-/// The algorithm whose name and a slash begin the name.
+/// The algorithm, if the name begins with an algorithm's name and a slash.
 fn inline_prefix(name: &str) -> Option<&'static str> {
     let (first, _) = name.split_once('/')?;
     Algorithm::ALL.map(Algorithm::name).into_iter().find(|algorithm| *algorithm == first)
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_valid_cannot_be_built() {
+    fn invalid_rules_cannot_be_built() {
         let error = |builder: RuleBuilder| builder.build().unwrap_err().to_string();
         let named = |name: &str| Rule::builder(name).limit(rate("5/1m"));
         assert!(error(named("")).contains("0 bytes"));
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn inline_names_hold_what_the_state_depends_on() {
+    fn inline_names_contain_the_algorithm_and_window() {
         let name = |text, algorithm| Rule::inline(rate(text), algorithm).name().to_owned();
         assert_eq!(name("5/60s", Algorithm::SlidingLog), "sliding-log/60s");
         assert_eq!(name("500/1m", Algorithm::SlidingLog), "sliding-log/60s");

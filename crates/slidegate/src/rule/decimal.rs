@@ -1,4 +1,4 @@
-//! Exact decimals between 0 and 1, for shares of a limit: no binary fraction ever enters a decision.
+//! Exact decimals between 0 and 1, for shares of a limit, without floating point.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,9 +22,9 @@ const ONE_PPM: u32 = 1_000_000;
 pub struct Decimal(u32);
 
 impl Decimal {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// The whole.
+    /// One.
     pub const ONE: Self = Self(ONE_PPM);
 
     /// This share of `units`, rounded up.
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_everything_else() {
+    fn rejects_other_text() {
         for text in ["", ".", ".5", "5.", "-0.1", "1.1", "2", "0.0000001", "1e-3", "NaN", "0,5", "10"] {
             assert!(text.parse::<Decimal>().is_err(), "{text:?}");
         }

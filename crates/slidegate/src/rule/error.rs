@@ -1,4 +1,4 @@
-//! Why a rule cannot be.
+//! Errors of building a rule.
 
 use thiserror::Error;
 
@@ -9,7 +9,7 @@ pub const NAME_BYTES_MAX: usize = 128;
 /// Most limits of one rule.
 pub const LIMITS_MAX: usize = 16;
 
-/// Why a rule cannot be.
+/// Why a rule is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RuleError {
@@ -19,7 +19,7 @@ pub enum RuleError {
         /// Length of the name.
         bytes: usize,
     },
-    /// The name has a character that keys of stores or headers could not carry.
+    /// The name has a character that store keys or headers cannot contain.
     #[error(
         "rule `{name}`: the name has {character:?}; use letters, digits and punctuation other than \" \\ {{ }}"
     )]
@@ -29,7 +29,7 @@ pub enum RuleError {
         /// The first such character.
         character: char,
     },
-    /// The text of its limit is no rate.
+    /// The text of its limit is not a rate.
     #[error("rule `{rule}`: {error}")]
     Rate {
         /// The rule.
@@ -37,7 +37,7 @@ pub enum RuleError {
         /// What is wrong with it.
         error: RateError,
     },
-    /// The name begins like that of an inline rule, so that both would share a state.
+    /// The name begins like that of an inline rule: both would share a state.
     #[error(
         "rule `{name}`: the name begins with `{algorithm}/`, which belongs to inline rules; choose another \
          beginning, for example `/{name}`"
@@ -66,7 +66,7 @@ pub enum RuleError {
         /// The second of the two.
         second: Rate,
     },
-    /// Headroom of 1 would leave nothing.
+    /// A headroom of 1 leaves no units.
     #[error("rule `{rule}`: headroom: 1 leaves no units; give a decimal below 1, for example 0.05")]
     Headroom {
         /// The rule.

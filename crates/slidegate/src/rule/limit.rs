@@ -1,4 +1,4 @@
-//! One limit of a rule, with everything an algorithm needs to know of it.
+//! One limit of a rule, with all its parameters.
 
 use super::{Algorithm, Decimal};
 use crate::rate::Rate;
@@ -22,7 +22,7 @@ impl Limit {
         Self { rate, units, algorithm }
     }
 
-    /// A limit that enforces exactly `units` of a rate, which has at least so many; `None` otherwise.
+    /// A limit that enforces exactly `units` of a rate; `None` if the rate allows fewer.
     pub(crate) fn enforcing(rate: Rate, units: u64, algorithm: Algorithm) -> Option<Self> {
         (1..=rate.limit()).contains(&units).then_some(Self { rate, units, algorithm })
     }
@@ -47,13 +47,13 @@ impl Limit {
         self.rate.window_us()
     }
 
-    /// How the window is kept.
+    /// The algorithm of the window.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// Width of a sub-bucket in microseconds, rounded up; the whole window where there are none.
+    /// Width of a sub-bucket in microseconds, rounded up; the whole window for algorithms without buckets.
     #[must_use]
     pub fn bucket_us(&self) -> u64 {
         match self.algorithm {
@@ -62,8 +62,8 @@ impl Limit {
         }
     }
 
-    /// Whether a state kept under `older` goes on under this limit: same algorithm, window and width of
-    /// buckets. The limit itself, an edge or a number of entries may differ.
+    /// Whether a state of `older` can continue under this limit: same algorithm, window and bucket width.
+    /// The limit itself, the edge and the number of entries may differ.
     #[must_use]
     pub fn keeps_state_of(&self, older: &Self) -> bool {
         self.algorithm.name() == older.algorithm.name()

@@ -1,11 +1,11 @@
-//! What a rule says about the cases that its store does not answer, or has no room.
+//! A rule's policies for a failed store and for a full one.
 
 use super::Decimal;
 
 /// The answer when the store fails.
 ///
-/// A shared store fails when its network does; the in-process store when its memory budget is spent and a
-/// new key needs a place.
+/// A shared store fails when its network fails; the in-process store when its memory budget is spent and a
+/// new key needs a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum OnStoreError {
@@ -22,11 +22,11 @@ pub enum OnStoreError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum AtBudget {
-    /// The store fails as full, and [`OnStoreError`] answers. Keys that are known keep their counts.
+    /// The store fails as full, and [`OnStoreError`] applies. Existing keys keep their counts.
     #[default]
     Refuse,
-    /// The key of the rule that was charged longest ago, of a few neighbours, makes room. What it had used is
-    /// forgotten, so a client that can make many keys can get more than the limit; each such loss is counted. Where
-    /// the rule has no other key nearby, as when other rules took all memory, the store fails as full.
+    /// Approximate LRU eviction: of a few neighbouring keys of the rule, the one charged longest ago is dropped. Its
+    /// used units are lost, so a client with many keys can exceed the limit; evictions are counted. If the rule has no
+    /// other key nearby, for example because other rules use all memory, the store fails as full.
     EvictOldest,
 }

@@ -1,4 +1,4 @@
-//! The charges of a request, resolved: one admission.
+//! Resolves the charges of a request into one admission.
 
 use thiserror::Error;
 
@@ -6,17 +6,17 @@ use super::{ChargeRequest, ResolveError, Resolved, RuleSet};
 use crate::charge::{Admission, CHARGES_MAX, Charge, ChargeError};
 use crate::rate::cut;
 
-/// Why requests are no admission. Nothing was charged.
+/// Why requests cannot be an admission. Nothing was charged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{reason}")]
 pub struct AdmissionError {
-    /// Which request it is about, if it is about one.
+    /// Index of the offending request, if it is a single one.
     pub at: Option<usize>,
-    /// What is wrong.
+    /// The error.
     pub reason: AdmissionErrorKind,
 }
 
-/// What is wrong with one or several requests.
+/// The kinds of [`AdmissionError`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AdmissionErrorKind {
@@ -37,9 +37,9 @@ pub enum AdmissionErrorKind {
 }
 
 impl RuleSet {
-    /// What the rules make of requests that are admitted together or not at all.
+    /// Resolves requests that are admitted together or not at all.
     ///
-    /// Keys that an override makes unlimited keep their places and are charged nowhere; one that an override blocks
+    /// Keys that an override makes unlimited keep their position in the decision and are charged nowhere; a blocked key
     /// is an error.
     ///
     /// ```
@@ -64,11 +64,11 @@ impl RuleSet {
     ) -> Result<Admission<'a>, AdmissionError> {
         if let [request] = requests {
             let first = |reason| AdmissionError { at: Some(0), reason };
-            if let Resolved::Limited(charge) = self.passable(request).map_err(first)? {
+            if let Resolved::Limited(charge) = self.resolve_unblocked(request).map_err(first)? {
                 return Admission::of_one(charge).map_err(|error| first(error.into()));
             }
         }
-        // Before anything is looked up: the list may be as long as a body allows.
+        // Checked before any lookup: the list may be as long as a body allows.
         if requests.len() > CHARGES_MAX {
             let reason = ChargeError::Count { count: requests.len() }.into();
             return Err(AdmissionError { at: None, reason });
@@ -77,18 +77,21 @@ impl RuleSet {
         let mut unlimited = Vec::with_capacity(requests.len());
         for (index, request) in requests.iter().enumerate() {
             let here = |reason| AdmissionError { at: Some(index), reason };
-            let resolved = self.passable(request).map_err(here)?;
+            let resolved = self.resolve_unblocked(request).map_err(here)?;
             unlimited.push(matches!(resolved, Resolved::Unlimited(_)));
             charges.push(resolved.charge());
         }
         Admission::partly_unlimited(&charges, |index| unlimited[index]).map_err(|error| {
-            let guilty = |index: &usize| is_guilty(&error, &charges[*index], unlimited[*index]);
-            AdmissionError { at: (0..charges.len()).find(guilty), reason: error.into() }
+            let cause = |index: &usize| is_cause(&error, &charges[*index], unlimited[*index]);
+            AdmissionError { at: (0..charges.len()).find(cause), reason: error.into() }
         })
     }
 
-    /// What the rules make of a request that no override blocks.
-    fn passable<'a>(&'a self, request: &'a ChargeRequest<'a>) -> Result<Resolved<'a>, AdmissionErrorKind> {
+    /// Resolves a request; an error if an override blocks its key.
+    fn resolve_unblocked<'a>(
+        &'a self,
+        request: &'a ChargeRequest<'a>,
+    ) -> Result<Resolved<'a>, AdmissionErrorKind> {
         match self.resolve(request)? {
             Resolved::Blocked(charge) => Err(AdmissionErrorKind::Blocked {
                 key: cut(charge.key.as_str()),
@@ -99,8 +102,8 @@ impl RuleSet {
     }
 }
 
-/// Whether a charge alone is what an admission was refused for.
-fn is_guilty(error: &ChargeError, charge: &Charge<'_>, unlimited: bool) -> bool {
+/// Whether a single charge caused the error.
+fn is_cause(error: &ChargeError, charge: &Charge<'_>, unlimited: bool) -> bool {
     match error {
         ChargeError::Zero { .. } => charge.cost == 0,
         ChargeError::Never { rule, limit, .. } => {
@@ -146,13 +149,13 @@ mod tests {
             assert_eq!(alone.reason, beside.reason);
         }
         let free = ask("api", "ci-7", 50);
-        assert_eq!(error(&[free, ask("api", "bob", 6)]).at, Some(1), "what is free is not to blame");
+        assert_eq!(error(&[free, ask("api", "bob", 6)]).at, Some(1), "an unlimited charge is not the cause");
         assert_eq!(error(&[]).reason, ChargeError::Count { count: 0 }.into());
         assert_eq!(error(&vec![good; 65]).reason, ChargeError::Count { count: 65 }.into());
     }
 
     #[test]
-    fn unlimited_keys_are_asked_of_no_store() {
+    fn unlimited_keys_are_not_sent_to_a_store() {
         let rules = rules();
         let requests = [("ci-7", 50), ("alice", 2)].map(|(key, cost)| ChargeRequest::named("api", key, cost));
         let admission = rules.admission(&requests).unwrap();

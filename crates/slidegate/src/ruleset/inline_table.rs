@@ -1,11 +1,10 @@
-//! Inline rules that were met before, so that the name and its hash are made once per set.
+//! A cache of inline rules, so that the name and its hash are computed once per set.
 //!
-//! A fixed number of slots, of which a rule may take one of [`PROBES`]. A slot is written once and never again, so
-//! reading one takes no lock. Where all slots of a rule are taken the caller makes the rule for itself: whatever
-//! requests bring along, the table does not grow. Callers cannot choose which slots they take, as the hash is keyed.
+//! An open-addressing table of fixed size with [`PROBES`] probes. A slot is written once, so reading it takes no lock.
+//! If all slots of a rule are taken, the request builds the rule itself: the table never grows. The hash is keyed, so
+//! callers cannot choose their slots.
 //!
-//! Rejected: forgetting what was not asked for lately. A charge borrows its rule from the table, so what is there must
-//! stay.
+//! Rejected: eviction. A charge borrows its rule from the table, so entries must stay.
 
 use std::fmt;
 use std::hash::BuildHasher;
@@ -16,13 +15,13 @@ use foldhash::fast::RandomState;
 use super::InlineRule;
 use crate::rule::Rule;
 
-/// Most inline rules that a set keeps: a byte of the hash chooses. Others are made anew by every request.
+/// Most inline rules that a set caches: a byte of the hash is the index. Other rules are built by every request.
 pub(super) const INLINE_RULES_KEPT_MAX: usize = 1 << u8::BITS;
 
 /// Slots that one rule may take.
 const PROBES: usize = 8;
 
-/// The inline rules of a set. It allocates at the first one.
+/// The inline rules of a set. It allocates at the first lookup.
 #[derive(Default)]
 pub(super) struct InlineTable {
     hasher: RandomState,
@@ -50,7 +49,7 @@ impl InlineTable {
     }
 }
 
-/// A copy of a set meets its inline rules itself.
+/// A copy of a set starts with an empty cache.
 impl Clone for InlineTable {
     fn clone(&self) -> Self {
         Self::default()
@@ -85,7 +84,7 @@ mod tests {
         assert_eq!((table.kept(), table.clone().kept()), (2, 0));
     }
 
-    /// Whatever comes, the table stays as large as it is, and gives no rule for another.
+    /// The table keeps its size, and never returns a different rule.
     #[test]
     fn hostile_requests_do_not_make_it_grow() {
         let table = InlineTable::default();
@@ -102,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_meet_a_rule_at_once_share_it() {
+    fn threads_that_look_up_a_rule_at_once_share_it() {
         let table = InlineTable::default();
         thread::scope(|scope| {
             for _ in 0..4 {

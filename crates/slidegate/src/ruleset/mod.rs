@@ -1,8 +1,8 @@
-//! Rules by name, what they mean for single keys, and rules that come with a request.
+//! Rules by name, overrides per key, and inline rules.
 //!
-//! A [`RuleSet`] holds the rules that are in force. A program parses what it was asked into a [`ChargeRequest`], and
-//! [`RuleSet::resolve`] says what to do with it: make a [`Charge`](crate::Charge), let it pass, or refuse it.
-//! [`RuleSet::admission`] does so for several at once.
+//! A [`RuleSet`] holds the rules in force. A program parses a request into a [`ChargeRequest`], and
+//! [`RuleSet::resolve`] turns it into a [`Charge`](crate::Charge), an unlimited key or a blocked one.
+//! [`RuleSet::admission`] resolves several requests at once.
 //!
 //! ```
 //! use slidegate::ruleset::{ChargeRequest, Override, Overrides, Resolved, RuleSet};

@@ -1,22 +1,22 @@
-//! The name that was probably meant.
+//! Suggestions for misspelt names: the nearest known name by edit distance.
 
 use strsim::osa_distance;
 
-/// A name that was meant is so many characters longer or shorter at most.
+/// Most characters by which a suggestion is longer or shorter.
 const LENGTH_DIFFERENCE_MAX: usize = 2;
 
-/// More edits than these are no slip, however long the name.
+/// Most edits of a suggestion, however long the name.
 const EDITS_MAX: usize = 4;
 
-/// The known name with the fewest edits, if they are few for its length: characters to insert, delete, replace, or
-/// swap with their neighbour. Case is no edit: `OP` is as near to `op` as can be.
+/// The known name with the fewest edits (insert, delete, replace or swap a character), if they are few for its length.
+/// Case is ignored.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let (name, length) = (name.to_ascii_lowercase(), name.chars().count());
     let measured = known.filter_map(|other| {
         let (meant, meant_length) = (other.to_ascii_lowercase(), other.chars().count());
         let edits_max = (meant_length / 3).clamp(1, EDITS_MAX);
-        // Each of these takes an edit, and they are found in a fraction of the time that counting edits takes.
+        // A cheap lower bound before the edit distance: each character that `meant` lacks takes an edit.
         let mut lacking = name.chars().filter(|&character| !meant.contains(character));
         if length.abs_diff(meant_length) > LENGTH_DIFFERENCE_MAX || lacking.nth(edits_max).is_some() {
             return None;
@@ -31,7 +31,7 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
 mod tests {
     use super::*;
 
-    /// A name may have an edit for every three characters, at least one and at most four.
+    /// A name may have one edit per three characters, at least one and at most four.
     #[test]
     fn edits_are_counted() {
         for (name, meant, likely) in [

@@ -1,4 +1,4 @@
-//! What a rule means for single keys: exact keys first, then patterns in their order.
+//! Overrides of a rule for single keys: exact keys first, then patterns in their order.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use thiserror::Error;
 use crate::key::{Key, KeyError};
 use crate::rule::Rule;
 
-/// Most patterns of one rule: every key without an override of its own is held against all of them.
+/// Most patterns of one rule: every key without an exact override is matched against all of them.
 pub const PATTERNS_MAX: usize = 100;
 
-/// What stands in the place of a rule's own limits.
+/// What replaces a rule's own limits for a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Override {
     /// The same rule, of the same name, with other limits.
@@ -23,8 +23,8 @@ pub enum Override {
 
 /// The overrides of one rule.
 ///
-/// A text with a `*` is a pattern, and `*` stands for any text; `\\*` is a star. An exact key comes before all patterns,
-/// and of the patterns the first that matches counts.
+/// A text with a `*` is a pattern, and `*` stands for any text; `\\*` is a star. An exact key comes before all
+/// patterns, and of the patterns the first that matches counts.
 ///
 /// ```
 /// use slidegate::ruleset::{Override, Overrides};
@@ -44,7 +44,7 @@ pub struct Overrides {
 }
 
 impl Overrides {
-    /// Adds one for what was written: a key, or a pattern that comes after those before it.
+    /// Adds an override for a key, or for a pattern, after the existing patterns.
     pub fn add(&mut self, written: &str, meant: Override) -> Result<(), OverrideError> {
         match Pattern::parse(written) {
             Ok(_) if self.patterns.len() == PATTERNS_MAX => return Err(OverrideError::TooMany),
@@ -62,14 +62,14 @@ impl Overrides {
         Ok(())
     }
 
-    /// The one for a key, if there is one.
+    /// The override of a key, if it has one.
     #[must_use]
     #[inline]
     pub fn get(&self, key: &str) -> Option<&Override> {
         self.find(key).map(|(_, meant)| meant)
     }
 
-    /// The same with the key or the pattern that it is for.
+    /// The override of a key, and the exact key or pattern as it was written.
     #[must_use]
     #[inline]
     pub fn find(&self, key: &str) -> Option<(&str, &Override)> {
@@ -80,14 +80,14 @@ impl Overrides {
         Some((written, meant))
     }
 
-    /// Whether no key is treated otherwise.
+    /// Whether there are no overrides.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty() && self.patterns.is_empty()
     }
 
-    /// All of them as they were written: keys by name, then patterns in their order.
+    /// All overrides as they were written: keys by name, then patterns in their order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Override)> {
         let mut keys: Vec<_> = self.keys.iter().map(|(key, meant)| (key.as_str(), meant)).collect();
         keys.sort_unstable_by_key(|(key, _)| *key);
@@ -95,16 +95,16 @@ impl Overrides {
     }
 }
 
-/// Keys of one shape, as the texts between its stars. `*` stands for any text, also for none; everything else for
-/// itself, and `\*` for a star.
+/// A glob pattern, as the texts between its stars. `*` matches any text, including none, `\*` a star, and everything
+/// else itself.
 ///
-/// There is nothing but stars, so the first place where a piece fits is as good as any later one: a match never
-/// goes back, and costs no more than reading the key once per piece.
+/// `*` is the only wildcard, so the first occurrence of a piece is as good as any later one: matching never
+/// backtracks, and reads the key at most once per piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Pattern(Vec<String>);
 
 impl Pattern {
-    /// Reads a pattern; a text without a star is none, and is given back as the key that it stands for.
+    /// Parses a pattern; text without a star is an exact key, returned as the error.
     fn parse(text: &str) -> Result<Self, String> {
         let mut pieces: Vec<String> = Vec::new();
         for part in text.split('*') {
@@ -123,7 +123,7 @@ impl Pattern {
         }
     }
 
-    /// Whether a key is of this shape.
+    /// Whether the pattern matches a key.
     fn matches(&self, key: &str) -> bool {
         let [first, between @ .., last] = self.0.as_slice() else { return false };
         let Some(mut rest) = key.strip_prefix(first.as_str()) else { return false };
@@ -134,7 +134,7 @@ impl Pattern {
         rest.ends_with(last.as_str())
     }
 
-    /// Whether every key is of this shape.
+    /// Whether the pattern matches every key.
     fn matches_all(&self) -> bool {
         self.0.iter().all(String::is_empty)
     }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_never_be_met_is_refused() {
+    fn overrides_that_could_never_match_are_rejected() {
         let mut overrides = Overrides::default();
         overrides.add("five*", Override::Blocked).unwrap();
         overrides.add(r"a\*", Override::Blocked).unwrap();
@@ -231,9 +231,9 @@ mod tests {
         assert!(Pattern::parse("**").unwrap().matches_all() && !Pattern::parse("a*").unwrap().matches_all());
     }
 
-    /// Patterns that go back on a mismatch take until the end of time for this one.
+    /// A matcher that backtracks takes exponential time for this pattern.
     #[test]
-    fn a_match_costs_no_more_than_reading() {
+    fn matching_does_not_backtrack() {
         let pattern = Pattern::parse(&"a*".repeat(128)).unwrap();
         let ending = Pattern::parse(&format!("{}b", "a*".repeat(128))).unwrap();
         let key = "a".repeat(512);

@@ -1,4 +1,4 @@
-//! What a request asks for, as it was parsed, and what a [`RuleSet`](super::RuleSet) makes of it.
+//! A parsed request for a charge, and its resolution by a [`RuleSet`](super::RuleSet).
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -7,10 +7,8 @@ use crate::charge::Charge;
 use crate::rate::Rate;
 use crate::rule::{Algorithm, Rule};
 
-/// Units of a rule for a key, as a request asks for them. Nothing is checked before
-/// [`RuleSet::resolve`](super::RuleSet::resolve); the cost is checked by an [`Admission`](crate::Admission).
-///
-/// It borrows from what was parsed where it can.
+/// A request for units of a rule for a key, unchecked. [`RuleSet::resolve`](super::RuleSet::resolve) checks the rule
+/// and the key; an [`Admission`](crate::Admission) checks the cost.
 ///
 /// ```
 /// use slidegate::ruleset::ChargeRequest;
@@ -31,38 +29,38 @@ pub struct ChargeRequest<'a> {
     pub cost: u64,
 }
 
-/// The rule of a request: one of the set, or one that the request brings along.
+/// The rule of a request: a named rule of the set, or an inline rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleRef<'a> {
-    /// The rule of that name.
+    /// The name of a rule of the set.
     Named(Cow<'a, str>),
-    /// The rule itself.
+    /// An inline rule.
     Inline(InlineRule),
 }
 
-/// A rule that a request brings along: a rate and an algorithm.
+/// A rule given with the request: a rate and an algorithm.
 #[derive(Debug, Clone)]
 pub struct InlineRule {
     rate: Rate,
     algorithm: Algorithm,
-    /// The rule, made when it is first needed and the set has no room to keep it.
+    /// The rule, built on first use if the set's cache has no room for it.
     own: OnceLock<Box<Rule>>,
 }
 
 impl<'a> ChargeRequest<'a> {
-    /// Units of the rule of that name.
+    /// A request for units of a named rule.
     pub fn named(rule: impl Into<Cow<'a, str>>, key: impl Into<Cow<'a, str>>, cost: u64) -> Self {
         Self { rule: RuleRef::Named(rule.into()), key: key.into(), cost }
     }
 
-    /// Units of a rule that the request brings along.
+    /// A request for units of an inline rule.
     pub fn inline(rate: Rate, algorithm: Algorithm, key: impl Into<Cow<'a, str>>, cost: u64) -> Self {
         Self { rule: RuleRef::Inline(InlineRule::new(rate, algorithm)), key: key.into(), cost }
     }
 }
 
 impl RuleRef<'_> {
-    /// The name of the rule. For an inline rule it is made at the first call.
+    /// The name of the rule. For an inline rule the first call builds it.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -85,19 +83,19 @@ impl InlineRule {
         self.rate
     }
 
-    /// How the window is kept.
+    /// The algorithm of the window.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// The rule, kept here.
+    /// The rule, cached in this request.
     pub(super) fn own(&self) -> &Rule {
         self.own.get_or_init(|| Box::new(Rule::inline(self.rate, self.algorithm)))
     }
 }
 
-/// Whether the rule was made already does not matter.
+/// Ignores whether the rule was built already.
 impl PartialEq for InlineRule {
     fn eq(&self, other: &Self) -> bool {
         (self.rate, self.algorithm) == (other.rate, other.algorithm)
@@ -106,10 +104,10 @@ impl PartialEq for InlineRule {
 
 impl Eq for InlineRule {}
 
-/// What the rules make of a request.
+/// The resolution of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resolved<'a> {
-    /// A charge under the rule, or under what an override makes of it; both have the rule's name.
+    /// A charge under the rule, or under its override's limits; both have the rule's name.
     Limited(Charge<'a>),
     /// An override lets the key pass: it is charged nowhere.
     Unlimited(Charge<'a>),
@@ -118,7 +116,7 @@ pub enum Resolved<'a> {
 }
 
 impl<'a> Resolved<'a> {
-    /// The charge that was asked for. Its rule is the one with the override where the key is unlimited or blocked.
+    /// The requested charge. For an unlimited or blocked key its rule is the one with the override.
     #[must_use]
     pub fn charge(&self) -> Charge<'a> {
         match *self {
@@ -126,7 +124,7 @@ impl<'a> Resolved<'a> {
         }
     }
 
-    /// The rule, whatever it means for the key.
+    /// The rule of the charge.
     #[must_use]
     pub fn rule(&self) -> &'a Rule {
         self.charge().rule

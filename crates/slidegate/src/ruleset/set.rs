@@ -13,14 +13,14 @@ use crate::rule::Rule;
 
 /// Most names that an error lists.
 const LISTED_MAX: usize = 5;
-/// Most rules among which the one that was probably meant is looked for: an unknown name may come with
-/// every request, and must not cost more than a known one by much.
+/// Most rules that are searched for a suggestion: an unknown name may come with every request, and must not cost much
+/// more than a known one.
 const SEARCHED_MAX: usize = 200;
 
-/// Rules by name, each with its [`Overrides`], and whether requests may bring their own.
+/// Rules by name, each with its [`Overrides`], and whether inline rules are allowed.
 ///
-/// A set is read by any number of threads at once. To change one that is shared, change a copy and put that in its
-/// place, so that a request goes by the same rules from its beginning to its end.
+/// Any number of threads can read a set at once. To change a shared set, swap in a changed copy, so that a request sees
+/// the same rules from beginning to end.
 ///
 /// ```
 /// use slidegate::ruleset::{ChargeRequest, Resolved, RuleSet};
@@ -31,7 +31,7 @@ const SEARCHED_MAX: usize = 200;
 /// let error = rules.get("apy").unwrap_err().to_string();
 /// assert_eq!(error, "rule: `apy` is unknown; did you mean `api`?");
 ///
-/// // A request may bring its own rule, unless the set forbids it.
+/// // A request may have an inline rule, unless the set forbids it.
 /// let request = ChargeRequest::inline("5/1m".parse()?, Algorithm::SlidingLog, "alice", 1);
 /// assert!(matches!(rules.resolve(&request)?, Resolved::Limited(_)));
 /// rules.forbid_inline("rules.yaml");
@@ -52,17 +52,17 @@ impl RuleSet {
         Self::default()
     }
 
-    /// Puts a rule in force, in place of one of the same name and its overrides.
+    /// Adds a rule; it replaces a rule of the same name and its overrides.
     pub fn insert(&mut self, rule: Rule) {
         self.insert_with(rule, Overrides::default());
     }
 
-    /// Puts a rule and its overrides in force, in place of one of the same name and its overrides.
+    /// Adds a rule with overrides; they replace a rule of the same name and its overrides.
     pub fn insert_with(&mut self, rule: Rule, overrides: Overrides) {
         self.by_name.insert(rule.name().to_owned(), (rule, overrides));
     }
 
-    /// Puts a rule in force, in place of one of the same name, whose overrides stay.
+    /// Adds a rule; it replaces a rule of the same name, whose overrides stay.
     pub fn replace(&mut self, rule: Rule) {
         match self.by_name.get_mut(rule.name()) {
             Some((old, _)) => *old = rule,
@@ -70,7 +70,7 @@ impl RuleSet {
         }
     }
 
-    /// Allows named rules only. `source` is what says so, for example a configuration file; errors name it.
+    /// Allows named rules only. `source` is where this is configured, for example a file; errors name it.
     pub fn forbid_inline(&mut self, source: &str) {
         self.inline_forbidden_by = Some(source.to_owned());
     }
@@ -80,7 +80,7 @@ impl RuleSet {
         self.inline_forbidden_by = None;
     }
 
-    /// Whether requests may bring their own rules.
+    /// Whether inline rules are allowed.
     #[must_use]
     pub fn allows_inline(&self) -> bool {
         self.inline_forbidden_by.is_none()
@@ -97,13 +97,13 @@ impl RuleSet {
         self.entry(name).map(|(rule, _)| rule)
     }
 
-    /// The overrides of the rule of that name, if there is such a rule.
+    /// The overrides of the rule of that name, if it exists.
     #[must_use]
     pub fn overrides(&self, name: &str) -> Option<&Overrides> {
         self.by_name.get(name).map(|(_, overrides)| overrides)
     }
 
-    /// The key or the pattern of the override that a rule has for a key, if it has one.
+    /// The key or pattern of the override that applies to a key, if there is one.
     #[must_use]
     pub fn overridden_by(&self, name: &str, key: &str) -> Option<&str> {
         self.overrides(name)?.find(key).map(|(written, _)| written)
@@ -119,7 +119,7 @@ impl RuleSet {
         self.by_name.values().map(|(rule, overrides)| (rule, overrides))
     }
 
-    /// What the rules make of a request. Its cost is not checked.
+    /// Resolves a request. Its cost is not checked.
     pub fn resolve<'a>(&'a self, request: &'a ChargeRequest<'a>) -> Result<Resolved<'a>, ResolveError> {
         let (rule, meant) = match &request.rule {
             RuleRef::Named(name) => {
@@ -176,10 +176,10 @@ pub enum ResolveError {
     UnknownRule {
         /// The first characters of the name.
         name: String,
-        /// The name that was probably meant, or some of those there are.
+        /// A suggested name, or a list of some names.
         remedy: String,
     },
-    /// A request brought its own rule where only named ones are allowed.
+    /// A request has an inline rule, but only named rules are allowed.
     #[error(
         "rule: inline rules are not allowed; add `inline_rules: true` to {forbidden_by} or name a rule of it"
     )]

@@ -1,4 +1,4 @@
-//! Running a future on the thread that waits for it.
+//! A minimal executor: runs a future on the calling thread.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-/// Wakes a thread that is parked.
+/// A waker that unparks a thread.
 struct ThreadWaker {
     thread: Thread,
-    /// Beside the thread's own token, which anything that parks it in between may use up.
+    /// A flag of our own, because another park in between may consume the thread's token.
     woken: AtomicBool,
 }
 
@@ -30,14 +30,14 @@ impl Wake for ThreadWaker {
     }
 }
 
-/// Unparks the thread that calls this.
+/// A waker that unparks the calling thread.
 pub(super) fn waker_of_this_thread() -> Waker {
     ThreadWaker::of_this_thread().into()
 }
 
-/// Runs a future on this thread, which parks while it waits.
+/// Runs a future on this thread, which parks while the future is pending.
 ///
-/// It has no timers and no input or output of its own: a future that needs a runtime's is run on that runtime.
+/// It has no timers and no I/O: a future that needs a runtime must run on that runtime.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let waker = ThreadWaker::of_this_thread();
@@ -60,7 +60,7 @@ mod tests {
     use crate::time::{Clock, ManualClock, Timer};
 
     #[test]
-    fn a_future_that_another_thread_wakes_comes_to_its_end() {
+    fn a_future_that_another_thread_wakes_completes() {
         let clock = ManualClock::at_us(0);
         thread::scope(|scope| {
             let slept = scope.spawn(|| {
@@ -77,7 +77,7 @@ mod tests {
         });
     }
 
-    /// The token of the thread was used up by something that parked it during the same poll.
+    /// The future itself parks the thread and consumes its token during the poll.
     #[test]
     fn a_wake_up_is_not_lost_to_another_park() {
         let mut polls = 0;

@@ -1,21 +1,21 @@
-//! The monotonic clock, read mostly from the processor's ticks.
+//! The monotonic clock, interpolated from the processor's tick counter.
 //!
 //! ```text
 //! time |                     ,.-  the monotonic clock
 //!      |            ,.-'|_,.-'
 //!      |   ,.-'|_,.-'   each line begins on it and falls behind by 1/1024:
-//!      |_.-'            about 1 us until it is drawn anew after 1 ms
+//!      |_.-'            about 1 us until it is replaced after 1 ms
 //!      +---------------------------- ticks
 //! ```
 //!
-//! A line that is a little too flat is never ahead of the clock, so that the next one begins above its end
-//! and readings only step forward, without a shared maximum that every reader would have to write.
+//! A line that is a little too flat is never ahead of the clock, so the next line begins above its end
+//! and readings are monotonic, without a shared maximum that every reader would have to write.
 //!
-//! There is no calibration: until two samples 1 ms apart give a rate, readings are the monotonic clock's. When ticks
-//! behave unexpectedly (a virtual machine moved to another processor, the counter was set), this begins anew.
+//! There is no calibration phase: until two samples 1 ms apart give a rate, readings are the monotonic clock's. When
+//! ticks behave unexpectedly (a virtual machine was migrated, the counter was set), measuring starts again.
 //!
-//! Two things are not noticed before the end of a line: a counter that is set back by less than has passed on it, and
-//! one that stops. Processors whose counter is said to be invariant do neither.
+//! Two faults are not detected before the end of a line: a counter that is set back within the line, and one that
+//! stops. Processors with an invariant counter do neither.
 
 use std::sync::{Mutex, TryLockError};
 use std::time::Duration;
@@ -23,29 +23,29 @@ use std::time::Duration;
 use super::line::{Line, PARTS_PER_US, SLOPE_PLACES, SharedLine};
 use super::ticks::Ticks;
 
-/// How long a line is followed: 1 ms.
+/// The length of a line: 1 ms.
 const SPAN_PARTS: u64 = 1_000 * PARTS_PER_US;
 
-/// Samples less far apart do not tell a rate. Less than the span, which is counted in ticks.
+/// Least distance of two samples for a rate. Less than the span, which is counted in ticks.
 const MEASURABLE_PARTS: u64 = SPAN_PARTS / 8 * 7;
 
-/// A line is too flat by this share. The monotonic clock's rate may be corrected meanwhile, by 1/2000.
+/// A line is too flat by this share: the monotonic clock's rate may be corrected by 1/2000 meanwhile.
 const FLATTER_SHARE: u64 = 1_024;
 
-/// A sample that took longer than this share of the span, 1/4 us, is too vague to draw a line from.
+/// A sample that took longer than this share of the span, 1/4 us, is too imprecise for a line.
 const VAGUE_SHARE: u64 = 4_096;
 
-/// A rate that differs more from the one before is not believed until it is measured again.
+/// A rate that differs from the one before by more than this share must be measured again.
 const SURPRISE_SHARE: u64 = 256;
 
-/// A line begins so much before the monotonic clock, 1/16 us, because the processor may read the ticks a
+/// A line begins 1/16 us before the monotonic clock, because the processor may read the ticks a
 /// few instructions early, and because a slow counter shows the last whole tick.
 const REORDERING_PARTS: u64 = PARTS_PER_US / 16;
 
-/// Slowest and fastest counter that is believed: 16 MHz, 16 GHz.
+/// Slowest and fastest plausible counter: 16 MHz, 16 GHz.
 const TICKS_PER_US: std::ops::RangeInclusive<u64> = 16..=16_000;
 
-/// A clock that never runs backwards; its reading is the time since some instant.
+/// A monotonic clock; its reading is the time since some instant.
 pub(super) trait Reference {
     fn elapsed(&self) -> Duration;
 }
@@ -58,14 +58,14 @@ struct Sample {
     ticks_after: u64,
 }
 
-/// How many ticks a time takes: as measured, unreduced.
+/// A measured rate: ticks per parts, as an unreduced fraction.
 #[derive(Debug, Clone, Copy)]
 struct Rate {
     ticks: u64,
     parts: u64,
 }
 
-/// What the next line is drawn from.
+/// Fits the next line from samples.
 #[derive(Debug, Default)]
 struct LineFitter {
     last: Option<Sample>,
@@ -77,7 +77,7 @@ pub(super) struct Interpolated<T, R> {
     line: SharedLine,
     ticks: T,
     pub(super) reference: R,
-    /// The thread that holds it replaces the line; the others do not wait, but ask the reference.
+    /// The thread that holds the lock replaces the line; the others do not wait, but read the reference.
     fitter: Mutex<LineFitter>,
 }
 
@@ -119,7 +119,7 @@ impl<T: Ticks, R: Reference> Interpolated<T, R> {
         self.line.show(sample.parts)
     }
 
-    /// The ticks are read on both sides, so that a pause in between is seen.
+    /// Reads the ticks before and after the reference, so that a pause in between is detected.
     fn sample(&self) -> Sample {
         let ticks_before = self.ticks.read();
         let parts = self.reference_parts();
@@ -134,7 +134,7 @@ impl<T: Ticks, R: Reference> Interpolated<T, R> {
 }
 
 impl LineFitter {
-    /// The next line; `None` leaves the old one, which has ended.
+    /// The next line; `None` keeps the old one, which has ended.
     fn fit(&mut self, sample: Sample) -> Option<Line> {
         let Some(last) = self.last else {
             self.last = Some(sample);
@@ -148,7 +148,7 @@ impl LineFitter {
         let believed = measured.filter(|rate| self.rate.is_none_or(|known| rate.agrees_with(known)));
         let Some(rate) = believed.filter(|rate| !rate.too_vague(last)) else {
             *self = Self { last: Some(sample), rate: None };
-            // One that is never followed: the ticks may come back to the old one.
+            // An empty line, as the ticks may run into the old line again.
             return Some(Line::default());
         };
         if rate.too_vague(sample) {
@@ -160,8 +160,8 @@ impl LineFitter {
 }
 
 impl Rate {
-    /// From before the first reading until after the second there were at least as many ticks as
-    /// between them: time never seems to go faster than it does. `None` if it cannot be true.
+    /// Counts the ticks from before the first reading until after the second, at least as many as between the
+    /// readings: the rate is never too fast. `None` if it is implausible.
     fn between(first: Sample, second: Sample) -> Option<Self> {
         let ticks = second.ticks_after.wrapping_sub(first.ticks_before);
         let parts = second.parts - first.parts;

@@ -1,15 +1,15 @@
-//! A line from ticks to time, shared between threads: many read it, rarely one draws it anew.
+//! A line from ticks to time behind a sequence lock: many threads read it, one replaces it rarely.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// A part is 1/1024 us: as fine as a nanosecond, and a shift away from a microsecond.
+/// A part is 1/1024 us: about a nanosecond, and converted by a shift.
 pub(super) const PARTS_PER_US: u64 = 1 << PARTS_PER_US_LOG2;
 pub(super) const PARTS_PER_US_LOG2: u32 = 10;
 
 /// Binary places of a slope. A line of 2^20 parts, a millisecond, still fits 64 bits with them.
 pub(super) const SLOPE_PLACES: u32 = 40;
 
-/// Where time stands at some count of ticks, and how fast it goes from there.
+/// A linear function from ticks to time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Line {
     /// The count where it begins.
@@ -18,13 +18,12 @@ pub(super) struct Line {
     pub(super) parts: u64,
     /// Parts per tick, times 2^[`SLOPE_PLACES`].
     pub(super) slope: u64,
-    /// The line is followed for fewer ticks than this; of 0 ticks, it is never followed.
+    /// The line is valid for fewer ticks than this; with 0 ticks, never.
     pub(super) span_ticks: u64,
 }
 
 impl Line {
-    /// The instant at a count, if the line goes that far. A count before its beginning is, as a wrapping
-    /// difference, far beyond its end.
+    /// The instant at a count, if it is on the line. A count before its beginning wraps to one far beyond its end.
     #[inline]
     pub(super) fn at(&self, ticks: u64) -> Option<u64> {
         let ticks = ticks.wrapping_sub(self.ticks);
@@ -37,10 +36,10 @@ impl Line {
     }
 }
 
-/// A [`Line`] behind a sequence lock, and an instant below which nobody reads time any more.
+/// A [`Line`] behind a sequence lock, and a floor for readings.
 ///
-/// Readers write nothing. They see either all of a line or that it is being replaced. Alone on its cache
-/// line, so that what is written nearby does not slow them.
+/// Readers write nothing. They see either a whole line or that it is being replaced. It has its own cache
+/// line, to avoid false sharing.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(super) struct SharedLine {
@@ -50,7 +49,7 @@ pub(super) struct SharedLine {
     parts: AtomicU64,
     slope: AtomicU64,
     span_ticks: AtomicU64,
-    /// What was shown that the line does not know of; see [`SharedLine::show`].
+    /// The latest reading that was not on the line; see [`SharedLine::show`].
     floor: AtomicU64,
 }
 
@@ -88,14 +87,14 @@ impl SharedLine {
         self.version.store(version + 2, Ordering::Release);
     }
 
-    /// An instant that is not on the line is shown: nobody may see an earlier one from here on. Gives the
-    /// instant to show, which is later if a later one was shown.
+    /// Raises the floor to a reading that is not on the line, so that no later reading is earlier. Returns the
+    /// reading to show: the floor, if it was higher.
     pub(super) fn show(&self, parts: u64) -> u64 {
         self.floor.fetch_max(parts, Ordering::Relaxed).max(parts)
     }
 
-    /// The instant to show for one on the line. No thread writes for it: what is on the line grows with
-    /// the ticks.
+    /// The reading to show for an instant on the line. It does not raise the floor: readings on the line are monotonic
+    /// already.
     #[inline]
     pub(super) fn show_on_line(&self, parts: u64) -> u64 {
         self.floor.load(Ordering::Relaxed).max(parts)
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_shown_is_ever_taken_back() {
+    fn readings_never_go_back() {
         let shared = SharedLine::default();
         assert_eq!(shared.show(510), 510);
         assert_eq!(shared.show(400), 510);

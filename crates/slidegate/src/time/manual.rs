@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::block_on::waker_of_this_thread;
 use super::{Clock, TIME_MAX_US, Timer, whole_us};
 
-/// A clock that moves only when told to, and only forward: for tests, replays and simulations.
+/// A clock that moves only by its methods, and only forward: for tests, replays and simulations.
 ///
 /// It is a [`Timer`] too: a task that sleeps by it is woken when it is moved to the end of the sleep.
 ///
@@ -36,7 +36,7 @@ pub struct ManualClock {
     sleepers: Mutex<Sleepers>,
 }
 
-/// Whom to wake when, by the end of their sleep and a number of their own.
+/// The wakers of sleepers, by the end of their sleep and a unique number.
 #[derive(Debug, Default)]
 struct Sleepers {
     numbers_given: u64,
@@ -50,21 +50,21 @@ impl ManualClock {
         Self { now_us: AtomicU64::new(now_us.min(TIME_MAX_US)), sleepers: Mutex::default() }
     }
 
-    /// Moves forward by `step`, at most to [`TIME_MAX_US`], and wakes those whose sleep ends.
+    /// Moves forward by `step`, at most to [`TIME_MAX_US`], and wakes the sleepers whose sleep has ended.
     pub fn advance(&self, step: Duration) {
         let advanced = |now_us: u64| Some(now_us.saturating_add(whole_us(step)).min(TIME_MAX_US));
         self.now_us.fetch_update(Ordering::SeqCst, Ordering::SeqCst, advanced).expect("it always moves");
         self.wake_due();
     }
 
-    /// Moves forward to `now_us`, at most to [`TIME_MAX_US`], and wakes those whose sleep ends; an earlier
-    /// instant leaves the clock where it is.
+    /// Moves forward to `now_us`, at most to [`TIME_MAX_US`], and wakes the sleepers whose sleep has ended; an earlier
+    /// instant does not move the clock.
     pub fn set_us(&self, now_us: u64) {
         self.now_us.fetch_max(now_us.min(TIME_MAX_US), Ordering::SeqCst);
         self.wake_due();
     }
 
-    /// How many sleep by this clock, tasks and threads: a test can wait for them before it moves on.
+    /// Number of tasks and threads that sleep by this clock: a test can wait for them before it moves the clock.
     #[must_use]
     pub fn sleepers(&self) -> usize {
         self.lock().wakers.len()
@@ -83,7 +83,7 @@ impl ManualClock {
             let later = sleepers.wakers.split_off(&first_later);
             std::mem::replace(&mut sleepers.wakers, later)
         };
-        // Outside the lock: a waker may run whatever it likes.
+        // Outside the lock: a waker may run any code.
         due.into_values().for_each(Waker::wake);
     }
 
@@ -97,7 +97,7 @@ impl Clock for ManualClock {
         self.now_us.load(Ordering::SeqCst)
     }
 
-    /// Until the clock is moved there, however long that takes.
+    /// Parks until the clock is moved to `until_us`.
     fn park_until_us(&self, until_us: u64) {
         let mut sleep = ManualSleep { clock: self, end_us: until_us, number: None };
         if !sleep.ended(&waker_of_this_thread()) {
@@ -115,15 +115,15 @@ impl Timer for ManualClock {
 struct ManualSleep<'a> {
     clock: &'a ManualClock,
     end_us: u64,
-    /// Once it sleeps.
+    /// Set when it is first polled.
     number: Option<u64>,
 }
 
 impl ManualSleep<'_> {
-    /// Whether the sleep is over; if it is not, the waker is woken then.
+    /// Whether the sleep has ended; if not, `waker` will be woken.
     fn ended(&mut self, waker: &Waker) -> bool {
         let mut sleepers = self.clock.lock();
-        // With the lock in hand: a thread that moves the clock after this look finds the waker.
+        // Read under the lock: a thread that moves the clock afterwards finds the waker.
         if self.clock.now_us() >= self.end_us {
             return true;
         }
@@ -178,7 +178,7 @@ mod tests {
         clock.set_us(60);
         assert_eq!(clock.now_us(), 60);
         clock.advance(Duration::MAX);
-        assert_eq!(clock.now_us(), TIME_MAX_US, "time ends before numbers do");
+        assert_eq!(clock.now_us(), TIME_MAX_US, "capped at the maximum");
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Time: whole microseconds since 1970, read through a [`Clock`].
 //!
-//! Algorithms never read a clock; they are told `now_us`. This is the one folder that may ask the
-//! operating system or the processor for the time.
+//! Algorithms never read a clock; they take `now_us`. Only this folder may read the time of the
+//! operating system or the processor.
 //!
-//! * [`SystemClock`]: what programs run on.
-//! * [`WallClock`]: the same, read anew every time; what processes on one machine share.
-//! * [`ManualClock`]: moves only when told to; for tests, replays and simulations.
-//! * [`Timer`]: how a task sleeps.
+//! * [`SystemClock`]: the default clock, monotonic.
+//! * [`WallClock`]: the system clock, read every time; shared by the processes of a machine.
+//! * [`ManualClock`]: moves only by its methods; for tests, replays and simulations.
+//! * [`Timer`]: lets a task sleep.
 
 mod block_on;
 mod interpolated;
@@ -31,7 +31,7 @@ pub use timer::TokioTimer;
 /// The end of the year 9999: no clock shows more, so that sums of instants and windows cannot overflow.
 pub const TIME_MAX_US: u64 = 253_402_300_799_999_999;
 
-/// Where a store learns what time it is.
+/// The source of a store's time.
 ///
 /// ```
 /// use slidegate::time::{Clock, ManualClock};
@@ -47,7 +47,7 @@ pub trait Clock: Send + Sync {
 
     /// Parks this thread until the clock shows `until_us` or it is unparked. It may return early.
     ///
-    /// Unless a clock says otherwise, it moves by itself, as fast as real time.
+    /// The default assumes a clock that runs in real time.
     fn park_until_us(&self, until_us: u64) {
         thread::park_timeout(Duration::from_micros(until_us.saturating_sub(self.now_us())));
     }
@@ -63,7 +63,7 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
     }
 }
 
-/// Whole microseconds of a duration, rounded down; half a million years do not fit and saturate.
+/// Whole microseconds of a duration, rounded down; saturates after half a million years.
 pub(crate) fn whole_us(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The system's clock: read once and advanced by the monotonic clock, or read anew every time.
+//! The system clock: read once and advanced by the monotonic clock, or read every time.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -8,16 +8,16 @@ use super::line::PARTS_PER_US_LOG2;
 use super::ticks::ProcessorTicks;
 use super::{Clock, TIME_MAX_US, whole_us};
 
-/// The system's clock: read once when it is made, advanced by the monotonic clock from then on.
+/// The system clock, read once at creation and advanced by the monotonic clock from then on.
 ///
 /// It never runs backwards and ignores later corrections of the wall clock, so a window cannot be
 /// shortened by an NTP step. Two processes that start at different times may disagree by the
 /// corrections made in between; shared stores therefore use the store's own clock.
 ///
-/// Where the processor has a counter of constant rate, most readings are taken from that and are about a
-/// microsecond late at most; they cost a few nanoseconds, and the work around them goes on meanwhile. The
-/// price: no thread sees time run backwards, but one that has just heard another's reading may read a
-/// microsecond less, because nothing makes its look at the counter wait for the news. Stores stand still then.
+/// If the processor has a counter of constant rate, most readings come from it and are at most about a
+/// microsecond late; they cost a few nanoseconds and no fence. The price: no thread sees time run backwards, but a
+/// thread that has just received another thread's reading may read a microsecond less, because its read of the counter
+/// is not ordered after the message. States stand still then.
 ///
 /// ```
 /// use slidegate::time::{Clock, SystemClock};
@@ -49,14 +49,14 @@ impl SystemClock {
     }
 }
 
-/// The instant that lies `wait` ahead; a century at most, as the system does not count for ever.
+/// The instant after `wait`; at most a century, to avoid an overflow.
 #[expect(clippy::disallowed_methods, reason = "the folder where time enters")]
 pub(crate) fn deadline_after(wait: Duration) -> Option<Instant> {
     const CENTURY: Duration = Duration::from_secs(100 * 365 * 86_400);
     Instant::now().checked_add(wait.min(CENTURY))
 }
 
-/// A clock for the whole process, made when it is first asked for.
+/// A clock for the whole process, created on first use.
 pub(crate) fn process_clock() -> &'static SystemClock {
     static CLOCK: LazyLock<SystemClock> = LazyLock::new(SystemClock::new);
     &CLOCK
@@ -76,9 +76,9 @@ impl Clock for SystemClock {
     }
 }
 
-/// The system's clock, read anew every time: it follows corrections, and may be set back.
+/// The system clock, read every time: it follows corrections, and may be set back.
 ///
-/// For what several processes of a machine share, each of which would otherwise count on from its own start.
+/// For stores that several processes of a machine share: each [`SystemClock`] has its own start.
 ///
 /// ```
 /// use slidegate::time::{Clock, WallClock};
@@ -91,7 +91,7 @@ pub struct WallClock;
 impl Clock for WallClock {
     #[expect(clippy::disallowed_methods, reason = "the folder where time enters")]
     fn now_us(&self) -> u64 {
-        // A machine set to before 1970 counts from zero: intervals stay right, dates were wrong anyway.
+        // A clock set to before 1970 shows zero.
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         whole_us(since_epoch).min(TIME_MAX_US)
     }

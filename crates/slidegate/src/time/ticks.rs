@@ -1,15 +1,15 @@
-//! The processor's own counter, which can be read without waiting for earlier loads.
+//! The processor's tick counter, which can be read without waiting for earlier loads.
 //!
-//! Reading the monotonic clock contains a fence: the processor finishes what it has begun before it looks.
-//! Independent decisions then no longer overlap their cache misses, which makes them several times slower
-//! than the read itself costs. The bare counter has no fence, but neither a unit nor an origin.
+//! Reading the monotonic clock contains a fence: the processor waits for all earlier loads.
+//! Independent decisions then no longer overlap their cache misses, which costs several times more
+//! than the read itself. The bare counter has no fence, but neither a unit nor an origin.
 
-/// A counter that mostly grows at a steady rate.
+/// A counter that usually grows at a steady rate.
 pub(super) trait Ticks {
-    /// Whether it may be used at all.
+    /// Whether its rate is constant enough to be used.
     fn steady(&self) -> bool;
 
-    /// The count now. Without a fence: neighbouring instructions may pass it.
+    /// The count now, without a fence: the processor may reorder the read.
     fn read(&self) -> u64;
 }
 
@@ -36,8 +36,7 @@ impl Ticks for ProcessorTicks {
     }
 }
 
-/// Linux watches whether the counters of all processors agree, which no processor says of itself, and
-/// stops using them if they do not.
+/// Linux checks whether the counters of all processors agree, and stops using them if they do not.
 fn trusted_by_system() -> bool {
     const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     if !cfg!(target_os = "linux") {
@@ -71,7 +70,7 @@ mod tsc {
     }
 }
 
-/// Other processors go by the monotonic clock alone.
+/// Other processors use the monotonic clock alone.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 mod tsc {
     pub(super) fn invariant() -> bool {

@@ -1,12 +1,12 @@
-//! Sleeping without knowing the runtime.
+//! A runtime-independent timer.
 
 use std::time::Duration;
 
-/// Lets a task sleep: the runtime's way of doing that, or a [`ManualClock`](super::ManualClock) in tests.
+/// Lets a task sleep: with the runtime's timer, or a [`ManualClock`](super::ManualClock) in tests.
 ///
-/// It sleeps in the time of the [`Clock`](super::Clock) that it is used with: a runtime's timer goes with
-/// the [`SystemClock`](super::SystemClock), a manual clock with itself. Sleeping longer than asked delays
-/// the caller; waking earlier costs a look at the clock.
+/// It must use the same time as the [`Clock`](super::Clock): a runtime's timer with the
+/// [`SystemClock`](super::SystemClock), a manual clock with itself. A sleep that is too long delays
+/// the caller; one that is too short costs another read of the clock.
 ///
 /// For Tokio the feature `tokio` has one, `TokioTimer`. Other runtimes need three lines:
 ///

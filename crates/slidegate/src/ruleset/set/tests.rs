@@ -22,7 +22,7 @@ fn the_last_rule_of_a_name_is_in_force() {
 }
 
 #[test]
-fn a_rule_means_for_a_key_what_its_override_says() {
+fn overrides_replace_the_rule_for_their_keys() {
     let mut overrides = Overrides::default();
     overrides.add("alice", Override::Limited(rule("api", "600/1m"))).unwrap();
     overrides.add("ci-*", Override::Unlimited).unwrap();
@@ -64,7 +64,7 @@ fn a_bad_key_does_not_resolve() {
 }
 
 #[test]
-fn an_inline_rule_is_kept_and_one_without_room_is_made_by_the_request() {
+fn an_inline_rule_is_cached_by_the_set_or_else_by_its_request() {
     let rules = RuleSet::new();
     let inline = |limit: usize| {
         let rate = format!("{limit}/1m").parse().unwrap();

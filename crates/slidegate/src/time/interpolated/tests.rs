@@ -1,4 +1,4 @@
-//! A machine in which the true time is known, and ticks do what they should not.
+//! Tests on a simulated machine whose true time is known and whose tick counter misbehaves.
 
 use std::cell::Cell;
 
@@ -11,11 +11,11 @@ const RATES: [u64; 6] = [17, 100, 1_000, 2_400, 3_141, 15_999];
 struct SimulatedMachine {
     true_ns: Cell<u64>,
     ticks: Cell<u64>,
-    /// Ticks are whole; what is left over stays here, in thousandths.
+    /// The fraction of a tick, in thousandths.
     tick_rest: Cell<u64>,
     ticks_per_us: Cell<u64>,
     steady: bool,
-    /// After the next reading of the reference, the thread does not run for so long.
+    /// The thread pauses this long after the next reading of the reference.
     pause_ns: Cell<u64>,
     references_read: Cell<u64>,
 }
@@ -24,7 +24,7 @@ impl SimulatedMachine {
     fn new(ticks_per_us: u64) -> Self {
         Self {
             true_ns: Cell::new(12_345),
-            // Soon to wrap.
+            // Wraps soon.
             ticks: Cell::new(u64::MAX - 1_000_000),
             tick_rest: Cell::new(0),
             ticks_per_us: Cell::new(ticks_per_us),
@@ -81,7 +81,7 @@ struct ClockChecker<'a> {
     last_parts: u64,
 }
 
-/// How far readings may be from the truth, in microseconds.
+/// The allowed error of readings, in microseconds.
 #[derive(Clone, Copy)]
 struct ErrorBound {
     ahead_us: u64,
@@ -146,7 +146,7 @@ fn never_ahead_while_the_reference_is_corrected() {
 }
 
 #[test]
-fn until_the_rate_is_known_readings_are_the_reference_s() {
+fn readings_come_from_the_reference_until_the_rate_is_known() {
     let machine = SimulatedMachine::new(2_400);
     let mut checker = ClockChecker::new(&machine);
     let started_ns = machine.true_ns.get();
@@ -168,10 +168,10 @@ fn an_unsteady_counter_is_not_used() {
 
 /// Ahead or behind by the length of a line at most, and soon close again.
 #[test]
-fn a_counter_that_is_set_is_noticed() {
+fn a_counter_that_is_set_is_detected() {
     let second = 2_400 * 1_000_000;
     for leap in [second, 3 * second, 1 << 63, 0_u64.wrapping_sub(second), 0_u64.wrapping_sub(2_400 * 1_000)] {
-        // In the middle of a line, and while nobody looks.
+        // In the middle of a line, and between readings.
         for idle_ns in [300_000, 20 * MILLISECOND_NS] {
             let machine = SimulatedMachine::new(2_400);
             let mut checker = ClockChecker::new(&machine);
@@ -209,7 +209,7 @@ fn a_counter_that_stands_still_from_the_beginning_is_not_used() {
     ClockChecker::new(&machine).read_for(10 * MILLISECOND_NS, ErrorBound { ahead_us: 0, behind_us: 0 });
 }
 
-/// Time stands still with the counter, and goes on with it.
+/// The clock stops and continues with the counter.
 #[test]
 fn a_counter_that_stops_for_a_while_is_never_ahead() {
     let machine = SimulatedMachine::new(2_400);
@@ -222,9 +222,9 @@ fn a_counter_that_stops_for_a_while_is_never_ahead() {
     checker.read_for(10 * MILLISECOND_NS, CLOSE);
 }
 
-/// A thread that does not run between its two readings draws no line from them.
+/// A sample with a pause between its readings gives no line.
 #[test]
-fn a_pause_within_a_sample_delays_nobody() {
+fn a_pause_within_a_sample_does_not_delay_later_readings() {
     const PAUSES_NS: [u64; 7] = [0, 200, 400, 3_000, 5_000, 50_000, 10 * MILLISECOND_NS];
     // Shorter and longer than it takes to draw a line from clean samples.
     for between_ns in [MILLISECOND_NS / 2, MILLISECOND_NS * 33 / 10] {
@@ -243,7 +243,7 @@ fn a_pause_within_a_sample_delays_nobody() {
 }
 
 #[test]
-fn while_somebody_else_draws_readings_are_the_reference_s_and_stay() {
+fn readings_come_from_the_reference_while_another_thread_replaces_the_line() {
     let machine = SimulatedMachine::new(2_400);
     let mut checker = ClockChecker::new(&machine);
     checker.read_for(5 * MILLISECOND_NS, CLOSE);
