@@ -1,7 +1,7 @@
-//! Directed attacks: the traffic that hurts an algorithm most, computed and not guessed.
+//! Directed attacks: the worst-case traffic of each algorithm.
 //!
-//! Random traffic rarely finds a worst case. These do: they place one burst where an algorithm forgets
-//! it too early, or remembers it too long, and then take everything that is offered.
+//! Random traffic rarely finds a worst case. These attacks place one burst where an algorithm drops
+//! it too early or counts it too long, and then take all remaining units.
 
 use super::auditor::{Auditor, Findings};
 use super::rng::Rng;
@@ -43,7 +43,7 @@ impl Target {
     }
 }
 
-/// Instants at which a burst may hurt: around the boundaries of windows and buckets, and anywhere.
+/// Instants for a burst: around the boundaries of windows and buckets, and random ones.
 fn instants(limit: &Limit) -> Vec<u64> {
     let (window_us, bucket_us) = (limit.window_us(), limit.bucket_us());
     let origin = ORIGIN_WINDOWS * window_us;
@@ -58,8 +58,8 @@ fn instants(limit: &Limit) -> Vec<u64> {
     instants
 }
 
-/// *Straddle*: takes the whole limit at one instant, then everything that is offered within the same
-/// window, in one go at its last instant or in `steps` along the way.
+/// *Straddle*: takes the whole limit at one instant, then all remaining units within the same
+/// window, at its last instant or in `steps` along the way.
 ///
 /// This attains the bound of every algorithm that has one above the limit.
 #[must_use]
@@ -74,10 +74,10 @@ pub fn straddle(limit: &Limit, steps: u64) -> Findings {
     })
 }
 
-/// *Echo*: takes the whole limit, waits until the window is truly empty, and asks again and again until
-/// the limiter has forgotten.
+/// *Echo*: takes the whole limit, waits until the true window is empty, and asks repeatedly until
+/// the limiter no longer counts the burst.
 ///
-/// This finds the earliest refusal of algorithms that remember for too long.
+/// This finds the earliest refusal of algorithms that count a burst for too long.
 #[must_use]
 pub fn echo(limit: &Limit) -> Findings {
     worst(limit, |target, burst_us| {
@@ -91,8 +91,8 @@ pub fn echo(limit: &Limit) -> Findings {
     })
 }
 
-/// *Drizzle*: fills the limit one unit at a time, as unevenly as random gaps make it, and keeps asking
-/// while it expires.
+/// *Drizzle*: fills the limit one unit at a time, with random gaps, and keeps asking
+/// while the units expire.
 ///
 /// This makes a log merge, and finds what merging costs.
 #[must_use]
@@ -109,7 +109,7 @@ pub fn drizzle(limit: &Limit, units: u64) -> Findings {
     })
 }
 
-/// All attacks together: what the worst of them found.
+/// The worst findings of all attacks.
 #[must_use]
 pub fn all(limit: &Limit) -> Findings {
     let attacks = [straddle(limit, 1), straddle(limit, 10), echo(limit), drizzle(limit, 300)];

@@ -1,8 +1,8 @@
-//! The auditor: knows nothing of algorithms, sees who was admitted when, and counts the true window.
+//! The auditor: counts the true window from the admissions alone, without knowing the algorithm.
 
 use std::collections::VecDeque;
 
-/// What an [`Auditor`] has found.
+/// The findings of an [`Auditor`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Findings {
     /// Decisions seen.
@@ -13,12 +13,12 @@ pub struct Findings {
     pub most_in_window: u64,
     /// Refusals of a cost that would have fitted the true window.
     pub early_refusals: u64,
-    /// The most that a true window lacked at a refusal: with so many units more the refusal would have
+    /// The most units by which a refusal was early: with as many more in the true window it would have
     /// been right.
     pub early_units_max: u64,
 }
 
-/// Sees only (time, cost, allowed) and what was given back, and keeps the true trailing window
+/// Sees only (time, cost, allowed) and units that were given back, and keeps the true trailing window
 /// `(now - W, now]`.
 ///
 /// ```
@@ -40,13 +40,13 @@ pub struct Auditor {
 }
 
 impl Auditor {
-    /// Watches a limiter that promises at most `limit` units in `window_us` microseconds.
+    /// An auditor of a limit of `limit` units in `window_us` microseconds.
     #[must_use]
     pub fn new(limit: u64, window_us: u64) -> Self {
         Self { limit, window_us, live: VecDeque::new(), sum: 0, findings: Findings::default() }
     }
 
-    /// A decision, at a time not earlier than the last.
+    /// Records a decision, at a time not earlier than the last.
     pub fn saw(&mut self, now_us: u64, cost: u64, allowed: bool) {
         let truth = self.truth(now_us);
         self.findings.decisions += 1;
@@ -65,10 +65,10 @@ impl Auditor {
         }
     }
 
-    /// `units` of the charge made at `charged_us` were given back.
+    /// Records that `units` of the charge made at `charged_us` were given back.
     ///
-    /// Where that instant holds fewer, because a credit has taken them already, the rest is taken from
-    /// the oldest that is left: the limiter has given them all back.
+    /// If that instant holds fewer, because a credit has taken them already, the rest is taken from
+    /// the oldest charges: the limiter has given them all back.
     pub fn refunded(&mut self, now_us: u64, charged_us: u64, units: u64) {
         self.truth(now_us);
         let index = self.live.partition_point(|(time, _)| *time < charged_us);
@@ -82,7 +82,7 @@ impl Auditor {
         self.credited(now_us, units - taken);
     }
 
-    /// `units` were given back from the oldest charges.
+    /// Records that `units` were given back from the oldest charges.
     pub fn credited(&mut self, now_us: u64, units: u64) {
         self.truth(now_us);
         let mut rest = units;
@@ -106,7 +106,7 @@ impl Auditor {
         self.sum
     }
 
-    /// What was found so far.
+    /// The findings so far.
     #[must_use]
     pub fn findings(&self) -> Findings {
         self.findings
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_back_does_not_count() {
+    fn units_given_back_do_not_count() {
         let mut auditor = Auditor::new(5, 10);
         auditor.saw(0, 2, true);
         auditor.saw(1, 3, true);

@@ -1,10 +1,10 @@
-//! What traces have exercised: a judge that never met a case has not judged it.
+//! Coverage of the traces: which events happened to which algorithm.
 
 use std::collections::BTreeMap;
 
 use crate::rule::{Algorithm, Edge};
 
-/// Something that must have happened to every algorithm.
+/// An event that the traces must produce for every algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the names say it; the less obvious ones are explained")]
 pub enum Event {
@@ -12,7 +12,7 @@ pub enum Event {
     Denied,
     Peeked,
     Refunded,
-    /// A receipt that was spent already, or whose charges have expired.
+    /// A refund or settlement of a spent or expired receipt.
     RefundedNothing,
     SettledForLess,
     SettledForMore,
@@ -25,7 +25,7 @@ pub enum Event {
     RefundedAfterReset,
     Inspected,
     LimitChanged,
-    /// Another window or algorithm: a new state begins with what was used.
+    /// Another window or algorithm: a new state starts with the used units.
     GeometryChanged,
     /// Several charges in one admission.
     SeveralCharges,
@@ -84,27 +84,27 @@ impl Coverage {
         *self.cells.entry((name, edge, event)).or_default() += 1;
     }
 
-    /// Takes over what was counted elsewhere.
+    /// Adds the counts of another coverage.
     pub fn add(&mut self, other: &Self) {
         for (&cell, count) in &other.cells {
             *self.cells.entry(cell).or_default() += count;
         }
     }
 
-    /// How often it happened.
+    /// How often the event happened.
     #[must_use]
     pub fn of(&self, algorithm: Algorithm, event: Event) -> u64 {
         let (name, edge) = cell(algorithm);
         self.cells.get(&(name, edge, event)).copied().unwrap_or(0)
     }
 
-    /// Cells with fewer than `least` events, as text; empty if every case was met.
+    /// Cells with fewer than `least` events, as text; empty if every case is covered.
     #[must_use]
     pub fn missing(&self, algorithms: &[Algorithm], least: u64) -> Vec<String> {
         self.missing_of(&Event::ALL, algorithms, least)
     }
 
-    /// The same for some events: a store that never forgets cannot meet all.
+    /// The same for some events: a store that never drops states cannot cover all.
     #[must_use]
     pub fn missing_of(&self, events: &[Event], algorithms: &[Algorithm], least: u64) -> Vec<String> {
         let cells =

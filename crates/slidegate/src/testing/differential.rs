@@ -1,4 +1,4 @@
-//! The differential: the same trace through a store and through the model must give the same answers,
+//! The differential test: the same trace through a store and through the model must give the same answers,
 //! field by field.
 
 use super::coverage::{Coverage, Event};
@@ -12,8 +12,8 @@ use crate::receipt::Receipt;
 use crate::rule::{Algorithm, Limit, Rule};
 use crate::store::{Call, LimitUsage, Update};
 
-/// Runs a trace of `steps` through a store that has seen nobody, and counts what it met. The error names the
-/// seed, the step and the two answers.
+/// Runs a trace of `steps` through an empty store, and counts its events. The error names the seed, the step and the
+/// two answers.
 pub async fn run<S: ExpiringStore>(
     store: &S,
     seed: u64,
@@ -25,7 +25,7 @@ pub async fn run<S: ExpiringStore>(
     judged.map_err(|wrong| format!("seed {seed}, {algorithm}, {wrong}"))
 }
 
-/// The same with a trace of the caller's choice; the error names the step and the two answers.
+/// Runs a given trace; the error names the step and the two answers.
 pub async fn run_trace<S: ExpiringStore>(
     store: &S,
     trace: Trace,
@@ -63,7 +63,7 @@ struct Run<'a, S> {
     resets: Vec<(String, String, usize)>,
     coverage: &'a mut Coverage,
     before_us: u64,
-    /// Whether this step is followed by a look at all states.
+    /// Whether this step is followed by an inspection of all states.
     looks: bool,
 }
 
@@ -187,7 +187,7 @@ impl<S: ExpiringStore> Run<'_, S> {
 
     async fn settle(&mut self, now_us: u64, index: usize, actual: u64, rules: &[Rule]) -> Result<(), String> {
         let (receipt, model_receipt) = self.receipts[index].clone();
-        // Refused settlements change nothing; which they are has tests of its own.
+        // Rejected settlements change nothing; other tests check which are rejected.
         let Ok(real) = self.store.update(Call::at_us(now_us), Update::Settle(&receipt, actual)).await else {
             self.model.presented(now_us);
             return Ok(());
@@ -203,7 +203,7 @@ impl<S: ExpiringStore> Run<'_, S> {
         Ok(())
     }
 
-    /// The states of the asks, as far as they can be seen.
+    /// Snapshots of the states of the asks, if the store has them.
     async fn snapshots(&self, asks: &[Ask], rules: &[Rule]) -> Vec<Option<String>> {
         let mut snapshots = Vec::with_capacity(asks.len());
         for ask in asks {
@@ -212,7 +212,7 @@ impl<S: ExpiringStore> Run<'_, S> {
         snapshots
     }
 
-    /// How many states the store has.
+    /// Number of states in the store.
     async fn present(&self) -> usize {
         let mut present = 0;
         for (rule, key) in self.names() {
@@ -232,7 +232,7 @@ impl<S: ExpiringStore> Run<'_, S> {
         same(&swept, &(before - self.present().await))?;
         self.forget().await?;
         for (rule, key) in self.names() {
-            // What is dropped may stand for one bucket longer than it counts.
+            // A state of dropped edges may be kept for one bucket longer than it counts.
             let longer_us = rule.limits().iter().map(Limit::bucket_us).max().unwrap_or(0);
             if self.model.has_ended(rule, key, self.model.noted_us().saturating_sub(longer_us)) {
                 return Err(format!("{} {key} has ended and was not swept", rule.name()));
@@ -241,8 +241,8 @@ impl<S: ExpiringStore> Run<'_, S> {
         Ok(())
     }
 
-    /// Lets the model forget what the store has forgotten, if it was allowed to. When it does so is its
-    /// own affair.
+    /// Drops in the model the states that the store has dropped; an error if the store dropped one too early. The store
+    /// may drop an ended state at any time.
     async fn forget(&mut self) -> Result<(), String> {
         for (rule, key) in self.trace.rules().iter().flat_map(|rule| KEYS.map(|key| (rule, key))) {
             if self.model.knows(rule, key) && !self.store.has_state(rule, key_of(key)).await {
@@ -304,7 +304,7 @@ fn same<T: PartialEq + std::fmt::Debug>(real: &T, model: &T) -> Result<(), Strin
     if real == model { Ok(()) } else { Err(format!("\n  store {real:?}\n  model {model:?}")) }
 }
 
-/// `None` for what can never pass, which no store is asked.
+/// `None` if a cost can never pass: no store is asked then.
 fn admission<'a>(rules: &'a [Rule], asks: &[Ask]) -> Option<Admission<'a>> {
     let charges: Vec<_> = asks.iter().map(|&ask| charge(rules, ask)).collect();
     Admission::new(&charges).ok()

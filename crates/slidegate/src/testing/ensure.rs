@@ -1,6 +1,6 @@
-//! How a promise says that it is broken.
+//! Assertions that return an error instead of panicking, for promises.
 
-/// Ends a promise with a story unless something holds.
+/// Returns an error with this message unless the condition holds.
 macro_rules! ensure {
     ($holds:expr, $($story:tt)+) => {
         if !$holds {
@@ -9,7 +9,7 @@ macro_rules! ensure {
     };
 }
 
-/// Ends a promise with a story and both values unless they are equal.
+/// Returns an error with this message and both values unless they are equal.
 macro_rules! ensure_eq {
     ($found:expr, $promised:expr, $($story:tt)+) => {
         match ($found, $promised) {

@@ -1,16 +1,16 @@
-//! What a store forgets by itself, so that a model can follow it.
+//! How a store drops ended states, so that the model can follow.
 
 use crate::key::Key;
 use crate::rule::Rule;
 use crate::store::{Locks, MemoryStore, Store};
 use crate::time::Clock;
 
-/// A store that may drop the states of which nothing counts any more.
+/// A store that may drop ended states, in which no charge counts any more.
 ///
-/// When it does so is its own affair and changes no answer while time moves forward. After the clock was set
-/// back it can be noticed; the [differential](super::differential) therefore asks.
+/// It may drop them at any time, which changes no answer while time moves forward. After the clock was set
+/// back it is visible, so the [differential](super::differential) test asks the store.
 ///
-/// The defaults are those of a store that never forgets at injected time:
+/// The defaults are those of a store that never drops states at injected time:
 ///
 /// ```
 /// # use slidegate::store::*;
@@ -36,29 +36,28 @@ use crate::time::Clock;
 /// impl slidegate::testing::ExpiringStore for MyStore {}
 /// ```
 pub trait ExpiringStore: Store {
-    /// After how many steps of a trace all states are looked at. More than 1 where every look is a round trip: a fault
-    /// is then noticed by the next that asks, or some steps later.
+    /// All states are inspected after this many steps of a trace. More than 1 if an inspection is a round trip: a fault
+    /// is then found some steps later.
     const INSPECT_EVERY: usize = 1;
 
-    /// Whether it has a state of the key. Asked of keys that were charged.
+    /// Whether it has a state of the key. Called for keys that were charged.
     fn has_state(&self, _rule: &Rule, _key: Key<'_>) -> impl Future<Output = bool> + Send {
         async { true }
     }
 
-    /// The latest time that it has noted, to the millisecond, when it charged, or was told to sweep: what
-    /// ended by then may be forgotten, and receipts that expired by then stay expired. `None` if it does
-    /// not note time.
+    /// The watermark of time, raised in steps of a millisecond by charges, and by sweeps: states that
+    /// ended by then may be dropped, and receipts that expired by then stay expired. `None` if it has no watermark.
     fn noted_us(&self) -> impl Future<Output = Option<u64>> + Send {
         async { None }
     }
 
-    /// Forgets now what may be forgotten, and says how many states that were. `None` if it cannot be told to.
+    /// Drops all ended states now; returns how many. `None` if it cannot be swept on demand.
     fn sweep(&self, _now_us: u64) -> impl Future<Output = Option<usize>> + Send {
         async { None }
     }
 
-    /// The state of a key as it is kept, in any form that can be compared: a denial leaves it as it was.
-    /// `None` if there is none, or if it cannot be seen.
+    /// A comparable snapshot of a key's state: a denial must not change it. `None` if there is no state, or no way to
+    /// read it.
     fn snapshot(&self, _rule: &Rule, _key: Key<'_>) -> impl Future<Output = Option<String>> + Send {
         async { None }
     }

@@ -12,7 +12,7 @@ use crate::rule::Rule;
 use crate::store::{Call, LimitUsage, LocalStore, SECRET_BYTES, Stats, Store, Update, UpdateError};
 use crate::time::Clock;
 
-/// A way in which a store fails.
+/// The kinds of store failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreFailure {
     /// The call is not executed.
@@ -26,7 +26,7 @@ pub enum StoreFailure {
 }
 
 impl StoreFailure {
-    /// Every way.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Unavailable, Self::Ambiguous, Self::Refused, Self::Full];
 
     /// The error that the store answers with.
@@ -42,7 +42,7 @@ impl StoreFailure {
     }
 }
 
-/// Another store that fails on demand, and counts its calls: for tests of what a program does in an outage.
+/// Wraps a store, fails on demand, and counts the calls: for tests of outages.
 ///
 /// ```
 /// use slidegate::rule::OnStoreError;
@@ -68,7 +68,7 @@ pub struct FailingStore<S> {
 }
 
 impl<S: Store> FailingStore<S> {
-    /// A store that works until it is told to fail.
+    /// A store that works until [`FailingStore::fail`].
     #[must_use]
     pub fn new(store: S) -> Self {
         Self { store, failure: Mutex::new(None), calls: AtomicU64::new(0) }
@@ -79,24 +79,24 @@ impl<S: Store> FailingStore<S> {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
     }
 
-    /// Every call is answered again.
+    /// Calls succeed again.
     pub fn recover(&self) {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// How many calls it was asked to execute; a batch is one.
+    /// Number of calls; a batch is one.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// The store that answers while it does not fail.
+    /// The wrapped store.
     #[must_use]
     pub fn inner(&self) -> &S {
         &self.store
     }
 
-    /// Counts a call, and says how it fails.
+    /// Counts a call, and returns its failure, if any.
     fn asked(&self) -> Option<StoreFailure> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner)
@@ -117,7 +117,7 @@ impl<S: Store> FailingStore<S> {
     }
 }
 
-/// A batch without its answers.
+/// The answers of a batch that failed.
 fn all_fail<'a>(
     admissions: &[Admission<'a>],
     failure: StoreFailure,
@@ -135,7 +135,7 @@ impl<S: Store> Store for FailingStore<S> {
         call: Call,
         admission: &Admission<'a>,
     ) -> Option<Result<Decision<'a>, StoreError>> {
-        // `None` where the store within has no answer at once: `check` counts that call when it executes it.
+        // `None` if the wrapped store has no synchronous check: `check` counts that call.
         let failure = *self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         let executed = match failure {
             None | Some(StoreFailure::Ambiguous) => self.store.try_check(call, admission)?,

@@ -1,9 +1,8 @@
-//! One suite for a [`Limiter`](crate::Limiter) over every store: its verbs in their `_async` forms, and the outage
-//! policy.
+//! The suite for a [`Limiter`](crate::Limiter) over any store: its `_async` verbs, and the outage policy.
 //!
-//! A promise takes a factory of stores that have seen nobody, and tells what is wrong, if anything is. The limiter goes
-//! by the store's own clock, so the windows are so long that none ends meanwhile; only acquisitions wait. [`run`] runs
-//! the whole suite:
+//! A promise takes a factory of empty stores, and returns an error if the promise is broken. The limiter uses the
+//! store's own clock, so the windows are too long to end during the suite; only acquisitions wait. [`run`] runs the
+//! whole suite:
 //!
 //! ```
 //! use slidegate::store::MemoryStore;
@@ -39,14 +38,14 @@ pub use waiting::{
     refunds_wake_the_first,
 };
 
-/// Every promise. The error names each one that is broken, with its story.
+/// Runs every promise. The error names each broken promise with the reason.
 ///
-/// `timer` sleeps in the time that the stores wait by: a runtime's, or that of the manual clock they are on.
+/// `timer` must use the time of the stores' [wait clock](Store::wait_clock): a runtime's timer, or their manual clock.
 pub async fn run<S: Store>(fresh: &impl AsyncFn() -> S, timer: &impl Timer) -> Result<(), String> {
     let mut broken = Vec::new();
     macro_rules! judge {
         ($($promise:ident($($argument:ident),+))+) => {
-            // In boxes: together they would make one very large future.
+            // Boxed: unboxed they would be one very large future.
             $(if let Err(story) = Box::pin($promise($($argument),+)).await {
                 broken.push(format!("{}: {story}", stringify!($promise)));
             })+

@@ -1,14 +1,14 @@
-//! The judge: what slidegate's promises are tested with, for users' tests too.
+//! Test tools for slidegate's promises, for users' tests too.
 //!
-//! * [`Auditor`] sees only (time, cost, allowed) and knows the true trailing window.
-//! * [`attack`] holds the traffic that hurts each algorithm most.
-//! * [`traffic`] drives a state with seeded random requests under the auditor's eyes.
-//! * [`probe`] puts a `retry_after` to the test.
+//! * [`Auditor`] sees only (time, cost, allowed) and counts the true trailing window.
+//! * [`attack`] has the worst-case traffic of each algorithm.
+//! * [`traffic`] drives a state with seeded random requests, checked by an auditor.
+//! * [`probe`] tests a `retry_after`.
 //! * [`model`] is a slow and obvious store in wide integers; [`differential`] runs a seeded [`trace`] over
 //!   all verbs through it and through a real one, compares every field, and counts its [`Coverage`].
 //! * [`conformance`] is the suite that every store must pass; [`limiter_suite`] is the same for a
-//!   [`Limiter`](crate::Limiter) over it. [`FailingStore`] fails on demand, in each way a store can fail.
-//! * [`Rng`] makes all of it repeatable; [`block_on`] runs futures without a runtime.
+//!   [`Limiter`](crate::Limiter) over it. [`FailingStore`] fails on demand, with every kind of failure.
+//! * [`Rng`] is a seeded generator; [`block_on`] runs futures without a runtime.
 
 #[macro_use]
 mod ensure;
@@ -33,9 +33,9 @@ pub use expiring::ExpiringStore;
 pub use failing::{FailingStore, StoreFailure};
 pub use rng::Rng;
 
-/// Runs a future on this thread, which parks while it waits.
+/// Runs a future on this thread, which parks while the future is pending.
 ///
-/// It has no timers and no input or output of its own: a future that needs a runtime's is run on that runtime.
+/// It has no timers and no I/O: a future that needs a runtime must run on that runtime.
 ///
 /// ```
 /// use slidegate::testing::block_on;

@@ -1,13 +1,13 @@
-//! The promise of `retry_after`, put to the test: denied at every instant before it, admitted at it.
+//! Tests `retry_after`: denied at every instant before it, admitted at it.
 
 use super::rng::Rng;
 use crate::algorithm::State;
 use crate::rule::Limit;
 
-/// Probes a denial: `cost` is asked again at the end of the wait, one microsecond before it, and at
-/// other instants before it. Deciding cannot change a state, so all of them see the same one.
+/// Probes a denial: asks for `cost` again at the end of the wait, one microsecond before it, and at
+/// other instants before it. Deciding does not change the state.
 ///
-/// Returns what is wrong, if anything is. An admission is not probed.
+/// Returns an error if a wait is wrong. An admission is not probed.
 pub fn retry_after(
     state: &State,
     limit: &Limit,

@@ -1,4 +1,4 @@
-//! Numbers that look random and repeat for the same seed.
+//! A seeded pseudo-random number generator.
 
 /// A small generator (`SplitMix64`): fast, seedable, the same on every machine. Not for secrets.
 #[derive(Debug, Clone)]

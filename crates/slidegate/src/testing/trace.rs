@@ -1,4 +1,4 @@
-//! Seeded traces over all verbs, aimed at the instants and costs where limiters go wrong.
+//! Seeded random traces over all verbs, biased towards instants and costs at boundaries.
 
 use super::model::ModelStore;
 use super::rng::Rng;
@@ -6,15 +6,15 @@ use crate::rate::Rate;
 use crate::rule::{Algorithm, Buckets, Edge, Entries, Limit, Rule, RuleBuilder};
 use crate::time::TIME_MAX_US;
 
-/// Who is limited in a trace.
+/// The keys of a trace.
 pub const KEYS: [&str; 3] = ["alice", "203.0.113.45", "{yt}:quota"];
 
-/// Traces wander, but stay this side of the windows that would reach beyond 1970.
+/// The earliest instant of a trace, so that no window reaches back before 1970.
 const EARLIEST_US: u64 = 1_000_000_000_000_000;
 const LATEST_US: u64 = TIME_MAX_US / 2;
 
-/// Where traces begin, by their seed. Twice today; then within half an hour before the instants at which doubles that
-/// count microseconds are near their end (2252) and at it (2^53).
+/// Start and spread of a trace, by its seed: twice the present; then half an hour before the last microseconds that
+/// doubles count well (2252) and exactly (2^53).
 const BEGINNINGS: [(u64, u64); 4] = [
     (1_745_000_145_000_000, 86_400_000_000),
     (1_745_000_145_000_000, 86_400_000_000),
@@ -22,7 +22,7 @@ const BEGINNINGS: [(u64, u64); 4] = [
     ((1 << 53) - 1_800_000_000, 1_800_000_000),
 ];
 
-/// By their limits.
+/// Sorted by their limits.
 const RATES: [&str; 12] = [
     "1/1ms",
     "1/10s",
@@ -47,7 +47,7 @@ pub struct Ask {
     pub cost: u64,
 }
 
-/// What a step does. Receipts are named by their order of issue.
+/// The operation of a step. A receipt is an index in the order of issue.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "the names are the verbs of the contract")]
 pub enum Operation {
@@ -62,25 +62,25 @@ pub enum Operation {
     Change { rule: usize, changed: Rule },
 }
 
-/// One line of a trace.
+/// One step of a trace.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// When, in microseconds since 1970; now and then earlier than the step before.
+    /// The time in microseconds since 1970; sometimes earlier than the step before.
     pub at_us: u64,
-    /// What.
+    /// The operation.
     pub operation: Operation,
 }
 
-/// A generator of steps. It looks at the model, never at what is judged, to aim at what is left.
+/// A generator of steps. It reads the remaining units from the model, never from the store under test.
 #[derive(Debug)]
 pub struct Trace {
     rng: Rng,
     rules: Vec<Rule>,
-    /// The first so many of the rates.
+    /// How many of [`RATES`] are used.
     rates: usize,
     limit_max: u64,
     now_us: u64,
-    /// The end of the last wait that the model announced.
+    /// The end of the model's last wait.
     passes_us: u64,
 }
 
@@ -92,7 +92,7 @@ impl Trace {
         Self::of_rates(seed, algorithm, RATES.len(), crate::rate::LIMIT_MAX, beginning)
     }
 
-    /// A trace of today whose limits stay below some thousands, for stores that keep every unit by itself.
+    /// A trace of the present with limits up to some thousands, for stores with an entry per unit.
     #[must_use]
     pub fn of_small_limits(seed: u64, algorithm: Algorithm) -> Self {
         Self::of_rates(seed, algorithm, 8, 1_000, BEGINNINGS[0])
@@ -126,7 +126,7 @@ impl Trace {
         &self.rules
     }
 
-    /// The next step, when so many receipts were issued with those costs.
+    /// The next step; `receipt_costs` are the costs of the receipts issued so far.
     pub fn step(&mut self, model: &ModelStore, receipt_costs: &[u64]) -> Step {
         self.pass_time();
         let operation = match self.rng.below(100) {
@@ -145,9 +145,9 @@ impl Trace {
         Step { at_us: self.now_us, operation }
     }
 
-    /// Tells the trace what the model answered, so that it can come back at the announced instant.
+    /// Records the model's wait, so that a later step can be at its end.
     pub fn saw_wait(&mut self, retry_after_us: u64) {
-        // A line that gcra was made to queue for millennia is not waited for.
+        // A settlement can make gcra's wait thousands of years: it is capped.
         self.passes_us = self.now_us.saturating_add(retry_after_us).min(LATEST_US);
     }
 
@@ -156,8 +156,7 @@ impl Trace {
         *self.rng.pick(self.rules[rule].limits())
     }
 
-    /// No time, a little, the instant that was announced or the one before, a boundary, a long
-    /// silence, or back.
+    /// Advances by nothing, a little, to the end of a wait or just before, to a boundary, by a long idle time, or back.
     fn pass_time(&mut self) {
         let limit = self.limit();
         let (window_us, bucket_us) = (limit.window_us(), limit.bucket_us());
@@ -207,7 +206,7 @@ impl Trace {
             7 => self.rng.between(1, cost_max),
             _ => self.rng.between(1, cost_max / 10 + 1),
         };
-        // A shadow rule may be asked for what it can never admit.
+        // A shadow rule may be asked for a cost that can never pass.
         let cost_max = if self.rules[rule].shadow() && self.rng.one_in(8) { cost_max + 1 } else { cost_max };
         Ask { rule, key, cost: cost.clamp(1, cost_max) }
     }
@@ -259,8 +258,8 @@ impl Trace {
     }
 }
 
-/// What traces are run against: all algorithms, small compact logs so that they merge, rings whose
-/// width divides the window and rings whose does not, every edge.
+/// The algorithms of the traces: all, with small compact logs so that they merge, rings whose
+/// width divides the window and rings whose width does not, and every edge.
 #[must_use]
 pub fn algorithms() -> Vec<Algorithm> {
     let buckets = |count| Buckets::new(count).expect("in range");

@@ -1,4 +1,4 @@
-//! Seeded random traffic on one state, under the auditor's eyes.
+//! Seeded random traffic on one state, checked by an auditor.
 
 use std::collections::VecDeque;
 
@@ -9,23 +9,23 @@ use crate::algorithm::State;
 use crate::receipt::ChargePlace;
 use crate::rule::Limit;
 
-/// What random traffic is made of.
+/// The parameters of random traffic.
 #[derive(Debug, Clone, Copy)]
 pub struct Traffic {
     /// Seed of everything random.
     pub seed: u64,
     /// Decisions to ask for.
     pub decisions: u64,
-    /// About so many requests would fill the limit: costs are drawn around limit / this.
+    /// About this many requests fill the limit: costs are drawn around limit / this.
     pub requests_per_limit: u64,
     /// Whether some admissions are refunded and some units credited.
     pub give_back: bool,
-    /// Every so many denials, the wait is probed; 0 for never.
+    /// The wait of every n-th denial is probed; 0 for none.
     pub probe_every: u64,
 }
 
 impl Traffic {
-    /// Runs it against a fresh state of `limit`. Says what the auditor found, or which wait was wrong.
+    /// Runs it against a new state of `limit`. Returns the auditor's findings, or the wait that was wrong.
     pub fn run(&self, limit: &Limit) -> Result<Findings, String> {
         let mut run = Run::new(self, limit);
         for _ in 0..self.decisions {
@@ -41,12 +41,12 @@ struct Run<'a> {
     rng: Rng,
     state: State,
     auditor: Auditor,
-    /// Admissions that may still be refunded: when, where, how much.
+    /// Admissions that may still be refunded: time, place and cost.
     admitted: VecDeque<(u64, ChargePlace, u64)>,
     now_us: u64,
     mean_gap_us: u64,
     denials: u64,
-    /// The end of the last wait that was announced.
+    /// The end of the last wait.
     passes_us: u64,
 }
 
@@ -87,8 +87,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Mostly gaps around the present load, which changes from idle to overload; sometimes none, the
-    /// announced instant itself, a boundary, or a long silence.
+    /// Advances mostly by gaps around the present load, which varies from idle to overload; sometimes not at all, to
+    /// the end of a wait, to a boundary, or by a long idle time.
     fn pass_time(&mut self) {
         let (window_us, bucket_us) = (self.limit.window_us(), self.limit.bucket_us());
         let full_load_us = (window_us / self.traffic.requests_per_limit).max(1);

@@ -2,12 +2,12 @@
 
 use crate::testing::ExpiringStore;
 
-/// Every promise. The error names each one that is broken, with its story.
+/// Runs every promise. The error names each broken promise with the reason.
 pub async fn all<S: ExpiringStore>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     let mut broken = Vec::new();
     macro_rules! judge {
         ($($promise:ident)+) => {
-            // In boxes: together they would make one very large future.
+            // Boxed: unboxed they would be one very large future.
             $(if let Err(story) = Box::pin(super::$promise(fresh)).await {
                 broken.push(format!("{}: {story}", stringify!($promise)));
             })+

@@ -8,8 +8,8 @@ use crate::testing::{Auditor, Rng, attack, trace};
 /// Decisions per algorithm and rate.
 const DECISIONS: u64 = 600;
 
-/// Random traffic stays within the bound that is documented for its algorithm, as an auditor sees it who is
-/// told (time, cost, allowed) only. The exact log refuses nothing that would have fitted.
+/// Random traffic stays within the documented bound of its algorithm, checked by an auditor that sees only
+/// (time, cost, allowed). The exact log refuses nothing that would have fitted.
 pub async fn bounds_hold<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     for algorithm in trace::algorithms() {
         for rate in ["3/1s", "50/10s", "1000/1ms", "1000000000000/400d"] {
@@ -34,7 +34,7 @@ pub async fn bounds_hold<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), St
                 "{algorithm} {rate}: above its bound of {bound}: {found:?}"
             );
             let judged = found.admitted > 0 && found.admitted < found.decisions;
-            ensure!(judged, "{algorithm} {rate}: everything or nothing was admitted: {found:?}");
+            ensure!(judged, "{algorithm} {rate}: the traffic was all admitted or all denied: {found:?}");
             let exact = algorithm != Algorithm::SlidingLog || found.early_refusals == 0;
             ensure!(exact, "{algorithm} {rate}: refused what would have fitted: {found:?}");
         }

@@ -4,7 +4,7 @@ use super::subject::{BOUNDARY_US, SECOND_US, Subject, rule};
 use crate::store::Store;
 use crate::testing::trace;
 
-/// Another limit, window, algorithm or number of limits: what was used counts on, and waits are exact.
+/// After a change of limit, window, algorithm or number of limits, used units still count, and waits are exact.
 pub async fn changes_keep_what_is_used<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     for algorithm in trace::algorithms() {
         let old = rule("api", &["10/10s"], algorithm);
@@ -32,7 +32,7 @@ pub async fn changes_keep_what_is_used<S: Store>(fresh: &impl AsyncFn() -> S) ->
     Ok(())
 }
 
-/// A change to another window there and back begins new states: receipts of before give nothing back.
+/// A change to another window and back creates new states: earlier receipts give nothing back.
 pub async fn changes_void_receipts<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     for algorithm in trace::algorithms() {
         let (hourly, brief) = (rule("api", &["10/1h"], algorithm), rule("api", &["10/1s"], algorithm));
@@ -43,9 +43,9 @@ pub async fn changes_void_receipts<S: Store>(fresh: &impl AsyncFn() -> S) -> Res
         let at_us = BOUNDARY_US + 11 * SECOND_US;
         let left = 10 - subject.used(at_us, &hourly).await?;
         let new = subject.admit(at_us, &hourly, left).await?;
-        ensure_eq!(subject.refund(at_us, &old).await?, None, "{algorithm}: a receipt of before the change");
+        ensure_eq!(subject.refund(at_us, &old).await?, None, "{algorithm}: a receipt from before the change");
         ensure!(!subject.passes(at_us, &hourly, 1).await?, "{algorithm}: over the limit");
-        ensure_eq!(subject.refund(at_us, &new).await?, Some(left), "{algorithm}: a receipt of after it");
+        ensure_eq!(subject.refund(at_us, &new).await?, Some(left), "{algorithm}: a receipt from after it");
     }
     Ok(())
 }

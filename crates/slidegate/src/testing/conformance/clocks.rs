@@ -1,4 +1,4 @@
-//! Clocks that are set back or leap ahead, and the store's own.
+//! Clocks that are set back or jump ahead, and the store's own clock.
 
 use super::subject::{BOUNDARY_US, MINUTE_US, SECOND_US, Subject, admission, key, retry_us, rule};
 use crate::charge::Charge;
@@ -7,8 +7,8 @@ use crate::store::{Call, Store, Update};
 use crate::testing::trace;
 use crate::time::whole_us;
 
-/// After the clock was set back nobody gets more than the limit until it has caught up; use does not grow
-/// with the step, and waits are exact on the clock as it is.
+/// After the clock was set back, at most the limit is admitted until it has caught up; `used` does not grow
+/// with the step, and waits are exact on the clock that was set back.
 pub async fn a_clock_set_back_admits_no_more<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     for algorithm in trace::algorithms() {
         let (subject, rule) = (Subject::new(fresh).await, rule("api", &["5/10s"], algorithm));
@@ -29,7 +29,7 @@ pub async fn a_clock_set_back_admits_no_more<S: Store>(fresh: &impl AsyncFn() ->
     Ok(())
 }
 
-/// After a leap ahead entries leave early; but looking ahead drops nothing, and what is charged there counts
+/// After a jump ahead entries expire early; but a peek at a later time drops nothing, and a charge there counts
 /// until the clock has caught up.
 pub async fn a_clock_that_jumps_ahead_expires_entries<S: Store>(
     fresh: &impl AsyncFn() -> S,
@@ -46,7 +46,7 @@ pub async fn a_clock_that_jumps_ahead_expires_entries<S: Store>(
     Ok(())
 }
 
-/// Without a time the store goes by a clock of its own, in all its verbs.
+/// Calls without a time use the store's own clock, for all verbs.
 pub async fn calls_without_a_time_use_the_stores_clock<S: Store>(
     fresh: &impl AsyncFn() -> S,
 ) -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! What costs nothing: denials, peeks, and what can never pass.
+//! Denials, peeks and costs that can never pass change nothing.
 
 use super::subject::{BOUNDARY_US, SECOND_US, Subject, key, rule};
 use crate::charge::{Admission, Charge, ChargeError};
@@ -6,8 +6,8 @@ use crate::store::Store;
 use crate::testing::model::ModelDecision;
 use crate::testing::trace;
 
-/// A denial changes nothing: what is used, what is left, the wait and the reset stay, whether something was
-/// left or not, also after a thousand of them.
+/// A denial changes nothing: `used`, `remaining`, the wait and the reset stay the same, even after a thousand denials,
+/// with and without units left.
 pub async fn denials_change_nothing<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     for algorithm in trace::algorithms() {
         let rule = rule("api", &["5/10s", "30/1m"], algorithm);
@@ -36,7 +36,7 @@ pub async fn denials_change_nothing<S: Store>(fresh: &impl AsyncFn() -> S) -> Re
     Ok(())
 }
 
-/// A peek tells what a check would answer and charges nothing; of a key that nobody knows, nothing is used.
+/// A peek returns what a check would answer and charges nothing; a new key has nothing used.
 pub async fn peeks_change_nothing<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     for algorithm in trace::algorithms() {
         let (subject, rule) = (Subject::new(fresh).await, rule("api", &["5/10s"], algorithm));
@@ -58,7 +58,7 @@ pub async fn peeks_change_nothing<S: Store>(fresh: &impl AsyncFn() -> S) -> Resu
     Ok(())
 }
 
-/// What no waiting admits is an error before a store is asked; exactly the limit passes.
+/// A cost that can never pass is an error before a store is asked; a cost equal to the limit passes.
 pub async fn never_is_an_error<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     for algorithm in trace::algorithms() {
         let (subject, rule) = (Subject::new(fresh).await, rule("api", &["7/1s", "100/1m"], algorithm));
@@ -69,7 +69,7 @@ pub async fn never_is_an_error<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<
         let nothing = Admission::new(&[charge(0)]).err();
         ensure!(matches!(nothing, Some(ChargeError::Zero { .. })), "{algorithm}: a cost of 0");
         subject.admit(BOUNDARY_US, &rule, 7).await?;
-        // A limiter refuses to credit nothing; a store that is asked to does nothing.
+        // A limiter rejects a credit of 0; a store does nothing.
         ensure_eq!(subject.credit(BOUNDARY_US, &rule, 0).await?, None, "{algorithm}: a credit of 0");
         ensure_eq!(subject.used(BOUNDARY_US, &rule).await?, 7, "{algorithm}: used after it");
     }

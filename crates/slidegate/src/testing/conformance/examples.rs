@@ -33,8 +33,8 @@ pub async fn worked_example_2<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(
     Ok(())
 }
 
-/// The log at 3720 s: what was charged at 3650 s has left, three remain, and each leaves exactly W after it
-/// came.
+/// The log at 3720 s: the charge at 3650 s has expired, three remain, and each expires exactly W after it was
+/// charged.
 pub async fn worked_example_3<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     for algorithm in Algorithm::ALL.into_iter().take(2) {
         let (subject, rule) = (Subject::new(fresh).await, rule("api", &["5/60s"], algorithm));

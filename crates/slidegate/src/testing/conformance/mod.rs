@@ -1,7 +1,7 @@
-//! One suite for every store: what [`Store`](crate::store::Store) promises, each promise a function.
+//! The conformance suite for every [`Store`](crate::store::Store): one function per promise.
 //!
-//! A promise takes a factory of stores that have seen nobody, and tells what is wrong, if anything is. All of
-//! them work at injected time, so that nothing waits. [`all`] runs the whole suite:
+//! A promise takes a factory of empty stores, and returns an error if the promise is broken. All use injected time, so
+//! that nothing waits. [`all`] runs the whole suite:
 //!
 //! ```
 //! use slidegate::store::MemoryStore;

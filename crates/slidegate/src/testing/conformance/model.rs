@@ -1,12 +1,12 @@
-//! The model as a promise.
+//! The differential test against the model.
 
 use crate::testing::{Coverage, Event, ExpiringStore, differential, trace};
 
 const SEEDS: u64 = 20;
 const STEPS: usize = 400;
 
-/// Seeded traces over all verbs get the answers of a slow and obvious model, field by field, and have met
-/// every case; [`Event::Forgotten`] only where the store can be told to sweep.
+/// Seeded traces over all verbs give the answers of a slow and obvious model, field by field, and cover
+/// every case; [`Event::Forgotten`] only if the store can be swept on demand.
 pub async fn equals_the_model<S: ExpiringStore>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     let mut coverage = Coverage::default();
     let mut sweeps = false;

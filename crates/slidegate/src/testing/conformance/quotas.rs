@@ -27,7 +27,7 @@ pub async fn worked_example_6<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(
     Ok(())
 }
 
-/// 10,000 refused requests in a minute leave everything as it was and do not push the reopening away.
+/// 10,000 refused requests in a minute change nothing and do not postpone the reopening.
 pub async fn worked_example_7<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     let (subject, rule) = (Subject::new(fresh).await, rule("api", &["5/60s"], Algorithm::SlidingLog));
     subject.admit(BOUNDARY_US, &rule, 5).await?;
@@ -43,7 +43,7 @@ pub async fn worked_example_7<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(
     Ok(())
 }
 
-/// A storm of requests within one microsecond counts every one of them.
+/// Every one of many requests within one microsecond counts.
 pub async fn worked_example_8<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     for algorithm in trace::algorithms() {
         let (subject, rule) = (Subject::new(fresh).await, rule("api", &["100/10s"], algorithm));
@@ -86,7 +86,7 @@ pub async fn worked_example_11<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<
             ensure_eq!(decision.allowed(), call < 5, "{algorithm}: call {call}");
         }
     }
-    // Another user is not alice.
+    // Another user has a separate state.
     let rule = rule("default", &["5/60s"], Algorithm::SlidingLog);
     let subject = Subject::new(fresh).await;
     subject.admit(BOUNDARY_US, &rule, 5).await?;

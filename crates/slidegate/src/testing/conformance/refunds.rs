@@ -1,4 +1,4 @@
-//! What is given back: refunds, credits and resets.
+//! Refunds, credits and resets.
 
 use super::subject::{BOUNDARY_US, MINUTE_US, SECOND_US, Subject, rule};
 use crate::rule::Algorithm;
@@ -27,7 +27,7 @@ pub async fn refunds_work_once<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<
     Ok(())
 }
 
-/// Of a receipt that has expired nothing is given back, nor settled; later charges are not touched.
+/// An expired receipt gives nothing back and settles nothing; later charges are not touched.
 pub async fn expired_receipts_give_nothing<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     for algorithm in trace::algorithms() {
         let (subject, rule) = (Subject::new(fresh).await, rule("api", &["10/10s"], algorithm));
@@ -48,7 +48,7 @@ pub async fn expired_receipts_give_nothing<S: Store>(fresh: &impl AsyncFn() -> S
     Ok(())
 }
 
-/// A refund lowers its place by at most what that still holds, and falls into no other.
+/// A refund lowers its place by at most the units that are left there, and lowers no other place.
 pub async fn refunds_are_one_sided<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     for algorithm in trace::algorithms() {
         let (subject, rule) = (Subject::new(fresh).await, rule("api", &["10/10s"], algorithm));
@@ -59,14 +59,14 @@ pub async fn refunds_are_one_sided<S: Store>(fresh: &impl AsyncFn() -> S) -> Res
         ensure!(given <= 2, "{algorithm}: {given} units given back, of 6 of which 4 were credited");
         ensure_eq!(subject.used(BOUNDARY_US, &rule).await?, 2 - given, "{algorithm}: used");
     }
-    // The window has rolled: what is given back does not fall into the new one.
+    // After the window has rolled, a refund does not lower the new window.
     let subject = Subject::new(fresh).await;
     let fixed = rule("fixed", &["10/10s"], Algorithm::FixedWindow);
     let receipt = subject.admit(BOUNDARY_US - SECOND_US, &fixed, 6).await?;
     subject.admit(BOUNDARY_US, &fixed, 2).await?;
     ensure_eq!(subject.refund(BOUNDARY_US, &receipt).await?, None, "a refund after the roll");
     ensure_eq!(subject.used(BOUNDARY_US, &fixed).await?, 2, "used after the roll");
-    // Another store has not issued it.
+    // A receipt of another store.
     let elsewhere = Subject::new(fresh).await;
     elsewhere.admit(BOUNDARY_US, &fixed, 6).await?;
     let foreign = subject.admit(BOUNDARY_US, &fixed, 6).await?;
@@ -80,7 +80,7 @@ pub async fn refunds_are_one_sided<S: Store>(fresh: &impl AsyncFn() -> S) -> Res
 pub async fn credits_take_the_oldest_first<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     for algorithm in trace::algorithms() {
         let (subject, rule) = (Subject::new(fresh).await, rule("api", &["100/10s"], algorithm));
-        ensure_eq!(subject.credit(BOUNDARY_US, &rule, 5).await?, None, "{algorithm}: a credit to nobody");
+        ensure_eq!(subject.credit(BOUNDARY_US, &rule, 5).await?, None, "{algorithm}: a credit of a new key");
         subject.admit(BOUNDARY_US, &rule, 30).await?;
         ensure_eq!(subject.credit(BOUNDARY_US, &rule, 10).await?, Some(10), "{algorithm}: a part");
         ensure_eq!(subject.used(BOUNDARY_US, &rule).await?, 20, "{algorithm}: used");
@@ -97,14 +97,14 @@ pub async fn credits_take_the_oldest_first<S: Store>(fresh: &impl AsyncFn() -> S
     Ok(())
 }
 
-/// After a reset a key is as new, and receipts of before give nothing back, whatever the clock shows.
+/// After a reset a key is like a new one, and earlier receipts give nothing back, whatever the clock shows.
 pub async fn resets_forget_everything<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     for algorithm in trace::algorithms() {
         let rule = rule("api", &["5/10s", "20/1m"], algorithm);
         for reset_us in [BOUNDARY_US - SECOND_US, BOUNDARY_US, BOUNDARY_US + SECOND_US] {
             let subject = Subject::new(fresh).await;
             let unseen = subject.peek(BOUNDARY_US, &[(&rule, "alice", 5)]).await?;
-            ensure_eq!(subject.reset(reset_us, &rule).await?, None, "{algorithm}: a reset of nobody");
+            ensure_eq!(subject.reset(reset_us, &rule).await?, None, "{algorithm}: a reset of a new key");
             let old = subject.admit(BOUNDARY_US, &rule, 5).await?;
             let used = subject.used(reset_us, &rule).await?;
             ensure_eq!(subject.reset(reset_us, &rule).await?, Some(used), "{algorithm}: a reset");
@@ -115,9 +115,9 @@ pub async fn resets_forget_everything<S: Store>(fresh: &impl AsyncFn() -> S) -> 
                 "{algorithm}: a key after its reset"
             );
             let new = subject.admit(BOUNDARY_US, &rule, 5).await?;
-            ensure_eq!(subject.refund(BOUNDARY_US, &old).await?, None, "{algorithm}: a receipt of before");
+            ensure_eq!(subject.refund(BOUNDARY_US, &old).await?, None, "{algorithm}: an earlier receipt");
             ensure_eq!(subject.used(BOUNDARY_US, &rule).await?, 5, "{algorithm}: used after it");
-            ensure_eq!(subject.refund(BOUNDARY_US, &new).await?, Some(5), "{algorithm}: a receipt of after");
+            ensure_eq!(subject.refund(BOUNDARY_US, &new).await?, Some(5), "{algorithm}: a later receipt");
         }
     }
     Ok(())

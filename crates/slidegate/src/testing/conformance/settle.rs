@@ -1,4 +1,4 @@
-//! Replacing the cost of an admission by what was really spent.
+//! Settlements: replacing the cost of an admission by the actual cost.
 
 use super::subject::{BOUNDARY_US, Subject, rule};
 use crate::receipt::ReceiptError;
@@ -6,7 +6,8 @@ use crate::rule::Algorithm;
 use crate::store::{Store, UpdateError};
 use crate::testing::trace;
 
-/// Less is given back, more is charged unconditionally, equally much changes nothing; each spends the receipt.
+/// A lower cost is refunded, a higher one charged unconditionally, an equal one changes nothing; each spends the
+/// receipt.
 pub async fn settlements_replace_the_cost<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     for algorithm in trace::algorithms() {
         let rule = rule("api", &["100/10s"], algorithm);
@@ -29,7 +30,7 @@ pub async fn settlements_replace_the_cost<S: Store>(fresh: &impl AsyncFn() -> S)
     Ok(())
 }
 
-/// What cannot be settled is an error, changes nothing and does not spend the receipt.
+/// An invalid settlement is an error, changes nothing and does not spend the receipt.
 pub async fn bad_settlements_change_nothing<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     let (quota, costly) = (
         rule("quota", &["100/10s"], Algorithm::SlidingLog),

@@ -6,8 +6,7 @@ use crate::store::{Call, Store};
 use crate::testing::model::ModelDecision;
 use crate::testing::trace;
 
-/// Several charges are admitted together or not at all, whichever comes first; a denial names each one's
-/// verdict.
+/// Several charges are admitted together or not at all, in any order; a denial has each charge's verdict.
 pub async fn several_charges_pass_together_or_not_at_all<S: Store>(
     fresh: &impl AsyncFn() -> S,
 ) -> Result<(), String> {
@@ -77,16 +76,14 @@ pub async fn the_binding_rule_is_named<S: Store>(fresh: &impl AsyncFn() -> S) ->
     Ok(())
 }
 
-/// A shadow rule takes no part in the verdict; it is charged if it would admit, and alone is not if it would
-/// not.
+/// A shadow rule takes no part in the decision; it is charged if it would admit, and not charged if it would deny.
 pub async fn shadows_never_refuse<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     for algorithm in trace::algorithms() {
         let (api, tried) = (rule("api", &["10/10s"], algorithm), shadow("tried", &["3/10s"], algorithm));
         let subject = Subject::new(fresh).await;
         let both = [(&tried, "alice", 2), (&api, "alice", 2)];
         for (number, watched) in [(1, 2), (2, 2), (3, 2)] {
-            let outcome = subject.check(BOUNDARY_US, &both).await?;
-            let decision = outcome;
+            let decision = subject.check(BOUNDARY_US, &both).await?;
             let answer = (decision.allowed(), decision.rule(), decision.used());
             ensure_eq!(answer, (true, "api", Some(2 * number)), "{algorithm}: beside a shadow");
             let verdict = decision.verdicts().next().ok_or("no verdict")?;
@@ -103,7 +100,7 @@ pub async fn shadows_never_refuse<S: Store>(fresh: &impl AsyncFn() -> S) -> Resu
     Ok(())
 }
 
-/// A batch answers like as many checks one after the other.
+/// A batch answers like the same checks one after the other.
 pub async fn batches_answer_in_order<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     let (api, search) =
         (rule("api", &["3/10s"], Algorithm::SlidingLog), rule("search", &["2/10s"], Algorithm::Gcra));

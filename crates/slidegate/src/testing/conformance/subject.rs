@@ -1,4 +1,4 @@
-//! A store under examination, with short ways to ask it.
+//! The store under test, with helpers.
 
 use crate::algorithm::Usage;
 use crate::charge::{Admission, Charge};
@@ -28,7 +28,7 @@ pub(super) fn rule(name: &str, rates: &[&str], algorithm: Algorithm) -> Rule {
     )
 }
 
-/// The same, in the shadow.
+/// A shadow rule with one or several rates.
 pub(super) fn shadow(name: &str, rates: &[&str], algorithm: Algorithm) -> Rule {
     let rates: Vec<_> = rule(name, rates, algorithm).limits().iter().map(Limit::rate).collect();
     built(rates.into_iter().fold(Rule::builder(name).shadow(true), RuleBuilder::limit), algorithm)
@@ -51,7 +51,7 @@ pub(super) fn retry_us(decision: &Decision<'_>) -> u64 {
     decision.retry_after().map_or(0, whole_us)
 }
 
-/// A store that has seen nobody but the promise that asks.
+/// An empty store for one promise.
 pub(super) struct Subject<S>(pub(super) S);
 
 impl<S: Store> Subject<S> {
@@ -87,12 +87,12 @@ impl<S: Store> Subject<S> {
         decision.map_err(|error| error.to_string())
     }
 
-    /// Whether so many units would pass for alice.
+    /// Whether `cost` units would pass for alice.
     pub(super) async fn passes(&self, at_us: u64, rule: &Rule, cost: u64) -> Result<bool, String> {
         Ok(self.peek(at_us, &[(rule, "alice", cost)]).await?.allowed())
     }
 
-    /// At the end of the wait that a denial announces the same passes, a microsecond earlier it does not.
+    /// Checks that the same request passes at the end of a denial's wait, and not a microsecond earlier.
     pub(super) async fn wait_is_exact(
         &self,
         at_us: u64,
@@ -108,7 +108,7 @@ impl<S: Store> Subject<S> {
         Ok(())
     }
 
-    /// What alice has used of every limit.
+    /// Alice's usage of every limit.
     pub(super) async fn usages(&self, at_us: u64, rule: &Rule) -> Result<Vec<Usage>, String> {
         let inspected = self.0.inspect(Call::at_us(at_us), rule, key("alice")).await;
         let limits = inspected.map_err(|error| error.to_string())?;
@@ -116,12 +116,12 @@ impl<S: Store> Subject<S> {
         Ok(limits.into_iter().map(|limit| usage(limit.used, limit.reset_after)).collect())
     }
 
-    /// The most that alice has used of any limit.
+    /// Alice's largest use of any limit.
     pub(super) async fn used(&self, at_us: u64, rule: &Rule) -> Result<u64, String> {
         Ok(self.usages(at_us, rule).await?.iter().map(|usage| usage.used).max().unwrap_or(0))
     }
 
-    /// What a refund gave back; `None` if nothing was applied.
+    /// The units that a refund gave back; `None` if it was not applied.
     pub(super) async fn refund(&self, at_us: u64, receipt: &Receipt) -> Result<Option<u64>, String> {
         let refunded = self.0.update(Call::at_us(at_us), Update::Refund(receipt)).await;
         Ok(units(refunded.map_err(|error| error.to_string())?))

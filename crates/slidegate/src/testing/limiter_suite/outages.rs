@@ -1,4 +1,4 @@
-//! The outage policy: what answers when the store does not.
+//! The outage policy.
 
 use std::borrow::Borrow;
 use std::time::Duration;
@@ -26,7 +26,7 @@ async fn limiter<S: Store>(fresh: &impl AsyncFn() -> S) -> Limiter<FailingStore<
 
 type VerbResult<'a> = (&'static str, Result<Decision<'a>, CheckError>);
 
-/// The same charges put to every verb that a policy answers for.
+/// The results of every verb with an outage policy for the same charges.
 async fn every_way<'a, S: Store, H: Borrow<Core<S>>>(
     limiter: &Limiter<S, H>,
     timer: &impl Timer,
@@ -55,7 +55,7 @@ async fn every_way<'a, S: Store, H: Borrow<Core<S>>>(
     Ok(answers)
 }
 
-/// Each answer is the store's error.
+/// Checks that each answer is the store's error.
 fn all_deny(answers: Vec<VerbResult<'_>>, error: &StoreError) -> Result<(), String> {
     for (verb, answer) in answers {
         ensure_eq!(answer.err(), Some(CheckError::Store(error.clone())), "{verb} under `deny`");
@@ -63,7 +63,7 @@ fn all_deny(answers: Vec<VerbResult<'_>>, error: &StoreError) -> Result<(), Stri
     Ok(())
 }
 
-/// Each answer is a degraded admission that claims no number.
+/// Checks that each answer is a degraded admission without numbers.
 fn all_allow(answers: Vec<VerbResult<'_>>, error: &StoreError, charges: usize) -> Result<(), String> {
     for (verb, answer) in answers {
         let decision = answered(answer)?;
@@ -87,7 +87,7 @@ fn all_allow(answers: Vec<VerbResult<'_>>, error: &StoreError, charges: usize) -
     Ok(())
 }
 
-/// `deny` returns the store's error and `allow` a degraded decision: by rule and by call, in every way of failing.
+/// `deny` returns the store's error and `allow` a degraded decision: per rule and per call, for every kind of failure.
 /// `Local` acts as `deny`.
 pub async fn the_policy_answers_for_a_failed_store<S: Store>(
     fresh: &impl AsyncFn() -> S,
@@ -137,8 +137,7 @@ pub async fn the_policy_answers_for_a_failed_store<S: Store>(
     Ok(())
 }
 
-/// Of several rules the strictest decides, whatever their order. Shadow rules take no part, and alone they refuse
-/// nothing.
+/// Of several rules the strictest decides, in any order. Shadow rules take no part, and alone they admit.
 pub async fn the_strictest_rule_decides<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     let deny = (OnStoreError::Deny, false);
     let (allow, local) = ((OnStoreError::Allow, false), (local(), false));
@@ -179,7 +178,7 @@ pub async fn the_strictest_rule_decides<S: Store>(fresh: &impl AsyncFn() -> S) -
     Ok(())
 }
 
-/// Only an answer that was lost leaves open whether it charged; all other failures charged nothing.
+/// Only a lost answer may have charged; all other failures charged nothing.
 pub async fn a_failure_says_whether_it_charged<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     for failure in StoreFailure::ALL {
         for policy in [OnStoreError::Deny, OnStoreError::Allow] {
@@ -204,7 +203,8 @@ pub async fn a_failure_says_whether_it_charged<S: Store>(fresh: &impl AsyncFn() 
     Ok(())
 }
 
-/// A bad key, a cost that never passes or no charges at all are no outage: no policy answers, and no store is asked.
+/// A bad key, a cost that can never pass or an empty list of charges is not an outage: no policy applies, and no store
+/// is asked.
 pub async fn argument_errors_are_not_outages<S: Store>(
     fresh: &impl AsyncFn() -> S,
     timer: &impl Timer,
@@ -255,7 +255,7 @@ pub async fn verbs_without_a_policy_return_the_error<S: Store>(
     Ok(())
 }
 
-/// Each check and peek that the store did not answer is counted, and each that the policy admitted; by views too.
+/// Each failed check and peek is counted, and each that the policy admitted; also through views.
 pub async fn failures_and_degraded_answers_are_counted<S: Store>(
     fresh: &impl AsyncFn() -> S,
     timer: &impl Timer,

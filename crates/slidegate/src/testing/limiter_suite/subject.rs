@@ -1,4 +1,4 @@
-//! What the promises share: rules of windows that do not end meanwhile, and short ways to ask.
+//! Helpers of the promises: rules whose windows do not end during the suite, and short calls.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::limiter::Limiter;
 use crate::rule::{Algorithm, OnStoreError, Rule};
 use crate::store::Store;
 
-/// Longer than any run of the suite: a fixed window of it is not likely to end meanwhile.
+/// Longer than any run of the suite: a fixed window is unlikely to end during it.
 pub(super) const WINDOW: Duration = Duration::from_secs(400 * 86_400);
 
 /// A rule of ten units in [`WINDOW`].
@@ -21,7 +21,7 @@ pub(super) fn limited(name: &str, rate: &str, algorithm: Algorithm) -> Rule {
     Rule::builder(name).limit(rate).algorithm(algorithm).build().expect("the rules of the suite are valid")
 }
 
-/// A rule of ten units that only counts.
+/// A shadow rule of ten units.
 pub(super) fn shadow(name: &str) -> Rule {
     with_policy(name, OnStoreError::default(), true)
 }
@@ -33,12 +33,12 @@ pub(super) fn with_policy(name: &str, policy: OnStoreError, shadow: bool) -> Rul
     rule.build().expect("the rules of the suite are valid")
 }
 
-/// An answer that must be one.
+/// The answer; an error as text if there is none.
 pub(super) fn answered<T, E: Display>(answer: Result<T, E>) -> Result<T, String> {
     answer.map_err(|error| format!("no answer: {error}"))
 }
 
-/// What alice has used of a rule's first limit.
+/// Alice's use of a rule's first limit.
 pub(super) async fn used<S: Store>(limiter: &Limiter<S>, rule: &Rule) -> Result<u64, String> {
     used_by(limiter, rule, "alice").await
 }
@@ -49,7 +49,7 @@ pub(super) async fn used_by<S: Store>(limiter: &Limiter<S>, rule: &Rule, key: &s
     Ok(usages[0].used)
 }
 
-/// Whether it was allowed, what is used and what remains.
+/// `allowed`, `used` and `remaining`.
 pub(super) fn shown(decision: &Decision<'_>) -> (bool, Option<u64>, Option<u64>) {
     (decision.allowed(), decision.used(), decision.remaining())
 }

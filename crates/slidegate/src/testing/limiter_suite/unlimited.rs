@@ -61,7 +61,7 @@ pub async fn unlimited_charges_are_charged_nowhere<S: Store>(
     Ok(())
 }
 
-/// Unlimited charges alone ask no store: its outage is none of theirs.
+/// Unlimited charges alone do not call the store: they pass during an outage.
 pub async fn unlimited_charges_ask_no_store<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     let limiter = Limiter::new(FailingStore::new(fresh().await));
     limiter.store().fail(StoreFailure::Unavailable);

@@ -1,4 +1,4 @@
-//! The verbs that neither wait nor meet an outage.
+//! The verbs without waiting and without outages.
 
 use std::time::Duration;
 
@@ -107,7 +107,7 @@ pub async fn batches_answer_in_order<S: Store>(fresh: &impl AsyncFn() -> S) -> R
     Ok(())
 }
 
-/// A receipt that is asked for twice is the same, and gives one refund; its id is no other's.
+/// Two calls of `receipt` return the same receipt, which gives one refund; its id is unique.
 pub async fn receipts_are_made_once<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     for algorithm in trace::algorithms() {
         let limiter = Limiter::new(fresh().await);
@@ -122,7 +122,7 @@ pub async fn receipts_are_made_once<S: Store>(fresh: &impl AsyncFn() -> S) -> Re
             let (first, second) = (receipt_of(decision)?, receipt_of(decision)?);
             ensure_eq!(&first, &second, "{algorithm}: a receipt that was asked for twice");
             let refunded = answered(limiter.refund_async(&first).await)?;
-            // Of a line some has drained since, and only whole units are given back.
+            // gcra's line has drained a little since, and only whole units are given back.
             let least = if algorithm == Algorithm::Gcra { 1 } else { units };
             ensure!(
                 refunded.applied && (least..=units).contains(&refunded.units),
@@ -139,8 +139,8 @@ pub async fn receipts_are_made_once<S: Store>(fresh: &impl AsyncFn() -> S) -> Re
     Ok(())
 }
 
-/// `refund`, `settle`, `credit` and `reset`, and what they say of a key without charges. Where the clock runs, what
-/// `gcra` gives back is not known to the unit.
+/// `refund`, `settle`, `credit` and `reset`, also for a key without charges. Not for `gcra`: on a running clock the
+/// units that it gives back are not known exactly.
 pub async fn refunds_settlements_credits_and_resets_give_back<S: Store>(
     fresh: &impl AsyncFn() -> S,
 ) -> Result<(), String> {
@@ -189,7 +189,7 @@ pub async fn refunds_settlements_credits_and_resets_give_back<S: Store>(
     Ok(())
 }
 
-/// A decision and its owned copy say the same, receipt included, after rule and key are gone.
+/// An owned copy of a decision is equal to it, with its receipt, and outlives the rule and key.
 pub async fn owned_decisions_are_equal<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     let limiter = Limiter::new(fresh().await);
     let mut owned: Vec<Decision<'static>> = Vec::new();
@@ -225,7 +225,7 @@ pub async fn owned_decisions_are_equal<S: Store>(fresh: &impl AsyncFn() -> S) ->
     Ok(())
 }
 
-/// `change`: what is used is kept, or begins the states of a new window.
+/// `change`: used units are kept; a new window's state starts with them.
 pub async fn changes_take_over_what_is_used<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     let limiter = Limiter::new(fresh().await);
     let api = ten("api");
@@ -243,7 +243,7 @@ pub async fn changes_take_over_what_is_used<S: Store>(fresh: &impl AsyncFn() -> 
     Ok(())
 }
 
-/// What is no key, no cost or no admission is an error of its own kind, and charges nothing.
+/// A bad key, cost or admission is an error of its own kind, and charges nothing.
 pub async fn bad_arguments_are_errors<S: Store>(
     fresh: &impl AsyncFn() -> S,
     timer: &impl Timer,

@@ -1,4 +1,4 @@
-//! Acquisitions, which wait.
+//! `acquire`: waiting until a request is admitted.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -15,7 +15,7 @@ use crate::time::Timer;
 /// Much longer than a store takes to answer, much shorter than any window of the suite.
 const SOON: Duration = Duration::from_secs(10);
 
-/// `acquire` and `acquire_all` admit at once where there are units, and else wait for them.
+/// `acquire` and `acquire_all` admit at once if there are units, and wait for them otherwise.
 pub async fn acquisitions_wait_and_are_admitted<S: Store>(
     fresh: &impl AsyncFn() -> S,
     timer: &impl Timer,
@@ -37,7 +37,7 @@ pub async fn acquisitions_wait_and_are_admitted<S: Store>(
     Ok(())
 }
 
-/// An acquisition whose time does not suffice is refused at once, and charged nothing.
+/// An acquisition whose maximum wait is too short is denied at once, without a charge.
 pub async fn acquisitions_that_would_wait_too_long_are_refused<S: Store>(
     fresh: &impl AsyncFn() -> S,
     timer: &impl Timer,
@@ -59,7 +59,7 @@ pub async fn acquisitions_that_would_wait_too_long_are_refused<S: Store>(
     Ok(())
 }
 
-/// Units that are given back wake the acquisition that waits for them. One that is dropped leaves no trace.
+/// A refund wakes the acquisition that waits for its units. A cancelled acquisition leaves no trace.
 pub async fn refunds_wake_the_first<S: Store>(
     fresh: &impl AsyncFn() -> S,
     timer: &impl Timer,
@@ -69,7 +69,7 @@ pub async fn refunds_wake_the_first<S: Store>(
     let receipt = receipt_of(&answered(limiter.check_n_async(&api, "alice", 10).await)?)?;
     for dropped in [true, false] {
         let mut acquisition = pin!(limiter.acquire_async(timer, &api, "alice", Duration::MAX));
-        // Until it has a place in the queue; on its way there it asks the store.
+        // Until it is in the queue; before that it asks the store.
         let early = poll_fn(|context| match acquisition.as_mut().poll(context) {
             Poll::Ready(decision) => Poll::Ready(Some(decision)),
             Poll::Pending if limiter.stats().waiting == 1 => Poll::Ready(None),

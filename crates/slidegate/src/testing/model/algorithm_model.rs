@@ -1,4 +1,4 @@
-//! What the model of one algorithm must answer.
+//! The trait that the model of each algorithm implements.
 
 use std::fmt::Debug;
 
@@ -12,17 +12,17 @@ use super::sliding_counter::SlidingCounter;
 use super::sliding_log::SlidingLog;
 use crate::rule::{Algorithm, Limit};
 
-/// What was charged under one limit for one key, and how one algorithm counts it.
+/// The charges of one limit for one key, and how one algorithm counts them.
 ///
-/// Every instant given is at or after [`AlgorithmModel::remembers_us`]: [`super::LimitModel`] sees to that.
+/// [`super::LimitModel`] passes only instants at or after [`AlgorithmModel::remembers_us`].
 pub(super) trait AlgorithmModel: Debug + Send + Sync {
-    /// The same book once more.
+    /// A copy.
     fn duplicate(&self) -> Box<dyn AlgorithmModel>;
 
-    /// The instant behind which time does not run back.
+    /// The instant past which time does not run backwards.
     fn remembers_us(&self, limit: &Limit) -> u128;
 
-    /// The latest instant at which the last charge may have been made, as far as is remembered.
+    /// The latest possible instant of the last charge.
     fn charged_by_us(&self, limit: &Limit) -> u128 {
         self.remembers_us(limit)
     }
@@ -30,26 +30,26 @@ pub(super) trait AlgorithmModel: Debug + Send + Sync {
     /// How much is in use at `at_us`.
     fn in_use(&self, limit: &Limit, at_us: u128) -> Amount;
 
-    /// Charges, and says where the charge stands.
+    /// Charges; returns the position of the charge.
     fn charge(&mut self, limit: &Limit, at_us: u128, cost: u128) -> u128;
 
-    /// Takes back up to `units` of the charge at `place`, and says how many.
+    /// Takes back up to `units` of the charge at `place`; returns how many.
     fn refund(&mut self, limit: &Limit, at_us: u128, place: &ModelPlace, units: u128) -> u128;
 
     /// Takes back use of up to `units`, oldest first. `units` is at least 1 and at most what is used,
     /// rounded up.
     fn credit(&mut self, limit: &Limit, at_us: u128, units: u128);
 
-    /// Goes on under `limit` from `at_us` on, which keeps this state.
+    /// Changes the limit at `at_us`; the geometry is the same.
     fn change(&mut self, limit: &Limit, at_us: u128);
 
-    /// Units that were given back so far, where refunds need to know.
+    /// Units that were given back so far; needed by `gcra` only.
     fn given_back(&self) -> u128 {
         0
     }
 }
 
-/// The book of a key that was never seen.
+/// The model of a new key.
 pub(super) fn new_state(limit: &Limit) -> Box<dyn AlgorithmModel> {
     match limit.algorithm() {
         Algorithm::SlidingLog => Box::new(SlidingLog::default()),

@@ -1,6 +1,6 @@
 //! Exact amounts of use, and the search for the first instant at which something holds.
 
-/// So many parts of a unit: `parts / per_unit` units, without rounding.
+/// An exact fraction: `parts / per_unit` units.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Amount {
     parts: u128,
@@ -29,10 +29,10 @@ impl Amount {
     }
 }
 
-/// Microseconds from `now_us` to the first instant, not before it, at which `holds`; what once holds must
-/// go on to hold, and must hold some day.
+/// Microseconds from `now_us` to the first instant at which `holds` is true. `holds` must be monotonic and become
+/// true eventually.
 ///
-/// A backlog of a gcra can outlast u64: then the answer is `u64::MAX`.
+/// A backlog of `gcra` may last longer than u64 microseconds: then the result is `u64::MAX`.
 pub(super) fn wait_us(now_us: u64, holds: impl Fn(u128) -> bool) -> u64 {
     let now_us = u128::from(now_us);
     if holds(now_us) {
@@ -41,7 +41,7 @@ pub(super) fn wait_us(now_us: u64, holds: impl Fn(u128) -> bool) -> u64 {
     let mut holds_after_us: u128 = 1;
     while !holds(now_us + holds_after_us) {
         holds_after_us *= 2;
-        assert!(holds_after_us < 1 << 110, "nothing that is charged stays for ever");
+        assert!(holds_after_us < 1 << 110, "every charge expires");
     }
     let mut fails_after_us = holds_after_us / 2;
     while holds_after_us - fails_after_us > 1 {

@@ -1,25 +1,25 @@
-//! What was charged, as sums of units: all charges with the same stamp, bucket or window are one sum.
+//! Charges as sums of units: all charges with the same stamp, bucket or window are one sum.
 
 /// ChargeSums of units, each at its own stamp, bucket number or window number.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ChargeSums {
     all: Vec<ChargeSum>,
     newest_charged: u128,
-    /// The last place that stood, where nothing stands any more.
+    /// The position of the last sum that was taken, if no sum is left.
     last_emptied: u128,
 }
 
-/// Units that stand at one place.
+/// The units at one position.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChargeSum {
-    /// The place: a stamp, a bucket number or a window number.
+    /// A stamp, a bucket number or a window number.
     pub(super) at: u128,
-    /// Units that stand there, at least one.
+    /// The units, at least one.
     pub(super) units: u128,
 }
 
 impl ChargeSums {
-    /// Adds `units` to what stands at `at`.
+    /// Adds `units` at `at`.
     pub(super) fn add(&mut self, at: u128, units: u128) {
         self.newest_charged = self.newest_charged.max(at);
         match self.all.iter_mut().find(|sum| sum.at == at) {
@@ -29,7 +29,7 @@ impl ChargeSums {
         self.all.retain(|sum| sum.units > 0);
     }
 
-    /// Takes up to `units` of what stands at `at`, and says how many.
+    /// Takes up to `units` at `at`; returns how many.
     pub(super) fn take(&mut self, at: u128, units: u128) -> u128 {
         let Some(sum) = self.all.iter_mut().find(|sum| sum.at == at) else {
             return 0;
@@ -43,12 +43,12 @@ impl ChargeSums {
         taken
     }
 
-    /// Forgets every sum before `at`.
+    /// Drops every sum before `at`.
     pub(super) fn forget_before(&mut self, at: u128) {
         self.all.retain(|sum| sum.at >= at);
     }
 
-    /// What stands at `at`.
+    /// The units at `at`.
     pub(super) fn at(&self, at: u128) -> u128 {
         self.all.iter().filter(|sum| sum.at == at).map(|sum| sum.units).sum()
     }
@@ -60,12 +60,12 @@ impl ChargeSums {
         sums
     }
 
-    /// The newest place ever charged, whether or not anything still stands there; 0 if none was.
+    /// The newest position ever charged, even if its units are gone; 0 if there is none.
     pub(super) fn newest_charged(&self) -> u128 {
         self.newest_charged
     }
 
-    /// The newest place at which something stands, or the last at which something stood; 0 if there is none.
+    /// The newest position with units, or the last one that was emptied; 0 if there is none.
     pub(super) fn newest_present(&self) -> u128 {
         self.all.iter().map(|sum| sum.at).max().unwrap_or(self.last_emptied)
     }
@@ -83,7 +83,7 @@ mod tests {
         sums.add(9, 3);
         assert_eq!(sums.at(9), 5);
         assert_eq!(sums.oldest_first().iter().map(|sum| sum.at).collect::<Vec<_>>(), [7, 9]);
-        assert_eq!(sums.take(9, 6), 5, "no more than stands there");
+        assert_eq!(sums.take(9, 6), 5, "no more than is there");
         assert_eq!(sums.take(9, 1), 0);
         assert_eq!((sums.newest_charged(), sums.newest_present()), (9, 7));
         sums.forget_before(8);

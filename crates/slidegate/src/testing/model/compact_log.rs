@@ -1,4 +1,7 @@
 //! Model of `compact-log`: a log that joins neighbours, at the later stamp, when it holds K entries.
+//!
+//! Judges `algorithm/compact_log.rs` and, in `slidegate-redis/scripts`, `compact-log.lua` and `fast-compact-log.lua`:
+//! change all four.
 
 use super::algorithm_model::AlgorithmModel;
 use super::amount::Amount;
@@ -81,7 +84,7 @@ impl AlgorithmModel for CompactLog {
         let Some(entry) = self.entries.iter_mut().find(|entry| entry.stamp >= place.at) else {
             return 0;
         };
-        // A credit has taken from what was merged up to there, and nobody knows whose units are left.
+        // A credit may have taken the charge's units from a merged entry.
         let refundable = if entry.merged { place.at > self.credited_us } else { entry.stamp == place.at };
         if !refundable {
             return 0;
@@ -108,7 +111,7 @@ impl AlgorithmModel for CompactLog {
     fn change(&mut self, _limit: &Limit, _at_us: u128) {}
 }
 
-/// The instant from which the charge at `place` counts no more, were it not merged with a later one.
+/// The instant from which the charge at `place` no longer counts, ignoring merges with later ones.
 pub(super) fn expires_us(place: &ModelPlace) -> u128 {
     place.at + u128::from(place.limit.window_us())
 }
@@ -171,7 +174,7 @@ mod tests {
         assert_eq!(model.refund(10 + SECOND_US, &places[0], 1), 0, "expired by its own stamp");
         assert_eq!(model.refund(60, &places[4], 9), 1);
         assert_eq!(model.refund(60, &places[4], 9), 0, "the entry is gone");
-        assert_eq!(model.charge(&limit, 45, 1).at, 50, "time does not run back behind it all the same");
+        assert_eq!(model.charge(&limit, 45, 1).at, 50, "time still does not run backwards past it");
     }
 
     #[test]
@@ -181,7 +184,7 @@ mod tests {
         let first = model.charge(&limit, 10, 2);
         model.charge(&limit, 20, 3);
         assert_eq!(model.credit(&limit, 30, 3), 3, "the oldest first");
-        assert_eq!(model.refund(30, &first, 2), 0, "what stood there was given back");
+        assert_eq!(model.refund(30, &first, 2), 0, "its units were given back already");
         assert_eq!(model.usage(&limit, 30).used, 2);
     }
 

@@ -1,10 +1,10 @@
-//! The answers of the model store, and how verdicts become one.
+//! The decisions of the model store, and how verdicts are joined.
 
 use crate::algorithm::Usage;
 use crate::decision::{Decision, Verdict};
 use crate::rule::Limit;
 
-/// What one rule says to one charge.
+/// One rule's verdict on one charge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each field is the accessor of that name of `Verdict`")]
 pub struct ModelVerdict {
@@ -19,7 +19,7 @@ pub struct ModelVerdict {
     pub reset_after_us: u64,
 }
 
-/// The answer to an admission; compare with [`ModelDecision::of`] the real one.
+/// The model's decision; compare it with [`ModelDecision::of`] a real one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each field is the accessor of that name of `Decision`")]
 pub struct ModelDecision {
@@ -35,7 +35,7 @@ pub struct ModelDecision {
 }
 
 impl ModelVerdict {
-    /// What one limit says by itself. A denial may have no wait: that of a cost that never passes.
+    /// The verdict of one limit. A denial without a wait is of a cost that can never pass.
     pub(super) fn of_limit(
         rule: &str,
         shadow: bool,
@@ -95,7 +95,7 @@ impl ModelVerdict {
 }
 
 impl ModelDecision {
-    /// A real decision, as its accessors tell it.
+    /// The numbers of a real decision, from its accessors.
     #[must_use]
     pub fn of(decision: &Decision<'_>) -> Self {
         Self {
@@ -111,8 +111,8 @@ impl ModelDecision {
         }
     }
 
-    /// Joins the verdicts of every charge. Shadows take no part unless there is nothing else; then they
-    /// give the numbers of an admission.
+    /// Joins the verdicts of every charge. Shadow rules take no part unless there are no others; then the answer is an
+    /// admission with their numbers.
     pub(super) fn joined(verdicts: Vec<ModelVerdict>) -> Self {
         let enforced: Vec<_> = verdicts.iter().filter(|verdict| !verdict.shadow).cloned().collect();
         let binding = if enforced.is_empty() {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn shadows_speak_only_alone() {
+    fn shadow_rules_bind_only_alone() {
         let shadow = ModelVerdict { shadow: true, ..verdict("s", "5/1h", 5, Some(900)) };
         let alone = ModelDecision::joined(vec![shadow.clone()]);
         assert_eq!(

@@ -1,4 +1,7 @@
-//! Model of `fixed-window`: what was charged in the clock-aligned window is in use.
+//! Model of `fixed-window`: all charges of the clock-aligned window are in use.
+//!
+//! Judges `algorithm/fixed_window.rs` and, in `slidegate-redis/scripts`, `fixed-window.lua` and
+//! `fast-fixed-window.lua`: change all four.
 
 use super::algorithm_model::AlgorithmModel;
 use super::amount::Amount;
@@ -6,7 +9,7 @@ use super::charge_sums::ChargeSums;
 use super::limit_model::ModelPlace;
 use crate::rule::Limit;
 
-/// What was charged in every clock-aligned window.
+/// The units of every clock-aligned window.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FixedWindow {
     windows: ChargeSums,
@@ -50,7 +53,7 @@ impl AlgorithmModel for FixedWindow {
     fn change(&mut self, _limit: &Limit, _at_us: u128) {}
 }
 
-/// The instant from which the charge at `place` counts no more.
+/// The instant from which the charge at `place` no longer counts.
 pub(super) fn expires_us(place: &ModelPlace) -> u128 {
     (place.at + 1) * u128::from(place.limit.window_us())
 }

@@ -1,4 +1,6 @@
 //! Model of `gcra`: a backlog that drains by the limit per window.
+//!
+//! Judges `algorithm/gcra.rs` and, in `slidegate-redis/scripts`, `gcra.lua` and `fast-gcra.lua`: change all four.
 
 use super::algorithm_model::AlgorithmModel;
 use super::amount::Amount;
@@ -10,11 +12,11 @@ use crate::rule::Limit;
 pub(super) struct Gcra {
     /// When it was last charged, credited or changed.
     as_of_us: u128,
-    /// What was occupied then.
+    /// The backlog at that instant.
     backlog: u128,
     /// Parts that drain in a microsecond: the limit at that time.
     drain: u128,
-    /// Units taken out of the line so far; a charge's stretch is taken to have moved by all that was taken
+    /// Units taken out of the line so far. A charge's stretch is assumed to have moved by all units that were taken
     /// out after it.
     given_back: u128,
 }
@@ -25,10 +27,10 @@ impl Gcra {
         self.backlog.saturating_sub((at_us - self.as_of_us).saturating_mul(self.drain))
     }
 
-    /// Makes the backlog at `at_us` so many parts, draining by `limit` from there on.
+    /// Sets the backlog at `at_us`, draining by `limit` from there on.
     fn set(&mut self, limit: &Limit, at_us: u128, backlog: u128) {
         if self.drain != u128::from(limit.units()) {
-            // Stretches that drained at another speed are not refunded: all of them count as moved out.
+            // Stretches that drained at another rate are not refunded: all of them count as given back.
             self.given_back += self.backlog(at_us).div_ceil(limit.window_us().into());
         }
         *self = Self { as_of_us: at_us, backlog, drain: limit.units().into(), given_back: self.given_back };
@@ -86,7 +88,7 @@ impl AlgorithmModel for Gcra {
     }
 }
 
-/// The instant from which the charge at `place` counts no more: the end of its stretch, rounded up.
+/// The instant from which the charge at `place` no longer counts: the end of its stretch, rounded up.
 pub(super) fn expires_us(place: &ModelPlace) -> u128 {
     place.at.div_ceil(place.limit.units().into())
 }

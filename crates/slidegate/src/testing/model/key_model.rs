@@ -12,33 +12,33 @@ pub(super) struct KeyModel {
 }
 
 impl KeyModel {
-    /// The state of a key that was never seen.
+    /// The models of a new key.
     pub(super) fn new(limits: &[Limit]) -> Self {
         Self { models: limits.iter().map(|&limit| LimitModel::new(limit)).collect() }
     }
 
-    /// What becomes of it when the limits become `limits` at `now_us`: each goes on with the state of its
-    /// own geometry; one that has none begins with the largest use of all, stamped now.
+    /// The models after a live change to `limits` at `now_us`: each limit continues the model of its geometry; one
+    /// without starts with the largest use, stamped now.
     pub(super) fn changed(&self, limits: &[Limit], now_us: u64) -> Self {
         let models = self.continued(limits, now_us, self.used_max(now_us)).models;
         let models = models.into_iter().zip(limits).map(|(model, limit)| model.changed(limit, now_us));
         Self { models: models.collect() }
     }
 
-    /// Whether every limit finds its own geometry in its place.
+    /// Whether there is a model of the right geometry for every limit, in order.
     pub(super) fn fits(&self, limits: &[Limit]) -> bool {
         limits.len() == self.models.len()
             && limits.iter().zip(&self.models).all(|(limit, model)| limit.keeps_state_of(model.limit()))
     }
 
-    /// Itself if it fits; otherwise a limit that has none of its geometry begins with the largest use of all
-    /// at the last charge, stamped at the latest instant that this may have been.
+    /// Itself if it fits; otherwise a limit without a model of its geometry starts with the largest use at the last
+    /// charge, stamped at the latest possible instant of that charge.
     pub(super) fn adapted_to(&self, limits: &[Limit]) -> Self {
         if self.fits(limits) {
             return self.clone();
         }
         let charged_by_us = self.models.iter().map(LimitModel::charged_by_us).max().unwrap_or(0);
-        // A clock set back to the beginning shows what was used at the last charge.
+        // Time does not run backwards past the last charge, so 0 is the instant of that charge.
         self.continued(limits, charged_by_us, self.used_max(0))
     }
 
@@ -50,7 +50,7 @@ impl KeyModel {
         Self { models: limits.iter().map(continued).collect() }
     }
 
-    /// What the rule of `ask` says to its cost; its limits fit.
+    /// The verdict on `ask`; its limits fit.
     pub(super) fn decide(&self, now_us: u64, ask: &Charge<'_>) -> ModelVerdict {
         self.verdict(ask.rule, |limit, model| {
             let passes_some_day = ask.cost <= limit.units();
@@ -65,7 +65,7 @@ impl KeyModel {
         })
     }
 
-    /// What `rule` says after it has admitted; its limits fit.
+    /// The verdict of `rule` after an admission; its limits fit.
     pub(super) fn admitted(&self, now_us: u64, rule: &Rule) -> ModelVerdict {
         self.verdict(rule, |limit, model| {
             let usage = model.usage(limit, now_us);
@@ -84,7 +84,7 @@ impl KeyModel {
         limits.iter().zip(&mut self.models).map(|(limit, model)| model.charge(limit, now_us, cost)).collect()
     }
 
-    /// Charges what a settlement found too little, under the limits it has.
+    /// Charges the excess of a settlement, under the present limits.
     pub(super) fn charge_excess(&mut self, now_us: u64, units: u64) {
         for model in &mut self.models {
             let limit = *model.limit();
@@ -92,8 +92,7 @@ impl KeyModel {
         }
     }
 
-    /// Refunds every limit at the place of its geometry, unless it is void; returns the most that any gave
-    /// back.
+    /// Refunds every limit at the place of its geometry, unless it is void; returns the largest number of units.
     pub(super) fn refund(
         &mut self,
         now_us: u64,
@@ -109,14 +108,14 @@ impl KeyModel {
         self.models.iter_mut().map(refund).max().unwrap_or(0)
     }
 
-    /// Credits every limit; they fit. Returns by how much the use of any fell at most.
+    /// Credits every limit; they fit. Returns the largest fall of `used`.
     pub(super) fn credit(&mut self, limits: &[Limit], now_us: u64, units: u64) -> u64 {
         let falls =
             limits.iter().zip(&mut self.models).map(|(limit, model)| model.credit(limit, now_us, units));
         falls.max().unwrap_or(0)
     }
 
-    /// The most that is used of any limit, under the limits it has.
+    /// The largest use of any limit.
     pub(super) fn used_max(&self, now_us: u64) -> u64 {
         self.models.iter().map(|model| model.usage(model.limit(), now_us).used).max().unwrap_or(0)
     }
@@ -140,7 +139,7 @@ mod tests {
     use crate::rule::Algorithm;
 
     #[test]
-    fn each_limit_goes_on_with_its_own_geometry() {
+    fn each_limit_continues_the_model_of_its_geometry() {
         let of = |rate: &str| limit(rate, Algorithm::SlidingLog);
         let mut key_model = KeyModel::new(&[of("5/1s"), of("60/30s")]);
         key_model.charge(&[of("5/1s"), of("60/30s")], 0, 4);

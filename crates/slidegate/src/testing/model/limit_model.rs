@@ -1,4 +1,4 @@
-//! One limit for one key, whatever its algorithm.
+//! The model of one limit for one key, of any algorithm.
 
 use super::algorithm_model::{self, AlgorithmModel};
 use super::amount::wait_us;
@@ -21,24 +21,24 @@ impl Clone for LimitModel {
     }
 }
 
-/// Where a charge stands, with the limit under which it was made.
+/// The place of a charge, with the limit under which it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelPlace {
     pub(super) limit: Limit,
     /// A stamp, a bucket number, a window number, or the end of the occupied stretch times the limit.
     pub(super) at: u128,
-    /// What gcra had given back by then.
+    /// Units that `gcra` had given back by then.
     pub(super) given_back: u128,
 }
 
 impl LimitModel {
-    /// The state of a key that was never seen.
+    /// The model of a new key.
     #[must_use]
     pub fn new(limit: Limit) -> Self {
         Self { limit, state: algorithm_model::new_state(&limit), ends_us: 0 }
     }
 
-    /// The latest instant at which the last charge may have been made, as far as it remembers.
+    /// The latest possible instant of the last charge.
     pub(super) fn charged_by_us(&self) -> u64 {
         u64::try_from(self.state.charged_by_us(&self.limit)).expect("time fits 64 bits")
     }
@@ -82,7 +82,7 @@ impl LimitModel {
         place
     }
 
-    /// Charges `units` at `now_us`, or as many as keep what is used within [`USED_MAX`].
+    /// Charges `units` at `now_us`, at most as many as keep `used` within [`USED_MAX`].
     pub fn charge_excess(&mut self, limit: &Limit, now_us: u64, units: u64) {
         let units = units.min(USED_MAX.saturating_sub(self.usage(limit, now_us).used));
         if units > 0 {
@@ -97,10 +97,10 @@ impl LimitModel {
         }
         let at_us = self.effective_us(&self.limit, now_us.into());
         let given = self.state.refund(&self.limit, at_us, place, units.into());
-        u64::try_from(given).expect("no more than was asked for")
+        u64::try_from(given).expect("at most `units`")
     }
 
-    /// Takes back up to `units` of what is used, oldest first; returns by how much it fell.
+    /// Takes back up to `units`, oldest first; returns by how much `used` fell.
     pub fn credit(&mut self, limit: &Limit, now_us: u64, units: u64) -> u64 {
         let used_before = self.usage(limit, now_us).used;
         let units = units.min(used_before);
@@ -113,7 +113,7 @@ impl LimitModel {
         used_before - self.usage(limit, now_us).used
     }
 
-    /// The same state when its limit becomes `limit`, of the same geometry, at `now_us`.
+    /// The model after a change of its limit to `limit`, of the same geometry, at `now_us`.
     #[must_use]
     pub fn changed(mut self, limit: &Limit, now_us: u64) -> Self {
         assert!(limit.keeps_state_of(&self.limit), "another geometry begins another state");
@@ -123,7 +123,7 @@ impl LimitModel {
         self
     }
 
-    /// What a change of geometry begins, with `used` units as one charge at `now_us`.
+    /// A new model that starts with `used` units as one charge at `now_us`.
     #[must_use]
     pub fn seeded(limit: Limit, now_us: u64, used: u64) -> Self {
         let mut fresh = Self::new(limit);
@@ -131,7 +131,7 @@ impl LimitModel {
         fresh
     }
 
-    /// The instant from which the charge at `place` counts no more.
+    /// The instant from which the charge at `place` no longer counts.
     #[must_use]
     pub fn expires_us(place: &ModelPlace) -> u64 {
         let expires_us = match place.limit.algorithm() {
@@ -145,7 +145,7 @@ impl LimitModel {
         u64::try_from(expires_us).unwrap_or(u64::MAX)
     }
 
-    /// Time does not run back behind what the state remembers.
+    /// Time does not run backwards past the state's newest instant.
     fn effective_us(&self, limit: &Limit, at_us: u128) -> u128 {
         at_us.max(self.state.remembers_us(limit))
     }
@@ -156,7 +156,7 @@ mod tests {
     use super::super::samples::{SECOND_US, limit};
     use super::*;
 
-    /// Asks for `count` single units at `now_us` and says how many passed.
+    /// Asks for `count` single units at `now_us`; returns how many passed.
     fn admitted(model: &mut LimitModel, now_us: u64, count: u64) -> u64 {
         let limit = *model.limit();
         let mut passed = 0;
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn another_geometry_begins_with_the_old_use_stamped_now() {
+    fn another_geometry_starts_with_the_old_use_stamped_now() {
         let per_minute = limit("10/1m", Algorithm::SlidingLog);
         let mut model = LimitModel::new(per_minute);
         let place = model.charge(&per_minute, 100 * SECOND_US, 4);

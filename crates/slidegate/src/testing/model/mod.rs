@@ -1,4 +1,4 @@
-//! A slow and obvious model of the six algorithms and of a store, to judge the real ones.
+//! A slow and obvious model of the six algorithms and of a store, to test the real ones against.
 //!
 //! A [`LimitModel`] is one limit for one key; a [`ModelStore`] keeps one per limit of every (rule, key). They
 //! keep what was charged as plain lists and recompute every answer from them, in exact arithmetic that is
@@ -6,8 +6,8 @@
 //! [`Usage`](crate::algorithm::Usage)s find their instants by asking again and again, which is sound
 //! because use never grows while nobody spends.
 //!
-//! It shares the nouns with the real code: geometry and the summing of charges are theirs. Rejected:
-//! sharing helpers of the algorithms, as a mistake in one would be judged by itself.
+//! It shares the rules, limits and admissions with the real code. Rejected: sharing helpers of the algorithms, as a
+//! mistake there would be in both.
 
 mod algorithm_model;
 mod amount;
@@ -31,7 +31,7 @@ pub use store::ModelStore;
 
 #[cfg(test)]
 mod samples {
-    //! What the tests of the models share.
+    //! Helpers of the models' tests.
 
     use crate::rule::{Algorithm, Decimal, Limit};
 

@@ -1,29 +1,29 @@
-//! What the model store hands out for an admission.
+//! The receipts of the model store.
 
 use super::limit_model::{LimitModel, ModelPlace};
 
-/// Which state: rule name and key.
+/// The name of a state: rule name and key.
 pub(super) type Name = (String, String);
 
-/// What an admission by the model returns, to be refunded or settled.
+/// The receipt of an admission by the model.
 #[derive(Debug, Clone)]
 pub struct ModelReceipt {
-    /// Which admission of the store it is.
+    /// The number of the admission in its store.
     pub(super) id: u64,
-    /// What was charged: one entry per state.
+    /// The charges: one entry per state.
     pub(super) charges: Vec<ReceiptCharge>,
 }
 
-/// What one state was charged.
+/// The charge of one state.
 #[derive(Debug, Clone)]
 pub(super) struct ReceiptCharge {
     /// The state.
     pub(super) name: Name,
-    /// When it was made, among all charges of the store.
+    /// The sequence number of the charge in the store.
     pub(super) order: u64,
     /// Units.
     pub(super) cost: u64,
-    /// Where they stand: one place per limit.
+    /// The places of the charge: one per limit.
     pub(super) places: Vec<ModelPlace>,
 }
 

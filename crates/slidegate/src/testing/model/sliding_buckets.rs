@@ -1,4 +1,7 @@
-//! Model of `sliding-buckets`: what was charged is known to the bucket only.
+//! Model of `sliding-buckets`: the time of a charge is known to the bucket only.
+//!
+//! Judges `algorithm/sliding_buckets.rs` and, in `slidegate-redis/scripts`, `sliding-buckets.lua` and
+//! `fast-sliding-buckets.lua`: change all four.
 
 use super::algorithm_model::AlgorithmModel;
 use super::amount::Amount;
@@ -6,13 +9,13 @@ use super::charge_sums::ChargeSums;
 use super::limit_model::ModelPlace;
 use crate::rule::{Algorithm, Edge, Limit};
 
-/// What was charged in every bucket.
+/// The units of every bucket.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SlidingBuckets {
     buckets: ChargeSums,
 }
 
-/// How many microseconds' worth of a bucket count at `at_us`: from 0, not at all, to its width, in full.
+/// The weight of a bucket at `at_us` in microseconds: from 0 to its width, in full.
 ///
 /// The window begins after `at_us - W`; instants are shifted by W so that none is negative.
 fn counted_us(limit: &Limit, bucket: u128, at_us: u128) -> u128 {
@@ -79,7 +82,7 @@ impl AlgorithmModel for SlidingBuckets {
     fn change(&mut self, _limit: &Limit, _at_us: u128) {}
 }
 
-/// The instant from which the charge at `place` counts no more.
+/// The instant from which the charge at `place` no longer counts.
 pub(super) fn expires_us(place: &ModelPlace, edge: Edge) -> u128 {
     let (window_us, width_us) = (u128::from(place.limit.window_us()), u128::from(place.limit.bucket_us()));
     match edge {

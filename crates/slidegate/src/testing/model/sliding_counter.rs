@@ -1,4 +1,7 @@
-//! Model of `sliding-counter`: this window's units, and the share of the last one's that it overlaps.
+//! Model of `sliding-counter`: this window's units, and the overlapping share of the previous window's.
+//!
+//! Judges `algorithm/sliding_counter.rs` and, in `slidegate-redis/scripts`, `sliding-counter.lua` and
+//! `fast-sliding-counter.lua`: change all four.
 
 use super::algorithm_model::AlgorithmModel;
 use super::amount::Amount;
@@ -6,20 +9,20 @@ use super::charge_sums::ChargeSums;
 use super::limit_model::ModelPlace;
 use crate::rule::Limit;
 
-/// What was charged in every clock-aligned window.
+/// The units of every clock-aligned window.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SlidingCounter {
     windows: ChargeSums,
 }
 
-/// The window of an instant, and how many microseconds' worth of a unit of the window before it count.
+/// The window of an instant, and the weight of the window before it in microseconds.
 fn window_and_overlap(limit: &Limit, at_us: u128) -> (u128, u128) {
     let window_us = u128::from(limit.window_us());
     (at_us / window_us, window_us - at_us % window_us)
 }
 
 impl SlidingCounter {
-    /// What was charged in the window before `number`: in the first of all, nothing.
+    /// The units of the window before `number`; 0 for the first window.
     fn before(&self, number: u128) -> u128 {
         number.checked_sub(1).map_or(0, |before| self.windows.at(before))
     }
@@ -69,7 +72,7 @@ impl AlgorithmModel for SlidingCounter {
     fn change(&mut self, _limit: &Limit, _at_us: u128) {}
 }
 
-/// The instant from which the charge at `place` counts no more.
+/// The instant from which the charge at `place` no longer counts.
 pub(super) fn expires_us(place: &ModelPlace) -> u128 {
     (place.at + 2) * u128::from(place.limit.window_us())
 }

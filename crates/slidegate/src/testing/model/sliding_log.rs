@@ -1,4 +1,7 @@
-//! Model of `sliding-log`: what was charged in (now - W, now] is in use.
+//! Model of `sliding-log`: all charges in (now - W, now] are in use.
+//!
+//! Judges `algorithm/sliding_log.rs` and, in `slidegate-redis/scripts`, `sliding-log.lua` and `fast-sliding-log.lua`:
+//! change all four.
 
 use super::algorithm_model::AlgorithmModel;
 use super::amount::Amount;
@@ -6,10 +9,10 @@ use super::charge_sums::ChargeSums;
 use super::limit_model::ModelPlace;
 use crate::rule::Limit;
 
-/// Every stamp at which units still stand.
+/// Every stamp that still has units.
 ///
-/// The stamps that have left the window are dropped at a charge. It shows only when the charge that
-/// dropped them is refunded and the clock is then set back: they do not return.
+/// A charge drops the stamps that have left the window. This is visible only if that charge is refunded and the
+/// clock is then set back: the stamps do not return.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SlidingLog {
     stamps: ChargeSums,
@@ -56,7 +59,7 @@ impl AlgorithmModel for SlidingLog {
     fn change(&mut self, _limit: &Limit, _at_us: u128) {}
 }
 
-/// The instant from which the charge at `place` counts no more.
+/// The instant from which the charge at `place` no longer counts.
 pub(super) fn expires_us(place: &ModelPlace) -> u128 {
     place.at + u128::from(place.limit.window_us())
 }
@@ -112,7 +115,7 @@ mod tests {
         let third = model.charge(&limit, 200, 4);
         assert_eq!(first, second, "one stamp is one sum");
         assert_eq!(model.credit(&limit, 300, 4), 4);
-        assert_eq!(model.refund(300, &first, 3), 1, "no more than stands there");
+        assert_eq!(model.refund(300, &first, 3), 1, "no more than is there");
         assert_eq!(model.usage(&limit, 300).used, 4);
         assert_eq!(LimitModel::expires_us(&third), 200 + SECOND_US);
         assert_eq!(model.clone().refund(199 + SECOND_US, &third, 9), 4);
@@ -136,13 +139,13 @@ mod tests {
         let late = model.charge(&limit, 2_000, 1);
         assert_eq!(late.at, 9_000);
         model.refund(2_000, &newest, 7);
-        assert_eq!(model.charge(&limit, 2_000, 1).at, 5_000, "nothing newer stands any more");
+        assert_eq!(model.charge(&limit, 2_000, 1).at, 5_000, "the newer units are gone");
         assert_eq!(model.refund(2_000, &older, 4), 4);
-        assert_eq!(model.charge(&limit, 2_000, 1).at, 5_000, "it stood there last");
+        assert_eq!(model.charge(&limit, 2_000, 1).at, 5_000, "the last stamp that was emptied");
     }
 
     #[test]
-    fn a_charge_forgets_what_has_left_for_good() {
+    fn a_charge_drops_expired_stamps_for_good() {
         let limit = limit("10/1ms", Algorithm::SlidingLog);
         let mut model = LimitModel::new(limit);
         model.charge(&limit, 1_000, 3);

@@ -18,26 +18,26 @@ pub struct ModelStore {
     voids: Vec<VoidedReceipts>,
     receipts: Vec<ModelReceipt>,
     spent: Vec<u64>,
-    /// The latest time at which a receipt was presented: what had expired then stays expired.
+    /// The latest time at which a receipt was presented: receipts that had expired then stay expired.
     latest_us: u64,
-    /// Time has reached this for sure.
+    /// The watermark of time.
     noted_us: u64,
     without_watermark: bool,
 }
 
-/// Time is noted when it has moved on by this much.
+/// The watermark moves in steps of at least this.
 const NOTED_STEP_US: u64 = 1_000;
 
-/// Receipts of charges up to `order` give nothing back.
+/// Receipts up to `order` that give nothing back.
 #[derive(Debug, Clone)]
 struct VoidedReceipts {
     name: Name,
-    /// Of states of this geometry only.
+    /// Only for states of this geometry.
     limit: Option<Limit>,
     order: u64,
 }
 
-/// Whether a charge gives nothing back at one of its places.
+/// Whether a refund at one of a charge's places gives nothing back.
 fn is_void(noted_us: u64, voids: &[VoidedReceipts], charge: &ReceiptCharge, place: &ModelPlace) -> bool {
     LimitModel::expires_us(place) <= noted_us || voids.iter().any(|void| void.covers(charge, &place.limit))
 }
@@ -51,13 +51,13 @@ impl VoidedReceipts {
 }
 
 impl ModelStore {
-    /// A store that has seen nobody.
+    /// An empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The model of a store that does not note the time of its charges, and so never forgets by it.
+    /// The model of a store without a watermark of time, which never drops states.
     #[must_use]
     pub fn without_watermark() -> Self {
         Self { without_watermark: true, ..Self::default() }
@@ -106,7 +106,7 @@ impl ModelStore {
         self.give_back(now_us, receipt, |cost| cost)
     }
 
-    /// Corrects an admission, all of whose charges have the same cost, to what was really used.
+    /// Settles an admission whose charges all have the same cost.
     pub fn settle(&mut self, now_us: u64, receipt: &ModelReceipt, actual: u64) -> Applied {
         if !self.spend(now_us, receipt) {
             return Applied::default();
@@ -138,7 +138,7 @@ impl ModelStore {
         Applied { applied: units > 0, units }
     }
 
-    /// Forgets a key; receipts issued until now lose their hold on it.
+    /// Drops the state of a key; its receipts so far are void.
     pub fn reset(&mut self, now_us: u64, rule: &Rule, key: &str) -> Applied {
         let name = name(rule, key);
         let Some(key_model) = self.get(&name) else { return Applied::default() };
@@ -148,7 +148,7 @@ impl ModelStore {
         Applied { applied: units > 0, units }
     }
 
-    /// What is used of every limit of the rule.
+    /// The usage of every limit of the rule.
     #[must_use]
     pub fn inspect(&self, now_us: u64, rule: &Rule, key: &str) -> Vec<(Limit, Usage)> {
         let key_model = self.current(rule, key);
@@ -156,7 +156,7 @@ impl ModelStore {
         limits.map(|(limit, model)| (*limit, model.usage(limit, now_us))).collect()
     }
 
-    /// Changes a rule live: every state of its name goes on under the new limits.
+    /// Applies a live change: every state of the rule continues under the new limits.
     pub fn change(&mut self, now_us: u64, rule: &Rule) {
         for (name, key_model) in self.states.iter_mut().filter(|((of_rule, _), _)| of_rule == rule.name()) {
             for limit in rule.limits() {
@@ -172,31 +172,31 @@ impl ModelStore {
         }
     }
 
-    /// A receipt was presented, whatever became of it: what has expired by now stays expired.
+    /// Records that a receipt was presented: receipts that have expired by now stay expired.
     pub fn presented(&mut self, now_us: u64) {
         self.latest_us = self.latest_us.max(now_us).max(self.noted_us);
     }
 
-    /// Time is at least so late.
+    /// Raises the watermark of time.
     pub fn note(&mut self, now_us: u64) {
         self.noted_us = self.noted_us.max(now_us);
     }
 
-    /// The latest time that was noted.
+    /// The watermark of time.
     #[must_use]
     pub fn noted_us(&self) -> u64 {
         self.noted_us
     }
 
-    /// Whether the store knows the key.
+    /// Whether the store has a state of the key.
     #[must_use]
     pub fn knows(&self, rule: &Rule, key: &str) -> bool {
         self.get(&name(rule, key)).is_some()
     }
 
-    /// Whether the state of a key may be forgotten: by the time that was noted nothing is used, and every
-    /// receipt that charged it was spent or has expired, or stands in a log that credits have emptied: at a past stamp
-    /// nothing is charged again while time moves forward.
+    /// Whether the state of a key may be dropped: by the watermark nothing is used, and every receipt that charged it
+    /// was spent, has expired, or is of a log that credits have emptied, where nothing is charged again at a past stamp
+    /// while time moves forward.
     #[must_use]
     pub fn may_forget(&self, rule: &Rule, key: &str) -> bool {
         let name = name(rule, key);
@@ -217,20 +217,19 @@ impl ModelStore {
         key_model.used_max(self.noted_us) == 0 && charges.all(gives_nothing)
     }
 
-    /// Whether a sweep at `noted_us` finds nothing that keeps the state of a key: nothing is used, and all
-    /// that was ever charged has expired.
+    /// Whether a key has ended by `noted_us`: nothing is used, and all its charges have expired.
     #[must_use]
     pub fn has_ended(&self, rule: &Rule, key: &str, noted_us: u64) -> bool {
         self.get(&name(rule, key)).is_some_and(|key_model| key_model.has_ended(noted_us))
     }
 
-    /// Forgets a key, as a store may do when it has ended. Which store does so when is its own affair.
+    /// Drops the state of a key, as a store may do at any time after it has ended.
     pub fn forget(&mut self, rule: &Rule, key: &str) {
         let name = name(rule, key);
         self.states.retain(|(other, _)| *other != name);
     }
 
-    /// A state of another geometry than the rule's loses its receipts when it is charged.
+    /// Voids the receipts of a state whose geometry is not the rule's.
     fn void_if_geometry_differs(&mut self, rule: &Rule, key: &str) {
         let name = name(rule, key);
         if self.get(&name).is_some_and(|key_model| !key_model.fits(rule.limits())) {
@@ -247,7 +246,7 @@ impl ModelStore {
         self.states.push((name.clone(), key_model));
     }
 
-    /// The state as `rule` sees it, whether or not the store has it.
+    /// The state adapted to `rule`; a new one if the store has none.
     fn current(&self, rule: &Rule, key: &str) -> KeyModel {
         let key_model = self.get(&name(rule, key));
         key_model
@@ -259,7 +258,7 @@ impl ModelStore {
         asks.map(|ask| self.current(ask.rule, ask.key.as_str()).decide(now_us, ask)).collect()
     }
 
-    /// Marks the receipt as spent, unless it was or has expired; says whether it may still be used.
+    /// Marks the receipt as spent; false if it was spent already or has expired.
     fn spend(&mut self, now_us: u64, receipt: &ModelReceipt) -> bool {
         self.presented(now_us);
         if self.spent.contains(&receipt.id) || self.latest_us >= receipt.expires_us() {
@@ -287,7 +286,7 @@ fn name(rule: &Rule, key: &str) -> Name {
     (rule.name().to_owned(), key.to_owned())
 }
 
-/// Every charge shows the verdict of its state.
+/// The decision in which every charge has the verdict of its state.
 fn decision(admission: &Admission<'_>, verdicts: &[ModelVerdict]) -> ModelDecision {
     let shown = admission.slots().iter().map(|slot| match slot {
         Slot::Ask(index) => verdicts[*index].clone(),

@@ -1,4 +1,4 @@
-//! The model store against hand-made histories.
+//! The model store on hand-written histories.
 
 use super::super::samples::SECOND_US;
 use super::*;
@@ -89,14 +89,14 @@ fn a_shadow_is_charged_when_it_would_admit() {
 }
 
 #[test]
-fn a_receipt_is_good_for_once_and_until_it_expires() {
+fn a_receipt_works_once_and_until_it_expires() {
     let (api, costly) = (rule("api", &["9/1s", "9/1m"]), rule("costly", &["9/1s"]));
     let mut store = ModelStore::new();
     let both = admission(&[(&api, "a", 4), (&costly, "a", 4)]);
     let (_, first) = store.check(0, &both);
     let (_, second) = store.check(SECOND_US, &both);
     let (first, second) = (first.unwrap(), second.unwrap());
-    assert_eq!(store.refund(SECOND_US, &first), applied(4), "only the minute still holds it");
+    assert_eq!(store.refund(SECOND_US, &first), applied(4), "it has expired for all but the minute");
     assert_eq!(store.refund(SECOND_US, &first), NOTHING);
     assert_eq!(store.clone().refund(61 * SECOND_US, &second), NOTHING);
     assert_eq!(store.clone().settle(SECOND_US, &second, 1), applied(6), "3 on both");
@@ -110,7 +110,7 @@ fn a_receipt_is_good_for_once_and_until_it_expires() {
 }
 
 #[test]
-fn a_reset_ends_the_hold_of_earlier_receipts() {
+fn a_reset_voids_earlier_receipts() {
     let api = rule("api", &["9/1m"]);
     let mut store = ModelStore::new();
     let ask = admission(&[(&api, "a", 4)]);
@@ -122,7 +122,7 @@ fn a_reset_ends_the_hold_of_earlier_receipts() {
     assert_eq!(store.refund(6, &early.unwrap()), NOTHING);
     assert_eq!(store.refund(6, &late.unwrap()), applied(4));
     store.reset(7, &api, "a");
-    assert_eq!(store.settle(8, &other.unwrap(), 6), applied(2), "the work was done: the state is made anew");
+    assert_eq!(store.settle(8, &other.unwrap(), 6), applied(2), "the work was done: a new state is charged");
     assert_eq!(store.inspect(8, &api, "a")[0].1.used, 2);
 }
 
@@ -138,7 +138,7 @@ fn a_credit_gives_back_at_most_what_is_used() {
 }
 
 #[test]
-fn a_live_change_is_made_at_once_or_when_it_is_met() {
+fn a_changed_rule_applies_with_or_without_an_announced_change() {
     let (old, new) = (rule("api", &["9/1s"]), rule("api", &["9/1m"]));
     let mut store = ModelStore::new();
     let (_, receipt) = store.check(0, &admission(&[(&old, "a", 4)]));
@@ -148,13 +148,17 @@ fn a_live_change_is_made_at_once_or_when_it_is_met() {
     assert_eq!(store.refund(SECOND_US - 1, &receipt.unwrap()), NOTHING, "of another geometry");
     let ask = admission(&[(&new, "a", 6)]);
     assert_eq!(untold.peek(500_000, &ask).retry_after_us, 59_500_000, "counted from the last charge");
-    assert_eq!(untold.peek(SECOND_US, &ask).retry_after_us, 59 * SECOND_US, "whoever looks, and when");
+    assert_eq!(
+        untold.peek(SECOND_US, &ask).retry_after_us,
+        59 * SECOND_US,
+        "independent of the time of the call"
+    );
     untold.check(500_000, &admission(&[(&new, "a", 1)]));
     assert_eq!(untold.inspect(SECOND_US, &new, "a")[0].1.used, 5);
 }
 
 #[test]
-fn a_rule_of_any_algorithm_can_be_kept() {
+fn every_algorithm_works_in_the_model_store() {
     for algorithm in Algorithm::ALL {
         let inline = Rule::inline("5/60s".parse().unwrap(), algorithm);
         let mut store = ModelStore::new();
