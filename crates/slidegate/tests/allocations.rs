@@ -1,6 +1,6 @@
-//! What a decision costs besides time: its size, and no allocation for one charge of a rule with one limit.
+//! The size of a decision, and no allocation for one charge of a rule with one limit.
 //!
-//! In a test program of its own, as the allocator is the program's.
+//! A test program of its own, because the global allocator is per program.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 #![allow(unsafe_code, reason = "an allocator cannot be written without")]
 
@@ -14,7 +14,7 @@ use slidegate::store::{BoxStore, MemoryStore};
 use slidegate::time::ManualClock;
 use slidegate::{Admission, Algorithm, Decision, Limiter, Rule};
 
-/// The system's allocator, which counts for each thread.
+/// The system allocator with a counter per thread.
 struct Counting;
 
 thread_local! {
@@ -40,14 +40,14 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How many allocations this thread makes meanwhile.
+/// Number of allocations that this thread makes during `work`.
 fn allocations(work: impl FnOnce()) -> u64 {
     let before = ALLOCATIONS.get();
     work();
     ALLOCATIONS.get() - before
 }
 
-/// Those that keep nothing on the heap.
+/// The algorithms without heap memory.
 const FLAT: [Algorithm; 3] = [Algorithm::SlidingCounter, Algorithm::FixedWindow, Algorithm::Gcra];
 
 fn rule(algorithm: Algorithm) -> Rule {
@@ -123,7 +123,7 @@ fn a_check_of_a_boxed_store_that_never_waits_allocates_nothing() {
 }
 
 #[test]
-fn a_receipt_is_made_when_it_is_asked_for_and_is_the_same_every_time() {
+fn a_receipt_is_built_on_demand_and_is_the_same_every_time() {
     for algorithm in Algorithm::ALL {
         let (rule, limiter) = (rule(algorithm), Limiter::new(memory()));
         let decision = limiter.check_n(&rule, "alice", 3).unwrap();

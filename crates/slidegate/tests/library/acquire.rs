@@ -1,4 +1,4 @@
-//! Waiting for admission: in the order of arrival, without a stampede, and without a trace when given up.
+//! `acquire`: first come, first served, without a stampede, and without a trace when cancelled.
 
 use std::future::poll_fn;
 use std::sync::Mutex;
@@ -46,7 +46,7 @@ fn waiters_are_served_in_the_order_of_arrival() {
 }
 
 #[test]
-fn a_newcomer_does_not_overtake_but_a_check_does() {
+fn a_later_acquisition_does_not_overtake_but_a_check_does() {
     let rule = rule("api", &["5/10s"], Algorithm::SlidingLog);
     let limiter = limiter();
     limiter.check_all(&ask(&rule, "alice", 4)).unwrap();
@@ -61,7 +61,7 @@ fn a_newcomer_does_not_overtake_but_a_check_does() {
     assert_eq!(tasks.finished(), [elsewhere, large, small]);
 }
 
-/// `PyrateLimiter` let all waiters try at once, and all but one in vain.
+/// `PyrateLimiter` woke all waiters at once, and all but one failed.
 #[test]
 fn row_20_no_stampede() {
     for algorithm in every_algorithm() {
@@ -82,7 +82,7 @@ fn row_20_no_stampede() {
     }
 }
 
-/// A limiter that is idle for a year owes nobody a year's units: uber-go/ratelimit stopped limiting.
+/// A year of idle time does not accumulate units: uber-go/ratelimit stopped limiting.
 #[test]
 fn row_20_idle_for_a_year() {
     for algorithm in every_algorithm() {
@@ -117,8 +117,7 @@ fn row_20_no_lock_is_held_while_waiting() {
     assert_eq!(limiter.refund(&receipt).unwrap().units, 1);
 }
 
-/// Whoever is cancelled, and whenever: the units charged are those that somebody got, and nobody who comes
-/// after is stuck.
+/// Any waiter may be cancelled at any time: only admitted requests are charged, and no later waiter is stuck.
 #[test]
 fn row_20_cancelled_waiters_leak_nothing() {
     let rule = rule("api", &["2/10s"], Algorithm::SlidingLog);
@@ -130,7 +129,7 @@ fn row_20_cancelled_waiters_leak_nothing() {
             for number in 0..6 {
                 let task = tasks.add(&ask(&rule, "alice", 1 + number as u64 % 2), PATIENT);
                 if number == victim {
-                    // Every look but the first may come at any time.
+                    // Every poll but the first may come at any time.
                     for poll in 0..polls_before {
                         tasks.poll(task);
                         limiter.clock().advance(Duration::from_secs(poll % 3));
@@ -156,7 +155,7 @@ fn row_20_cancelled_waiters_leak_nothing() {
 }
 
 #[test]
-fn a_cancelled_first_lets_the_next_try_at_once() {
+fn cancelling_the_first_waiter_lets_the_next_try_at_once() {
     let rule = rule("api", &["5/10s"], Algorithm::SlidingLog);
     let limiter = limiter();
     limiter.check_all(&ask(&rule, "alice", 3)).unwrap();
@@ -171,7 +170,7 @@ fn a_cancelled_first_lets_the_next_try_at_once() {
 }
 
 #[test]
-fn who_cannot_make_it_in_time_is_refused_at_once() {
+fn an_acquisition_that_cannot_be_admitted_in_time_is_refused_at_once() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["5/10s"], algorithm);
         let limiter = limiter();
@@ -195,7 +194,7 @@ fn who_cannot_make_it_in_time_is_refused_at_once() {
 }
 
 #[test]
-fn who_is_not_first_at_its_deadline_is_refused() {
+fn a_waiter_that_is_not_first_at_its_deadline_is_refused() {
     let [rule, other] = ["api", "other"].map(|name| rule(name, &["5/10s"], Algorithm::SlidingLog));
     let limiter = limiter();
     limiter.check_all(&ask(&rule, "alice", 4)).unwrap();
@@ -232,7 +231,7 @@ fn who_is_not_first_at_its_deadline_is_refused() {
 type GiveBack = fn(&Limiter<MemoryStore<ManualClock>>, &Rule, &Receipt);
 
 #[test]
-fn what_is_given_back_wakes_the_first() {
+fn units_given_back_wake_the_first_waiter() {
     let rule = rule("api", &["2/1h"], Algorithm::SlidingLog);
     let ways: [(&str, GiveBack); 5] = [
         ("refund", |limiter, _, receipt| assert!(limiter.refund(receipt).unwrap().applied)),
@@ -260,7 +259,7 @@ fn what_is_given_back_wakes_the_first() {
             _ => 1,
         };
         assert_eq!(tasks.finished(), (0..admitted).collect::<Vec<_>>(), "{name}");
-        assert_eq!(wakes, admitted + 1, "{name}: whoever is admitted wakes the next");
+        assert_eq!(wakes, admitted + 1, "{name}: an admitted waiter wakes the next");
     }
 }
 
@@ -285,7 +284,7 @@ fn acquisitions_of_several_charges_do_not_block_each_other() {
 }
 
 #[test]
-fn a_shadow_rule_keeps_nobody_waiting() {
+fn acquire_does_not_wait_for_a_shadow_rule() {
     let shadow = Rule::builder("shadow").limit("1/1h".parse().unwrap()).shadow(true).build().unwrap();
     let rule = rule("api", &["1/1h"], Algorithm::SlidingLog);
     let limiter = limiter();
@@ -315,7 +314,7 @@ fn waiters_are_bounded() {
         "waiters: 65536 wait in this limiter, its maximum; lower max_wait, or shed requests"
     );
     let elsewhere = limiter.acquire_all(&ask(&rule, "bob", 1), Duration::from_secs(7_200)).unwrap();
-    assert!(elsewhere.allowed(), "who need not wait is no waiter");
+    assert!(elsewhere.allowed(), "an acquisition that need not wait is not counted");
     tasks.cancel(17);
     tasks.spawn(&ask(&rule, "alice", 1), PATIENT);
     tasks.run();
@@ -331,7 +330,7 @@ fn bad_arguments_are_errors() {
     assert!(error.to_string().starts_with("cost: 11 units can never pass rule `api`"));
 }
 
-/// A store whose peeks take a while: the future is ready at the second poll, with the answer of the first.
+/// A store with slow peeks: the future is ready at the second poll, with the answer of the first.
 struct SlowPeek(MemoryStore<ManualClock>);
 
 impl Store for SlowPeek {
@@ -363,10 +362,10 @@ impl Store for SlowPeek {
     }
 }
 
-/// The last look of a waiter whose time is up is a peek, which charges nothing. While it was under way the waiter in front
-/// left, and what the peek saw was returned as an admission that nobody had paid for.
+/// A waiter peeks at its deadline, which charges nothing. The waiter in front left while the peek was in flight, and
+/// the peek was returned as an admission that was never charged.
 #[test]
-fn a_waiter_whose_turn_comes_with_its_deadline_is_charged() {
+fn a_waiter_that_becomes_first_at_its_deadline_is_charged() {
     let api = rule("api", &["1/10s"], Algorithm::SlidingLog);
     let limiter = Limiter::new(SlowPeek(MemoryStore::with_clock(ManualClock::at_us(BOUNDARY_US))));
     let (clock, mut context) = (limiter.store().0.clock(), Context::from_waker(Waker::noop()));
@@ -379,13 +378,13 @@ fn a_waiter_whose_turn_comes_with_its_deadline_is_charged() {
     clock.advance(Duration::from_secs(5));
     assert!(behind.as_mut().poll(&mut context).is_pending(), "it peeks");
     drop(front);
-    let Poll::Ready(decision) = behind.as_mut().poll(&mut context) else { panic!("it has its turn") };
+    let Poll::Ready(decision) = behind.as_mut().poll(&mut context) else { panic!("it is first now") };
     let decision = decision.unwrap();
     assert!(decision.allowed() && decision.is_charged());
     assert!(!block_on(limiter.check_async(&api, "alice")).unwrap().allowed(), "one unit, one admission");
 }
 
-/// A clock that moves by a millisecond whenever it is read, and to the end of a park.
+/// A clock that moves by a millisecond at every read, and to the end of a park.
 #[derive(Default)]
 struct BusyClock {
     now_us: AtomicU64,
@@ -403,7 +402,7 @@ impl Clock for BusyClock {
     }
 }
 
-/// A wait is until an instant. Turned into a duration and back, it grew by the time in between, and a clock that stood
+/// A wait ends at an instant. Converted to a duration and back, it grew by the time in between, and a clock that stood
 /// still from then on never reached its end.
 #[test]
 fn time_that_passes_before_a_thread_sleeps_does_not_lengthen_the_sleep() {

@@ -1,4 +1,4 @@
-//! Waiting for admission on threads: what `acquire.rs` says of tasks, with parking and real races.
+//! `acquire` on threads: the tests of `acquire.rs` with parking and real races.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,7 +47,7 @@ fn threads_are_served_in_the_order_of_arrival() {
             }
         }
     });
-    // Two are admitted at a time, and then run as they like.
+    // Two are admitted at a time, in any order.
     let order = order.into_inner().unwrap();
     assert!(order.iter().map(|number| number / 2).is_sorted(), "{order:?}");
     assert_eq!(clock.now_us(), BOUNDARY_US + 40 * SECOND_US);
@@ -70,7 +70,7 @@ fn a_refund_wakes_a_thread() {
     });
 }
 
-/// One unit goes from hand to hand while the clock stands still: whoever misses a wake waits for ever.
+/// Threads pass one unit around while the clock stands still: a missed wake-up would wait for ever.
 #[test]
 fn no_wake_is_missed() {
     let rule = rule("api", &["1/1h"], Algorithm::FixedWindow);
@@ -84,7 +84,7 @@ fn no_wake_is_missed() {
                         limiter.acquire_all(&ask(&rule, "alice", 1), PATIENT).unwrap().receipt().unwrap();
                     turns.fetch_add(1, Ordering::SeqCst);
                     limiter.refund(&receipt).unwrap();
-                    // Others that come and go in between must not take a wake with them.
+                    // An acquisition that does not wait must not consume a wake-up.
                     let passing = limiter.acquire_all(&ask(&rule, "alice", 1), Duration::ZERO).unwrap();
                     passing.receipt().map(|receipt| limiter.refund(&receipt).unwrap());
                 }
@@ -95,9 +95,9 @@ fn no_wake_is_missed() {
     assert_eq!(limiter.clock().now_us(), BOUNDARY_US);
 }
 
-/// On the system's clock, too, a thread waits for what was announced and no longer than needed.
+/// On the system clock, too, a thread waits until the announced instant.
 #[test]
-fn threads_wait_on_the_system_s_clock() {
+fn threads_wait_on_the_system_clock() {
     let rule = rule("api", &["3/20ms"], Algorithm::SlidingLog);
     let limiter = Limiter::in_memory();
     let started_us = limiter.clock().now_us();

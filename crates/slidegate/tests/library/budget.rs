@@ -1,4 +1,4 @@
-//! The memory budget: it holds at every step, what does not fit changes nothing, and what has ended makes room.
+//! The memory budget: it holds at every step, a charge that does not fit changes nothing, and ended keys make room.
 
 use crate::common::*;
 use slidegate::rule::{AtBudget, Buckets, Edge, OnStoreError};
@@ -7,19 +7,19 @@ use slidegate::testing::Rng;
 use slidegate::time::ManualClock;
 use slidegate::{Algorithm, Charge, CheckError, Decision, Limiter, Receipt, Rule};
 
-/// A flood is over when so many new keys in a row found no room: shards do not fill up at the same time.
+/// A flood ends after this many refusals in a row: shards do not fill up at the same time.
 const REFUSED_IN_A_ROW: u64 = 2_000;
 
 const FULL: StoreError = StoreError::Full { budget_bytes: BUDGET_BYTES_MIN };
 
 pub type Charges<'a, 'b> = &'b [(&'a Rule, &'a str, u64)];
 
-/// Which keys find room depends on where they stand: with the same seed it is the same ones in every run.
+/// Which keys find room depends on the seed: a fixed seed makes every run the same.
 pub fn small_store() -> MemoryStore {
     MemoryStore::with_budget(BUDGET_BYTES_MIN).unwrap().with_seed(1)
 }
 
-/// Checks, and that the budget holds.
+/// Checks, and asserts that the budget holds.
 pub fn ask<'a>(
     store: &MemoryStore,
     now_us: u64,
@@ -31,7 +31,7 @@ pub fn ask<'a>(
     outcome
 }
 
-/// Brings new keys until none finds room; says how many did and how many did not.
+/// Adds new keys until none finds room; returns how many were admitted and how many refused.
 pub fn flood(store: &MemoryStore, now_us: u64, rule: &Rule) -> (u64, u64) {
     let (mut admitted, mut refused, mut in_a_row) = (0, 0, 0);
     while in_a_row < REFUSED_IN_A_ROW {
@@ -46,7 +46,7 @@ pub fn flood(store: &MemoryStore, now_us: u64, rule: &Rule) -> (u64, u64) {
                 (refused, in_a_row) = (refused + 1, in_a_row + 1);
             }
         }
-        // Not after every call, as every shard is locked for it.
+        // Not after every call, as it locks every shard.
         if (admitted + refused) % 64 == 0 {
             assert!(store.stats().bytes <= BUDGET_BYTES_MIN, "{:?}", store.stats());
             assert!(admitted < 100_000, "so many keys do not fit: some are forgotten");
@@ -55,7 +55,7 @@ pub fn flood(store: &MemoryStore, now_us: u64, rule: &Rule) -> (u64, u64) {
     (admitted, refused)
 }
 
-/// Names that find no room.
+/// Names of new keys that find no room.
 fn without_room(store: &MemoryStore, now_us: u64, rule: &Rule, count: usize) -> Vec<String> {
     let names = (0..).map(|number| format!("without_room:{number}"));
     names.filter(|name| store.check(now_us, &admission(&[(rule, name, 1)])).is_err()).take(count).collect()
@@ -69,7 +69,7 @@ pub fn used_by(store: &MemoryStore, now_us: u64, rule: &Rule, name: &str) -> u64
     store.inspect(now_us, rule, key(name)).iter().map(|limit| limit.used).max().unwrap()
 }
 
-/// Limits whose counts stand in the slot, and limits whose counts take the heap.
+/// Limits whose states fit the slot, and limits whose states need the heap.
 fn rules() -> Vec<Rule> {
     let algorithms = every_algorithm().into_iter();
     algorithms
@@ -81,7 +81,7 @@ fn rules() -> Vec<Rule> {
 }
 
 #[test]
-fn at_the_budget_new_keys_are_refused_and_known_ones_go_on() {
+fn at_the_budget_new_keys_are_refused_and_existing_ones_still_work() {
     for rule in rules() {
         let (store, known) = (small_store(), known_names());
         for name in &known {
@@ -106,9 +106,9 @@ fn at_the_budget_new_keys_are_refused_and_known_ones_go_on() {
     }
 }
 
-/// The first charge made, the second without room: nothing of it may stay.
+/// If the second charge has no room, the first is rolled back.
 #[test]
-fn what_does_not_fit_is_charged_nowhere_in_either_order() {
+fn an_admission_that_does_not_fit_charges_nothing_in_any_order() {
     for rule in rules() {
         let store = small_store();
         let other = crate::common::rule("other", &["9/1h"], Algorithm::SlidingCounter);
@@ -143,7 +143,7 @@ fn what_does_not_fit_is_charged_nowhere_in_either_order() {
     }
 }
 
-/// Keys of one admission stand in one table as often as not: making room for one must not cost another its own.
+/// Keys of one admission often share a table: making room for one must not evict another.
 #[test]
 fn an_admission_makes_room_for_all_its_keys() {
     for algorithm in every_algorithm() {
@@ -154,7 +154,7 @@ fn an_admission_makes_room_for_all_its_keys() {
             let store: MemoryStore = MemoryStore::with_locks(1, 100_000);
             let mut admitted = 0;
             for round in 0..400 {
-                // The keys of the last round but one have ended, and are asked for again with new ones.
+                // The keys of the round before the last have ended, and are charged again with new ones.
                 let now_us = BOUNDARY_US + round * 15 * SECOND_US;
                 let known = (0..8).map(|number| format!("{}:{number}", round.saturating_sub(2)));
                 let names: Vec<String> =
@@ -174,9 +174,9 @@ fn an_admission_makes_room_for_all_its_keys() {
     }
 }
 
-/// Nobody is admitted any more who could move time on or sweep: the refused have to.
+/// No admission succeeds that could raise the watermark or sweep: refused requests must do it.
 #[test]
-fn when_the_windows_have_passed_new_keys_are_admitted_without_a_sweep() {
+fn after_the_windows_have_passed_new_keys_are_admitted_without_an_explicit_sweep() {
     for rule in rules() {
         let other = crate::common::rule("other", &["9/1h"], Algorithm::Gcra);
         for asked in [&rule, &other] {
@@ -200,7 +200,7 @@ fn flooded(rule: &Rule) -> (Limiter<MemoryStore<ManualClock>>, String) {
     let store = small_store();
     ask(&store, BOUNDARY_US, &[(rule, "known", 1)]).unwrap();
     flood(&store, BOUNDARY_US, rule);
-    // What is left is too little for a larger table, but not for a new one of another rule.
+    // The rest is too small for a larger table, but not for a new table of another rule.
     flood(&store, BOUNDARY_US, &rule_with("filler", OnStoreError::Deny, false));
     let without_room = without_room(&store, BOUNDARY_US, rule, 1).remove(0);
     (Limiter::new(store.on_clock(ManualClock::at_us(BOUNDARY_US))), without_room)
@@ -262,7 +262,7 @@ fn a_shadow_rule_without_room_never_fails_an_admission() {
 }
 
 #[test]
-fn a_budget_too_small_names_the_least() {
+fn the_error_of_a_small_budget_names_the_minimum() {
     let error = MemoryStore::with_budget(BUDGET_BYTES_MIN - 1).unwrap_err();
     assert_eq!(error, BudgetError::TooSmall { bytes: BUDGET_BYTES_MIN - 1 });
     assert_eq!(error.to_string(), "budget: 1048575 bytes are too few to work with; give at least 1048576");
@@ -275,9 +275,9 @@ pub fn evicting(rates: &[&str], algorithm: Algorithm) -> Rule {
     rule.algorithm(algorithm).at_budget(AtBudget::EvictOldest).build().unwrap()
 }
 
-/// A log of no more units than a narrow slot has places never needs the heap, also when some of it has left.
+/// A log with at most as many units as a narrow slot has places never needs the heap.
 #[test]
-fn at_the_budget_a_short_log_goes_on_for_ever() {
+fn at_the_budget_a_short_log_still_works() {
     let (store, rule) = (small_store(), rule("api", &["5/10s"], Algorithm::SlidingLog));
     let other = crate::common::rule("other", &["9/1h"], Algorithm::SlidingCounter);
     for name in known_names() {
@@ -296,15 +296,15 @@ fn at_the_budget_a_short_log_goes_on_for_ever() {
             );
         }
     }
-    // All five have left, and stand in the slot until the next one comes.
+    // All five have expired, and stay in the slot until the next charge.
     let now_us = BOUNDARY_US + 30 * SECOND_US;
     for name in known_names() {
         assert_eq!(store.check(now_us, &admission(&[(&rule, &name, 1)])).unwrap().used(), Some(1), "{name}");
     }
 }
 
-/// Rules of all kinds: several limits, logs that grow, buckets that widen, inline rules of one name and another
-/// geometry, many windows.
+/// Rules of all kinds: several limits, growing logs, widening buckets, inline rules of one name with other
+/// geometries, many windows.
 fn many_rules(algorithm: Algorithm) -> Vec<Rule> {
     let inline = (1..=20).map(|seconds| Rule::inline(format!("50/{seconds}s").parse().unwrap(), algorithm));
     let buckets =
@@ -320,8 +320,8 @@ fn many_rules(algorithm: Algorithm) -> Vec<Rule> {
     inline.chain(named).chain(same_name).collect()
 }
 
-/// Asks a store for one thing or another. `beyond` the budget go settlements above the cost, live changes and
-/// another geometry of known keys: the work is done, and what is used must not be lost.
+/// A random operation. With `beyond` also operations that may exceed the budget: settlements above the cost, live
+/// changes and other geometries of existing keys, whose used units must not be lost.
 fn step(
     store: &MemoryStore,
     rng: &mut Rng,
@@ -359,7 +359,7 @@ fn step(
 }
 
 #[test]
-fn the_budget_holds_at_every_step_and_everything_is_given_back() {
+fn the_budget_holds_at_every_step_and_all_memory_is_released() {
     for algorithm in every_algorithm() {
         let rules = many_rules(algorithm);
         for seed in 0..2 {
@@ -385,7 +385,7 @@ fn the_budget_holds_at_every_step_and_everything_is_given_back() {
 }
 
 #[test]
-fn what_goes_beyond_the_budget_is_given_back_too() {
+fn memory_beyond_the_budget_is_released_too() {
     for algorithm in every_algorithm() {
         let rules = many_rules(algorithm);
         for seed in 0..3 {

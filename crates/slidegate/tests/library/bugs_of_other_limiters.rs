@@ -1,5 +1,4 @@
-//! Bugs that other limiters shipped, each a test of ours. The names begin with the row of the table
-//! that we keep of them.
+//! Regression tests for bugs of other limiters. The names begin with the row in our table of these bugs.
 
 use crate::common::*;
 use slidegate::rule::{Buckets, Edge};
@@ -7,7 +6,7 @@ use slidegate::store::MemoryStore;
 use slidegate::testing::Rng;
 use slidegate::{Admission, Algorithm, Charge, ChargeError, ReceiptError, Rule};
 
-/// Increment first, compare after: a client that keeps knocking never gets in.
+/// Increment first, compare after: a client that keeps retrying is never admitted.
 #[test]
 fn row_01_a_refused_request_costs_nothing() {
     for algorithm in every_algorithm() {
@@ -21,7 +20,7 @@ fn row_01_a_refused_request_costs_nothing() {
             let now_us = BOUNDARY_US + knock * (passes_us - BOUNDARY_US) / 10_000;
             let outcome = check(&store, now_us, &rule, 1);
             assert!(!outcome.allowed() && outcome.receipt().is_none(), "{algorithm}");
-            assert_eq!(now_us + retry_us(&outcome), passes_us, "{algorithm}: knocking postpones nothing");
+            assert_eq!(now_us + retry_us(&outcome), passes_us, "{algorithm}: a retry postpones nothing");
         }
         assert!(before.0.is_some() && before.1.bytes > 0);
         assert_eq!(seen(), before, "{algorithm}: the state is untouched and no larger");
@@ -232,7 +231,7 @@ fn row_12_refunds_are_one_sided() {
     }
 }
 
-/// A refund after the window has rolled must not fall into the new one.
+/// A refund after the window has rolled must not lower the new window.
 #[test]
 fn row_12_a_refund_after_the_roll_stays_in_its_window() {
     let fixed = rule("fixed", &["10/10s"], Algorithm::FixedWindow);
@@ -250,9 +249,9 @@ fn row_12_a_refund_after_the_roll_stays_in_its_window() {
     assert_eq!(used(&store, after_us, &counter), 2);
 }
 
-/// Ring cells that are not cleared for some strides; one loop turn per idle window.
+/// Ring cells that are not cleared for some strides; one loop iteration per idle window.
 #[test]
-fn row_13_every_stride_over_the_ring_clears_what_it_passes() {
+fn row_13_every_stride_over_the_ring_clears_the_skipped_cells() {
     for cells in 1..=12 {
         for edge in Edge::ALL {
             let algorithm = Algorithm::SlidingBuckets(Buckets::new(cells).unwrap(), edge);
@@ -277,7 +276,7 @@ fn row_13_every_stride_over_the_ring_clears_what_it_passes() {
     }
 }
 
-/// Units in buckets that count at `now_us`, straight from the definition, rounded up.
+/// The use at `now_us` by the definition, rounded up.
 fn ring_truth(charged: &[(u64, u64)], now_us: u64, rule: &Rule, edge: Edge) -> u64 {
     let (window_us, width_us) = (rule.limits()[0].window_us(), rule.limits()[0].bucket_us());
     let gone_us = now_us - window_us;
@@ -302,7 +301,7 @@ fn row_13_a_year_idle_is_one_step() {
         let rule = rule("api", &["5/1ms"], algorithm);
         let store = MemoryStore::new();
         check(&store, BOUNDARY_US, &rule, 5);
-        // A loop per idle window would turn 3 x 10^10 times for every year, 2,000 years in all.
+        // A loop over idle windows would run 3 x 10^10 times per year, for 2,000 years.
         for year in 1..=2_000 {
             let now_us = BOUNDARY_US + year * 365 * DAY_US;
             let decision = check(&store, now_us, &rule, 5);
@@ -317,7 +316,7 @@ fn row_13_a_year_idle_is_one_step() {
 
 /// A reset that misses parts of the state.
 #[test]
-fn row_18_after_a_reset_the_key_is_as_new() {
+fn row_18_after_a_reset_the_key_is_like_a_new_one() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["3/1s", "10/10s"], algorithm);
         let store = MemoryStore::new();
@@ -338,7 +337,7 @@ fn row_18_after_a_reset_the_key_is_as_new() {
     }
 }
 
-/// Several limits: the first is charged although the second denies; the wait is one limit's only.
+/// Several limits: the first is charged although the second denies; the wait considers one limit only.
 #[test]
 fn row_19_a_denial_charges_nowhere_and_names_the_latest() {
     for algorithm in every_algorithm() {

@@ -1,4 +1,4 @@
-//! Clocks that are set back or leap ahead: a limit may bind for longer, never for shorter, than it should.
+//! Clocks that are set back or jump ahead: a limit may bind too long, never too short.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn a_clock_set_back_admits_no_more() {
         now_us -= HOUR_US;
         assert!(check(&store, now_us, &rule, 3).retry_after() > Some(Duration::ZERO), "{algorithm}");
         let mut admitted = 3;
-        // For the hour that the clock repeats, what was charged keeps counting.
+        // During the hour that the clock repeats, the charges still count.
         for _ in 0..360 {
             admitted += u64::from(check(&store, now_us, &rule, 1).allowed());
             now_us += 9 * SECOND_US;
@@ -28,7 +28,7 @@ fn a_clock_set_back_admits_no_more() {
     }
 }
 
-/// The wait counts on the clock that was set back: it is exact there too.
+/// The wait is exact on a clock that was set back, too.
 #[test]
 fn waits_are_exact_on_a_clock_set_back() {
     for algorithm in every_algorithm() {
@@ -43,7 +43,7 @@ fn waits_are_exact_on_a_clock_set_back() {
 }
 
 #[test]
-fn a_clock_that_leaps_ahead_lets_entries_leave_early_but_looking_drops_nothing() {
+fn a_jump_ahead_expires_entries_early_but_a_peek_drops_nothing() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["5/10s"], algorithm);
         let store = MemoryStore::new();
@@ -56,9 +56,9 @@ fn a_clock_that_leaps_ahead_lets_entries_leave_early_but_looking_drops_nothing()
     }
 }
 
-/// What a clock set back shows is what was used, not how far it was set back.
+/// On a clock that was set back, `used` does not depend on the step.
 #[test]
-fn use_does_not_grow_with_the_step() {
+fn used_does_not_grow_with_the_step() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["5/10s"], algorithm);
         let store = MemoryStore::new();

@@ -41,7 +41,7 @@ fn row_16_a_thousand_callers_get_exactly_the_limit() {
     }
 }
 
-/// Threads whose clocks disagree: whoever comes late with an earlier time finds time standing still.
+/// Threads whose clocks disagree: for a call with an earlier time, time stands still.
 #[test]
 fn clocks_that_disagree_admit_no_more() {
     for algorithm in every_algorithm() {
@@ -55,7 +55,7 @@ fn clocks_that_disagree_admit_no_more() {
     }
 }
 
-/// Both orders of the same keys, so that locks taken as they come would deadlock.
+/// Both orders of the same keys: locks taken in the order of the keys would deadlock.
 #[test]
 fn row_19_admissions_over_several_keys_are_one_step_in_both_orders() {
     for algorithm in every_algorithm() {
@@ -88,7 +88,7 @@ fn a_receipt_presented_by_all_at_once_works_once() {
     }
 }
 
-/// A sweeper that removes a key just charged.
+/// A sweep that removes a key that was just charged.
 #[test]
 fn row_17_sweeping_beside_charging_loses_nothing() {
     for algorithm in every_algorithm() {
@@ -110,13 +110,13 @@ fn row_17_sweeping_beside_charging_loses_nothing() {
     }
 }
 
-/// A flood of new keys that the budget has no room for does not loosen the limit of a known one.
+/// A flood of new keys beyond the budget does not loosen the limit of an existing key.
 #[test]
 fn a_flood_at_the_budget_beside_a_limited_key() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["50/1h"], algorithm);
         let store = MemoryStore::with_budget(BUDGET_BYTES_MIN).unwrap().with_seed(1);
-        // A log needs its room before the flood comes.
+        // A log needs its memory before the flood.
         let receipts: Vec<_> =
             (0..50).map(|_| check(&store, BOUNDARY_US, &rule, 1).receipt().unwrap()).collect();
         for receipt in &receipts {

@@ -1,4 +1,4 @@
-//! The suite that every store must pass, and proof that it bites.
+//! The conformance suite on several stores, and faulty stores that it must reject.
 
 use crate::stores::{Fault, FaultyStore, ModelBackedStore};
 use slidegate::store::MemoryStore;
@@ -11,15 +11,15 @@ fn the_memory_store_keeps_every_promise() {
 }
 
 #[test]
-fn a_store_on_another_clock_goes_by_it() {
+fn a_store_uses_the_clock_that_it_is_given() {
     let fresh = async || MemoryStore::with_clock(ManualClock::at_us(1_745_000_145_000_000));
     block_on(conformance::calls_without_a_time_use_the_stores_clock(&fresh))
         .unwrap_or_else(|broken| panic!("{broken}"));
 }
 
-/// Written against the public contract alone, with other receipts, and never forgetting.
+/// A store written against the public traits alone, with other receipts, that never drops states.
 #[test]
-fn a_store_of_other_making_keeps_every_promise() {
+fn the_model_backed_store_keeps_every_promise() {
     block_on(conformance::all(&async || ModelBackedStore::new())).unwrap_or_else(|broken| panic!("{broken}"));
 }
 

@@ -1,16 +1,16 @@
-//! The store equals the model, field by field, on seeded traces over all verbs; every case was met.
+//! The store equals the model, field by field, on seeded traces over all verbs that cover every case.
 
 use crate::common::*;
 use slidegate::store::MemoryStore;
 use slidegate::testing::{Coverage, Rng, block_on, differential, trace};
 
-/// Traces per algorithm: of 400 steps each they make 10^5 operations. `SLIDEGATE_SEEDS` asks for more.
+/// Traces per algorithm: with 400 steps each they make 10^5 operations. `SLIDEGATE_SEEDS` sets another number.
 fn seeds() -> u64 {
     std::env::var("SLIDEGATE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(250)
 }
 
 #[test]
-fn the_store_equals_the_model_and_every_cell_was_met() {
+fn the_store_equals_the_model_and_every_case_is_covered() {
     let mut coverage = Coverage::default();
     for algorithm in trace::algorithms() {
         for seed in 0..seeds() {
@@ -20,12 +20,12 @@ fn the_store_equals_the_model_and_every_cell_was_met() {
         }
     }
     let missing = coverage.missing(&trace::algorithms(), 10);
-    assert!(missing.is_empty(), "cells that the traces hardly met:\n{}", missing.join("\n"));
+    assert!(missing.is_empty(), "cases that the traces hardly cover:\n{}", missing.join("\n"));
 }
 
-/// ExpiringStore what is idle changes no answer, as long as time moves forward.
+/// Sweeping idle keys changes no answer, as long as time moves forward.
 #[test]
-fn sweeping_is_not_noticed() {
+fn sweeping_changes_no_answer() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["5/1s", "20/10s"], algorithm);
         let (swept, kept) = (MemoryStore::new(), MemoryStore::new());

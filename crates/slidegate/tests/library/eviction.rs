@@ -1,4 +1,4 @@
-//! At the budget a rule may forget what is old, and nobody goes for nothing.
+//! Eviction at the budget: old keys are evicted, and none without need.
 
 use slidegate::Algorithm;
 use slidegate::store::BUDGET_BYTES_MIN;
@@ -6,9 +6,9 @@ use slidegate::store::BUDGET_BYTES_MIN;
 use crate::budget::{ask, evicting, flood, known_names, small_store, used_by};
 use crate::common::*;
 
-/// Old keys first: those that are charged again and again stay, those of long ago go.
+/// Old keys are evicted first; busy keys stay.
 #[test]
-fn a_rule_may_evict_what_is_old() {
+fn a_rule_may_evict_old_keys() {
     for algorithm in every_algorithm() {
         for rates in [&["60/10s"][..], &["60/10s", "600/100s"]] {
             let (store, rule) = (small_store(), evicting(rates, algorithm));
@@ -19,7 +19,7 @@ fn a_rule_may_evict_what_is_old() {
             let busy = known_names();
             let mut receipts = Vec::new();
             for call in 0..40_000_u64 {
-                // Every busy key comes ten times a second, and what anybody charges stays for longer than that.
+                // Every busy key is charged ten times a second, and all charges live longer than that.
                 let now_us = BOUNDARY_US + call * 50;
                 if call % 4 == 0 {
                     let name = &busy[usize::try_from(call / 4).unwrap() % busy.len()];
@@ -37,8 +37,8 @@ fn a_rule_may_evict_what_is_old() {
             }
             let now_us = BOUNDARY_US + 4 * SECOND_US;
             let stats = store.stats();
-            // A key makes room within its shard: where there is no other, nothing does. Of logs of two limits
-            // five keys fit a shard, and that is one call in ten to twenty, whatever the seed.
+            // A key is evicted within its shard only: without another key there is no room. Five keys with logs of two
+            // limits fit a shard, so one call in ten to twenty is refused, whatever the seed.
             assert!(stats.full < 5_000, "{rule:?}: {stats:?}");
             assert!(stats.evicted + stats.keys + stats.full >= 40_000, "{rule:?}: {stats:?}");
             let kept = |names: &[String]| {
@@ -50,7 +50,7 @@ fn a_rule_may_evict_what_is_old() {
                 let name = receipt.charges()[0].key();
                 let evicted = store.state(&rule, key(name)).is_none();
                 if evicted && store.check(now_us, &admission(&[(&rule, name, 5)])).is_ok() {
-                    // A successor of the same window, bucket or instant gets nothing of it.
+                    // The receipt does not lower a new state of the same window, bucket or instant.
                     assert_eq!(store.refund(now_us, receipt).unwrap().units, 0, "{rule:?}");
                     assert_eq!(used_by(&store, now_us, &rule, name), 5, "{rule:?}");
                 }
@@ -59,9 +59,9 @@ fn a_rule_may_evict_what_is_old() {
     }
 }
 
-/// A known key that needs the heap does not drive out neighbours that have nothing there.
+/// An existing key that needs heap memory does not evict neighbours without any.
 #[test]
-fn nobody_is_evicted_in_vain() {
+fn keys_without_heap_memory_are_not_evicted_for_heap_memory() {
     let (store, rule) = (small_store(), evicting(&["60/1h"], Algorithm::SlidingLog));
     for name in known_names() {
         ask(&store, BOUNDARY_US, &[(&rule, &name, 1)]).unwrap();

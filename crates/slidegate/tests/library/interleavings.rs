@@ -1,5 +1,5 @@
 //! Interleavings of sweep, admission, refund, reset and admissions over several keys, explored on the
-//! real store type with a scheduler of our choosing.
+//! real store type with the `shuttle` scheduler.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,7 +43,7 @@ impl<T: Send> Lock<T> for ShuttleLock<T> {
 
 type Store = MemoryStore<SystemClock, ShuttleLocks>;
 
-/// Two shards, so that keys share them as often as not.
+/// Two shards, so that keys often share one.
 fn store() -> Arc<Store> {
     Arc::new(MemoryStore::with_locks(2, 1 << 20).with_seed(1))
 }
@@ -147,7 +147,7 @@ fn a_reset_voids_a_receipt_or_comes_after_its_refund() {
 /// Windows that were open at the boundary have passed.
 const LATER_US: u64 = BOUNDARY_US + 30 * SECOND_US;
 
-/// So many keys that have ended by [`LATER_US`] that the admissions of a few threads come round to sweep them.
+/// A store with enough keys that have ended by [`LATER_US`] for the admissions of a few threads to sweep some.
 fn store_with_idle_keys(rule: &Rule) -> Arc<Store> {
     let store = store();
     for number in 0..40 {
@@ -156,7 +156,7 @@ fn store_with_idle_keys(rule: &Rule) -> Arc<Store> {
     store
 }
 
-/// A shard is swept by whoever admits, sixteen admissions after the last time: more than that here.
+/// Admissions sweep their shard now and then; the test makes enough of them.
 #[test]
 fn a_key_that_has_ended_is_swept_while_it_is_charged_again() {
     for algorithm in algorithms() {
@@ -171,7 +171,7 @@ fn a_key_that_has_ended_is_swept_while_it_is_charged_again() {
                     thread::spawn(move || {
                         let mut spent_here = 0;
                         for call in 0..36 {
-                            // All meet at one key that has ended, and wake others that have.
+                            // All threads charge one ended key, and each charges other ended keys.
                             let name = format!("idle:{}", number * 12 + call % 12);
                             let charges = [(&*rule, "idle:39", 1), (&*rule, name.as_str(), 1)];
                             let charges = if call % 3 == 0 { &charges[..] } else { &charges[..1] };
@@ -192,15 +192,12 @@ fn a_key_that_has_ended_is_swept_while_it_is_charged_again() {
             swept_by_all.fetch_add(store.stats().swept, Ordering::Relaxed);
         };
         shuttle::check_random(test, SCHEDULES / 4);
-        assert!(
-            swept.load(Ordering::Relaxed) > 100,
-            "hardly anything was swept, so hardly anything was tried"
-        );
+        assert!(swept.load(Ordering::Relaxed) > 100, "too few keys were swept for a meaningful test");
     }
 }
 
 #[test]
-fn resets_beside_a_sweep_forget_each_unit_once() {
+fn concurrent_resets_and_sweeps_drop_each_unit_once() {
     for algorithm in algorithms() {
         let test = move || {
             let rule = Arc::new(rule("api", &["1000/10s"], algorithm));
@@ -237,7 +234,7 @@ fn resets_beside_a_sweep_forget_each_unit_once() {
 }
 
 #[test]
-fn at_the_budget_nothing_goes_beyond_it_and_nothing_stays_of_what_was_refused() {
+fn the_budget_holds_and_refused_admissions_leave_nothing_behind() {
     for algorithm in algorithms() {
         let test = move || {
             let rule = Arc::new(rule("api", &["9/10s"], algorithm));

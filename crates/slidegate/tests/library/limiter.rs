@@ -1,4 +1,4 @@
-//! The limiter reads its clock, once per call, and knows all verbs.
+//! The limiter's verbs, and one reading of the clock per call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -80,7 +80,7 @@ fn a_call_reads_the_clock_once() {
     assert_eq!(limiter.clock().0.load(Ordering::SeqCst), 2);
 }
 
-/// The small service everyone writes first, on threads and on the system's clock.
+/// The small service everyone writes first, on threads and on the system clock.
 #[test]
 fn threads_share_one_limiter() {
     let rule = Arc::new(rule("default", &["5/60s"], Algorithm::SlidingLog));

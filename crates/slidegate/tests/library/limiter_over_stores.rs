@@ -1,4 +1,4 @@
-//! The limiter's verbs over several kinds of store: the shared suite, and plain and `_async` verbs side by side.
+//! The limiter over several stores: the shared suite, and blocking and `_async` verbs compared.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -13,8 +13,8 @@ use slidegate::testing::{FailingStore, Rng, StoreFailure, block_on, limiter_suit
 use slidegate::time::{Clock, ManualClock, SystemClock, Timer};
 use slidegate::{Admission, Algorithm, Charge, CheckError, Decision, Limiter, Receipt, Rule};
 
-/// A manual clock that stores share. As a timer it moves itself to the end of a sleep, at the second poll: a task
-/// that is woken before that does not see time pass.
+/// A shared manual clock. As a timer it moves to the end of a sleep at the second poll: a task that is woken before
+/// does not see time pass.
 #[derive(Clone)]
 struct SharedClock(Arc<ManualClock>);
 
@@ -76,7 +76,7 @@ fn the_suite_passes_over_a_boxed_store() {
     assert_passes(async || BoxStore::new(MemoryStore::with_clock(clock.clone())), &clock);
 }
 
-/// A timer that looks at the clock again and again: the suite sleeps for some milliseconds at most.
+/// A timer that polls the clock: the suite sleeps for some milliseconds at most.
 struct PollingTimer(SystemClock);
 
 impl Timer for PollingTimer {
@@ -93,13 +93,13 @@ impl Timer for PollingTimer {
     }
 }
 
-/// As over a store that is shared: time passes between any two calls.
+/// As with a shared store, time passes between any two calls.
 #[test]
 fn the_suite_passes_on_a_clock_that_runs() {
     assert_passes(async || MemoryStore::new(), &PollingTimer(SystemClock::new()));
 }
 
-/// A store whose answers are all lost, for proof that the suite notices.
+/// The suite must reject a store that loses all its answers.
 #[test]
 fn the_suite_rejects_a_store_that_fails() {
     let clock = SharedClock::new();
@@ -161,8 +161,7 @@ fn the_policy_answers_plain_verbs_too() {
     }
 }
 
-/// The deadline of an acquisition comes while the store is down and others wait in front of it. `allow` admits it:
-/// the policy loses no request.
+/// The deadline of an acquisition passes while the store is down and others wait in front of it. `allow` admits it.
 #[test]
 fn an_outage_at_the_deadline_of_a_waiter_is_answered_by_the_policy() {
     let (store, clock) = memory();
@@ -227,7 +226,7 @@ fn the_futures_of_all_verbs_are_send() {
     over(BoxStore::new(FailingStore::new(MemoryStore::new())));
 }
 
-/// What a verb says, without what names the store: receipts by what they charged.
+/// A verb's answer without the store's id, so that answers of two stores can be compared.
 #[derive(Debug, PartialEq)]
 enum ComparableAnswer {
     Decision { numbers: String, receipt: Option<String> },
@@ -276,7 +275,7 @@ enum Step<'a> {
 
 fn drawn<'a>(rng: &mut Rng, rules: &'a [Rule]) -> Step<'a> {
     const NAMES: [&str; 3] = ["alice", "bob", "carol"];
-    // Now and then what is no key.
+    // Sometimes an invalid key.
     let (rule, name) = (rng.pick(rules), if rng.one_in(20) { "" } else { *rng.pick(&NAMES) });
     let charge = |rng: &mut Rng| {
         let (rule, name) = (rng.pick(rules), *rng.pick(&NAMES));
@@ -309,7 +308,7 @@ fn drawn<'a>(rng: &mut Rng, rules: &'a [Rule]) -> Step<'a> {
     }
 }
 
-/// What was said, and the receipts that came with it.
+/// The answers of a step, and their receipts.
 type StepAnswers = (Vec<ComparableAnswer>, Vec<Receipt>);
 
 fn decided(decisions: &[Result<Decision<'_>, CheckError>]) -> StepAnswers {
@@ -378,7 +377,7 @@ async fn by_async_verb<S: Store>(
     (vec![applied], Vec::new())
 }
 
-/// The same trace by plain verbs, by `_async` ones, and by those of a boxed store.
+/// The same trace with blocking verbs, with `_async` verbs, and over a boxed store.
 #[test]
 fn plain_and_async_verbs_answer_the_same() {
     for algorithm in every_algorithm() {

@@ -1,5 +1,5 @@
-//! Editing rules while they are used: counters that are lost, panics after an edit, edits that disable
-//! everything (row 22 of the table of bugs that other limiters shipped).
+//! Live changes of rules. Other limiters lost counters, panicked or stopped limiting after an edit (row 22 of our
+//! table of bugs in other limiters).
 
 use crate::common::*;
 use slidegate::store::MemoryStore;
@@ -35,7 +35,7 @@ fn row_22_a_live_change_keeps_what_is_used() {
     }
 }
 
-/// Changes to `new` when `before` units are used, and expects them to count from there on.
+/// Changes the rule to `new` with `before` units used, and asserts that they still count.
 fn assert_change_holds(store: &MemoryStore, now_us: u64, new: &Rule, before: u64) {
     store.change(now_us, new);
     assert_eq!(used(store, now_us, new), before, "{new:?}");
@@ -78,7 +78,7 @@ fn row_22_headroom_and_shadow_change_live() {
     }
 }
 
-/// A change that cannot be valid is refused before a store could see it.
+/// An invalid change is rejected before it reaches a store.
 #[test]
 fn row_22_a_bad_change_cannot_be_built() {
     let api = rule("api", &["10/10s"], Algorithm::SlidingLog);

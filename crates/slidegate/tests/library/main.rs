@@ -1,4 +1,4 @@
-//! The library as its users have it: what it promises, judged by models, by threads and by the bugs of others.
+//! Integration tests of the library's public interface: models, threads, and bugs of other limiters.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 #![allow(unreachable_pub, reason = "nothing of a test program is reachable from outside")]
 

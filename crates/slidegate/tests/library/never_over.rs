@@ -1,4 +1,4 @@
-//! The limit holds: random traffic and directed attacks, judged by an auditor that sees only
+//! The limit holds: random traffic and directed attacks, checked by an auditor that sees only
 //! (time, cost, allowed).
 
 use slidegate::Algorithm;
@@ -60,8 +60,8 @@ fn random_traffic_stays_within_the_documented_bound_and_waits_are_exact() {
                 let found = traffic
                     .run(&limit)
                     .unwrap_or_else(|wrong| panic!("{algorithm} {rate} {traffic:?}: {wrong}"));
-                // What is given back makes room in the state that the true window of an approximate
-                // algorithm has not: its bound speaks of what stays charged.
+                // The bound of an approximate algorithm holds for charges that are not given back: a refund may free
+                // more room in the state than in the true window.
                 let bound = attack::attainable_max(&limit);
                 if !give_back || algorithm.admitted_max(10) == 10 {
                     assert!(found.most_in_window <= bound, "{algorithm} {rate} {traffic:?}: {found:?}");
@@ -120,7 +120,7 @@ fn early_refusals_are_bounded() {
             assert!(found.early_units_max < merged_max.max(1), "K={entries} {rate}: {found:?}");
         }
     }
-    // At least these two are early on purpose; an auditor that cannot see it would prove nothing.
+    // These are early by design: the auditor must detect it.
     for algorithm in [Algorithm::SlidingCounter, buckets(60, Edge::Full), buckets(60, Edge::Interpolated)] {
         let found = attack::all(&limit("1000/60s", algorithm));
         assert!(found.early_units_max > 900, "{algorithm}: {found:?}");

@@ -28,7 +28,7 @@ fn the_public_interface_is_the_one_on_record() {
     );
 }
 
-/// What only one of two lists has.
+/// The lines that are in only one of two lists.
 fn difference(recorded: &[String], found: &[String]) -> Vec<String> {
     let gone = recorded.iter().filter(|line| !found.contains(line)).map(|line| format!("- {line}"));
     let new = found.iter().filter(|line| !recorded.contains(line)).map(|line| format!("+ {line}"));
@@ -109,7 +109,7 @@ fn members(block: &[&str], wanted: impl Fn(&str) -> bool, owner: &str) -> Vec<St
     found
 }
 
-/// The lines without comments, attributes, and what only tests see.
+/// The lines without comments, attributes and test code.
 fn code_lines(text: &str) -> Vec<&str> {
     let lines: Vec<&str> = text.lines().collect();
     let (mut kept, mut at) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! Refunds, settlements and credits: never more is given back than still counts.
+//! Refunds, settlements and credits: at most the units that still count are given back.
 
 use crate::common::*;
 use slidegate::rule::Entries;
@@ -92,7 +92,7 @@ fn a_credit_takes_the_oldest_first_and_at_most_what_is_used() {
     );
 }
 
-/// Small credits of a fading window add up, although each alone is less than a unit of use.
+/// Small credits of a fading window add up, although each lowers `used` by less than a unit.
 #[test]
 fn small_credits_are_not_lost() {
     let rule = rule("api", &["10/10s"], Algorithm::SlidingCounter);
@@ -105,8 +105,8 @@ fn small_credits_are_not_lost() {
     assert_eq!(used(&store, now_us, &rule), 1);
 }
 
-/// Taking one charge out of the line moves the later ones forward; a receipt must not give back what
-/// has drained since.
+/// Taking one charge out of the line moves the later ones forward; a receipt must not give back units that
+/// have drained since.
 #[test]
 fn gcra_refunds_only_what_has_not_drained() {
     let rule = rule("api", &["10/10s"], Algorithm::Gcra);
@@ -136,7 +136,7 @@ fn gcra_refunds_only_what_has_not_drained() {
     assert_eq!(store.refund(BOUNDARY_US + 4 * SECOND_US, &last).unwrap().units, 4);
 }
 
-/// Of merged charges it is not known whose units a credit took: a refund must not take them again.
+/// A credit of merged charges may have taken a receipt's units: a refund must not give them back again.
 #[test]
 fn a_compact_log_does_not_refund_what_was_credited() {
     let rule = rule("api", &["20/10s"], Algorithm::CompactLog(Entries::new(4).unwrap()));
@@ -170,9 +170,9 @@ fn a_receipt_of_several_charges_gives_back_all_of_them() {
     }
 }
 
-/// A live change there and back begins new states whose buckets and windows have the same numbers.
+/// A live change to another window and back creates new states whose buckets and windows have the same numbers.
 #[test]
-fn a_receipt_of_before_a_live_change_there_and_back_gives_nothing() {
+fn a_receipt_from_before_a_live_change_and_back_gives_nothing() {
     for algorithm in every_algorithm() {
         let hourly = rule("api", &["10/1h"], algorithm);
         let store = MemoryStore::new();
@@ -207,9 +207,9 @@ fn a_spent_or_expired_receipt_is_not_examined_further() {
     assert!(!store.settle(BOUNDARY_US + 60 * SECOND_US, &late, u64::MAX).unwrap().applied, "expired");
 }
 
-/// The order of events decides, not the clock, which may have been set back or stand still.
+/// The order of calls decides, not the clock, which may have been set back or stand still.
 #[test]
-fn a_reset_voids_what_came_before_it_and_nothing_else() {
+fn a_reset_voids_earlier_receipts_and_no_others() {
     for algorithm in every_algorithm() {
         for reset_us in [BOUNDARY_US - MILLISECOND_US, BOUNDARY_US, BOUNDARY_US + MILLISECOND_US] {
             let rule = rule("api", &["5/10s"], algorithm);
@@ -242,10 +242,10 @@ fn a_live_change_voids_receipts_although_the_clock_was_set_back() {
     }
 }
 
-/// A state that was swept and begun anew is another, even if the clock was set back and its numbers look the
-/// same.
+/// A new state after a sweep does not accept old receipts, even if the clock was set back and its numbers are
+/// equal.
 #[test]
-fn a_receipt_does_not_fit_the_successor_of_a_swept_state() {
+fn a_receipt_is_void_for_a_new_state_after_a_sweep() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["1000000000/10s"], algorithm);
         let store = MemoryStore::new();
@@ -269,7 +269,7 @@ fn a_settlement_is_bounded_by_the_smallest_limit() {
 
 /// Settlements far above the limit saturate instead of overflowing.
 #[test]
-fn use_is_counted_up_to_a_bound() {
+fn used_saturates() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["1000000000000/400d"], algorithm);
         let store = MemoryStore::new();

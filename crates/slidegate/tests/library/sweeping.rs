@@ -1,4 +1,4 @@
-//! Keys of which nothing counts any more are forgotten by ordinary traffic, and no others are.
+//! Ordinary traffic sweeps keys without live charges, and no others.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use slidegate::time::ManualClock;
 use slidegate::{Algorithm, Charge, Limiter, Rule};
 
 const IDLE_KEYS: u64 = 20_000;
-/// Admissions of others, per idle key, until at the latest all idle ones are forgotten and their memory is given back.
+/// Most admissions of other keys, per idle key, until all idle keys are swept and their memory is released.
 const CALLS_PER_IDLE_KEY: u64 = 4;
-/// So generous that ordinary traffic is never refused.
+/// A limit that ordinary traffic never reaches.
 const RATE: &str = "1000000/10s";
 
 type ManualLimiter = Limiter<MemoryStore<ManualClock>>;
@@ -21,7 +21,7 @@ fn limiter_at(now_us: u64) -> ManualLimiter {
     Limiter::new(MemoryStore::with_clock(ManualClock::at_us(now_us)).with_seed(1))
 }
 
-/// What its store holds.
+/// Statistics of its store.
 fn store_stats(limiter: &ManualLimiter) -> Stats {
     limiter.stats().store.unwrap()
 }
@@ -31,7 +31,7 @@ fn admit(limiter: &ManualLimiter, rule: &Rule, name: &str) {
     assert!(limiter.check_all(&[charge]).unwrap().allowed(), "{name}");
 }
 
-/// Brings as many keys as a busy day, and lets their windows pass.
+/// A limiter with [`IDLE_KEYS`] keys whose windows have passed.
 fn filled(rule: &Rule) -> ManualLimiter {
     let limiter = limiter_at(BOUNDARY_US);
     for number in 0..IDLE_KEYS {
@@ -42,13 +42,13 @@ fn filled(rule: &Rule) -> ManualLimiter {
     limiter
 }
 
-/// Admits the names in turn until no other keys are known and memory is back; says after how many calls.
+/// Admits the names in turn until no other keys are left and memory is released; returns the number of calls.
 fn calls_until_forgotten(limiter: &ManualLimiter, rule: &Rule, names: &[String]) -> u64 {
     let bytes_full = store_stats(limiter).bytes;
     for call in 1..=IDLE_KEYS * CALLS_PER_IDLE_KEY {
         limiter.clock().advance(Duration::from_millis(10));
         admit(limiter, rule, &names[usize::try_from(call).unwrap() % names.len()]);
-        // Asked for less often than it is charged, as every shard is locked for it.
+        // Not after every call, as it locks every shard.
         let stats = if call % 64 == 0 { store_stats(limiter) } else { continue };
         if stats.keys <= names.len() as u64 && stats.bytes < bytes_full / 4 {
             return call;
@@ -57,9 +57,9 @@ fn calls_until_forgotten(limiter: &ManualLimiter, rule: &Rule, names: &[String])
     panic!("{:?} after {} calls", store_stats(limiter), IDLE_KEYS * CALLS_PER_IDLE_KEY);
 }
 
-/// Keys that are never freed, until the process dies of them.
+/// Keys that are never freed, until the process runs out of memory.
 #[test]
-fn row_23_traffic_on_one_key_forgets_all_idle_ones() {
+fn row_23_traffic_on_one_key_sweeps_all_idle_keys() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &[RATE], algorithm);
         let limiter = filled(&rule);
@@ -77,7 +77,7 @@ fn row_23_traffic_on_one_key_forgets_all_idle_ones() {
 }
 
 #[test]
-fn row_23_traffic_on_a_few_hundred_keys_forgets_all_idle_ones() {
+fn row_23_traffic_on_a_few_hundred_keys_sweeps_all_idle_keys() {
     let names: Vec<String> = (0..300).map(|number| format!("busy:{number}")).collect();
     for algorithm in every_algorithm() {
         let rule = rule("api", &[RATE], algorithm);
@@ -89,7 +89,7 @@ fn row_23_traffic_on_a_few_hundred_keys_forgets_all_idle_ones() {
 }
 
 #[test]
-fn one_sweep_forgets_all_idle_ones_at_once() {
+fn one_sweep_drops_all_idle_keys_at_once() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &[RATE], algorithm);
         let limiter = filled(&rule);
@@ -104,9 +104,9 @@ fn one_sweep_forgets_all_idle_ones_at_once() {
     }
 }
 
-/// A shard of many keys keeps them in parts.
+/// The table of a shard with many keys is split into parts.
 #[test]
-fn a_sweep_of_everything_comes_to_every_part() {
+fn a_full_sweep_covers_every_part() {
     for rates in [&[RATE][..], &[RATE, "2000000/20s"]] {
         let store: MemoryStore = MemoryStore::with_locks(1, 1 << 30).with_seed(1);
         let limiter = Limiter::new(store.on_clock(ManualClock::at_us(BOUNDARY_US)));
@@ -123,9 +123,9 @@ fn a_sweep_of_everything_comes_to_every_part() {
     }
 }
 
-/// A key has ended when the last of its limits has, and not before.
+/// A key has ended when all its limits have.
 #[test]
-fn several_limits_are_forgotten_together() {
+fn several_limits_of_a_key_are_swept_together() {
     for algorithm in every_algorithm() {
         let idle = rule("idle", &["2/1s", "2/10s", "2/100s"], algorithm);
         let busy = rule("busy", &[RATE], Algorithm::Gcra);
@@ -142,10 +142,9 @@ fn several_limits_are_forgotten_together() {
     }
 }
 
-/// Keys come and go at random. Whatever is forgotten meanwhile, the live ones go on as in a store of their own
-/// that was never swept.
+/// Keys come and go at random. Each live key gets the same answers as in a separate store that holds no other keys.
 #[test]
-fn a_live_key_is_never_forgotten() {
+fn a_live_key_is_never_swept() {
     for algorithm in every_algorithm() {
         for seed in 0..2 {
             let mut rng = Rng::new(seed);
@@ -175,7 +174,7 @@ fn a_live_key_is_never_forgotten() {
 }
 
 #[test]
-fn denials_alone_forget_nothing() {
+fn denials_alone_sweep_nothing() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["1/100s"], algorithm);
         let limiter = limiter_at(BOUNDARY_US);
@@ -194,7 +193,7 @@ fn denials_alone_forget_nothing() {
 }
 
 #[test]
-fn a_year_idle_is_a_key_as_new() {
+fn after_an_idle_year_a_key_is_like_a_new_one() {
     for algorithm in every_algorithm() {
         let rule = rule("api", &["5/10s"], algorithm);
         let limiter = limiter_at(BOUNDARY_US);
@@ -213,8 +212,8 @@ fn a_year_idle_is_a_key_as_new() {
     }
 }
 
-/// Rules of one name that differ in geometry, as inline rules may, keep a table each. The sweep comes round them
-/// at different times, and goes on to other rules all the same.
+/// Rules of one name that differ in geometry, as inline rules may, have a table each. The sweep reaches the ends of
+/// these tables at different times, and still moves on to other rules.
 #[test]
 fn geometries_of_one_name_do_not_keep_the_sweep_from_other_rules() {
     let buckets = |count| Algorithm::SlidingBuckets(Buckets::new(count).unwrap(), Edge::Full);

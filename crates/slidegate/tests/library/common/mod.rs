@@ -1,4 +1,4 @@
-//! What the test files share.
+//! Helpers shared by the tests.
 
 mod shorthand;
 

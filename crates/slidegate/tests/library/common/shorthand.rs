@@ -1,4 +1,4 @@
-//! What tests of any store say often, in few words.
+//! Short constructors for tests of any store.
 
 use slidegate::rule::{Buckets, Edge, Entries};
 use slidegate::{Admission, Algorithm, Charge, Key, Rule};

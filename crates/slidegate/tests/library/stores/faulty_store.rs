@@ -10,15 +10,15 @@ use slidegate::testing::ExpiringStore;
 use slidegate::time::Clock;
 use slidegate::{Admission, Applied, Charge, Decision, Key, Rule, Verdict};
 
-/// What is wrong with a store.
+/// The fault of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     Nothing,
-    /// A denial takes what is left.
+    /// A denial charges all remaining units.
     ChargesOnDeny,
-    /// A refund says that it was done.
+    /// A refund reports success without giving anything back.
     ForgetsRefunds,
-    /// Waits are told in whole milliseconds, rounded up.
+    /// Waits are rounded up to whole milliseconds.
     RoundsWaits,
     /// Charges of one admission are made one by one, until one is denied.
     ChargesOneByOne,

@@ -1,4 +1,4 @@
-//! Stores for the suite to judge: some that break a promise, and one that has nothing in common with ours.
+//! Stores for the conformance suite: faulty ones, and one that shares no code with ours.
 
 mod faulty_store;
 mod model_backed_store;

@@ -1,4 +1,4 @@
-//! The model as a store: written against the public contract alone, and one that never forgets.
+//! The model as a store: written against the public traits alone; it never drops states.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -43,7 +43,7 @@ impl ModelBackedStore {
         when.instant_us().unwrap_or_else(|| self.clock.now_us())
     }
 
-    /// Presents a receipt: its record in the model, and what the model says if it was not spent before.
+    /// Runs `act` on the model's receipt, unless it was spent before.
     fn present(
         &self,
         receipt: &Receipt,
@@ -128,7 +128,7 @@ impl Store for ModelBackedStore {
 
 impl ExpiringStore for ModelBackedStore {}
 
-/// The model's answer in the words of the contract. Where its charges stand is the model's own affair.
+/// The model's answer as a decision. The positions of its charges are dummies: the model has its own.
 fn decision<'a>(
     admission: &Admission<'a>,
     answer: &ModelDecision,

@@ -1,4 +1,4 @@
-//! A runtime for acquisitions in which the test says who runs when, and counts.
+//! A deterministic runtime for acquisitions: the test schedules the tasks and counts wakes and polls.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Tasks<'a> {
 }
 
 struct Task<'a> {
-    /// Until it is finished or cancelled.
+    /// `None` when it has finished or was cancelled.
     acquisition: Option<Acquisition<'a>>,
     outcome: Option<Decision<'a>>,
     wakes: Arc<Wakes>,
@@ -41,7 +41,7 @@ impl<'a> Tasks<'a> {
         Self { limiter, all: Vec::new(), finished: Vec::new() }
     }
 
-    /// Adds an acquisition that has not arrived yet; gives its number.
+    /// Adds an acquisition that has not joined the queue yet; returns its number.
     pub fn add(&mut self, charges: &[Charge<'a>], max_wait: Duration) -> usize {
         let (limiter, charges) = (self.limiter, charges.to_vec());
         let acquisition =
@@ -51,14 +51,14 @@ impl<'a> Tasks<'a> {
         self.all.len() - 1
     }
 
-    /// Adds an acquisition that arrives now; gives its number.
+    /// Adds an acquisition and polls it once; returns its number.
     pub fn spawn(&mut self, charges: &[Charge<'a>], max_wait: Duration) -> usize {
         let task = self.add(charges, max_wait);
         self.poll(task);
         task
     }
 
-    /// Lets a task run, whether it was woken or not, unless it is over.
+    /// Polls a task, whether it was woken or not, unless it has finished.
     pub fn poll(&mut self, number: usize) {
         let task = &mut self.all[number];
         let Some(acquisition) = &mut task.acquisition else { return };
@@ -75,12 +75,13 @@ impl<'a> Tasks<'a> {
         self.all[number].acquisition = None;
     }
 
-    /// Runs who was woken until nobody is; counts wakes and polls.
+    /// Polls woken tasks until none is woken; returns the numbers of wakes and polls.
     pub fn run(&mut self) -> (usize, usize) {
         self.run_all_but(usize::MAX)
     }
 
-    /// The last first, so that the order in which they are served is not that of the runtime.
+    /// The same without one task. Later tasks are polled first, so that the order of service is not that of the
+    /// runtime.
     pub fn run_all_but(&mut self, left_out: usize) -> (usize, usize) {
         let (mut wakes, mut polls) = (0, 0);
         loop {
@@ -96,7 +97,7 @@ impl<'a> Tasks<'a> {
         }
     }
 
-    /// Moves the clock from sleep to sleep until all are over.
+    /// Moves the clock from sleep to sleep until all tasks have finished.
     pub fn run_to_the_end(&mut self) {
         self.run();
         while let Some(end_us) = self.limiter.clock().next_end_us() {
@@ -106,7 +107,7 @@ impl<'a> Tasks<'a> {
         assert!(self.all.iter().all(|task| task.acquisition.is_none()), "nobody is left behind");
     }
 
-    /// Who finished, in that order.
+    /// The finished tasks, in the order in which they finished.
     pub fn finished(&self) -> Vec<usize> {
         self.finished.iter().map(|(number, _)| *number).collect()
     }
@@ -119,7 +120,7 @@ impl<'a> Tasks<'a> {
         self.finished.iter().map(|(number, _)| self.outcome(*number))
     }
 
-    /// Units of those who were admitted after an instant.
+    /// Units that were charged after an instant.
     pub fn charged_since(&self, after_us: u64) -> u64 {
         let since = self.finished.iter().filter(|(_, at_us)| *at_us > after_us);
         let receipts = since.filter_map(|(number, _)| self.outcome(*number).receipt());
