@@ -1,6 +1,6 @@
 //! Charges as sums of units: all charges with the same stamp, bucket or window are one sum.
 
-/// ChargeSums of units, each at its own stamp, bucket number or window number.
+/// Sums of units, each at its own stamp, bucket number or window number.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ChargeSums {
     all: Vec<ChargeSum>,
