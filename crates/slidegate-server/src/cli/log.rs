@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use tracing::{Level, Subscriber};
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::text::{did_you_mean, shown};
+use crate::text::{did_you_mean, excerpt};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LogFormat {
@@ -35,7 +35,7 @@ fn one_of<T: Copy>(field: &str, text: &str, known: &[(&str, T)]) -> Result<T, St
     let found = known.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
     found.ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-        format!("{field}: `{}` is unknown; {}", shown(text), did_you_mean(text, &names))
+        format!("{field}: `{}` is unknown; {}", excerpt(text), did_you_mean(text, &names))
     })
 }
 

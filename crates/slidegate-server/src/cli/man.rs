@@ -76,9 +76,9 @@ fn unfilled(text: &str) -> String {
 fn write_all(command: &Command, dir: &Path) -> Result<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let path = dir.join(format!("{name}.1"));
-    let shown = || escaped(&path.display().to_string());
+    let name = || escaped(&path.display().to_string());
     fs::write(&path, page(command)?)
-        .with_context(|| format!("dir: cannot write {}; make the directory, or choose another", shown()))?;
+        .with_context(|| format!("dir: cannot write {}; make the directory, or choose another", name()))?;
     command
         .get_subcommands()
         .filter(|command| !command.is_hide_set())

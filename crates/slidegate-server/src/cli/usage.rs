@@ -9,7 +9,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::ask;
 use super::run::OWN_ERROR;
-use crate::text::{escaped, shown};
+use crate::text::{escaped, excerpt};
 
 /// Commands that answer with JSON where that is asked for, mistakes included.
 const JSON_COMMANDS: [&str; 3] = ["check", "peek", "reset"];
@@ -50,10 +50,10 @@ fn sentence(error: &clap::Error, command: &str) -> String {
         if command.is_empty() || command.starts_with('-') || error.kind() == ErrorKind::InvalidSubcommand {
             "slidegate --help".to_owned()
         } else {
-            format!("slidegate {} --help", shown(command))
+            format!("slidegate {} --help", excerpt(command))
         };
     let argument = unadorned(&text(ContextKind::InvalidArg).unwrap_or_default());
-    let value = shown(&text(ContextKind::InvalidValue).unwrap_or_default());
+    let value = excerpt(&text(ContextKind::InvalidValue).unwrap_or_default());
     match error.kind() {
         // The reader of a value says what it should be; most name the flag and the remedy.
         ErrorKind::ValueValidation => match error.source().map(ToString::to_string) {
@@ -76,7 +76,7 @@ fn sentence(error: &clap::Error, command: &str) -> String {
                 }
                 None => format!("see {help}"),
             };
-            format!("`{}` is not understood; {remedy}", shown(&argument))
+            format!("`{}` is not understood; {remedy}", excerpt(&argument))
         }
         ErrorKind::InvalidSubcommand => {
             let word = text(ContextKind::InvalidSubcommand).unwrap_or_default();
@@ -87,7 +87,7 @@ fn sentence(error: &clap::Error, command: &str) -> String {
                 }
                 None => format!("see {help}"),
             };
-            format!("`{}` is not a command; {remedy}", shown(&word))
+            format!("`{}` is not a command; {remedy}", excerpt(&word))
         }
         ErrorKind::MissingRequiredArgument if argument == "--limit RATE" => {
             "limit: is missing; give --limit 60/1m, or --rule NAME with --config FILE".to_owned()

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use slidegate::rate::parse_window;
 
-use crate::text::shown;
+use crate::text::excerpt;
 
 const BYTE_UNITS: [(&str, u64); 4] = [("", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
 
@@ -13,12 +13,15 @@ pub(super) fn duration(text: &str, least: Duration, most: Duration) -> Result<Du
     let number = text.bytes().next().is_some_and(|byte| byte.is_ascii_digit());
     let duration = parse_window(text).filter(|_| number);
     let duration = duration.ok_or_else(|| {
-        format!("`{}` is not a duration; write a number and ms, s, m, h or d, for example 50ms", shown(text))
+        format!(
+            "`{}` is not a duration; write a number and ms, s, m, h or d, for example 50ms",
+            excerpt(text)
+        )
     })?;
     if (least..=most).contains(&duration) {
         return Ok(duration);
     }
-    Err(format!("`{}` is outside {least:?} to {most:?}; choose a duration in that range", shown(text)))
+    Err(format!("`{}` is outside {least:?} to {most:?}; choose a duration in that range", excerpt(text)))
 }
 
 /// Reads `65536`, `64KiB`, `512MiB`, `1GiB`.
@@ -29,13 +32,13 @@ pub(super) fn bytes(text: &str, least: u64, most: u64) -> Result<u64, String> {
     let bytes =
         number.parse::<u64>().ok().zip(unit_bytes).and_then(|(number, unit)| number.checked_mul(*unit));
     let bytes = bytes.ok_or_else(|| {
-        format!("`{}` is not a number of bytes; write digits and KiB, MiB, GiB or nothing", shown(text))
+        format!("`{}` is not a number of bytes; write digits and KiB, MiB, GiB or nothing", excerpt(text))
     })?;
     if (least..=most).contains(&bytes) {
         return Ok(bytes);
     }
     let (least, most) = (bytes_shown(least), bytes_shown(most));
-    Err(format!("`{}` is outside {least} to {most}; choose an amount in that range", shown(text)))
+    Err(format!("`{}` is outside {least} to {most}; choose an amount in that range", excerpt(text)))
 }
 
 /// The amount in the largest unit that divides it.
@@ -47,7 +50,8 @@ pub(crate) fn bytes_shown(bytes: u64) -> String {
 /// Reads a count.
 pub(super) fn count(text: &str, least: u64, most: u64) -> Result<u64, String> {
     let count = text.parse::<u64>().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
-    let count = count.ok_or_else(|| format!("`{}` is not a whole number; write digits only", shown(text)))?;
+    let count =
+        count.ok_or_else(|| format!("`{}` is not a whole number; write digits only", excerpt(text)))?;
     if (least..=most).contains(&count) {
         return Ok(count);
     }

@@ -115,8 +115,8 @@ impl Config {
     /// What it is known by: other text, another hash.
     pub(crate) fn hash(&self) -> String {
         let digest = digest(&SHA256, self.text.as_bytes());
-        let shown = digest.as_ref().first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
-        format!("{shown:016x}")
+        let prefix = digest.as_ref().first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+        format!("{prefix:016x}")
     }
 
     /// The store that the file names.

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-use crate::text::shown;
+use crate::text::excerpt;
 
 /// A value and its place.
 pub(super) type Node = Spanned<Value>;
@@ -50,7 +50,7 @@ impl Value {
             Self::Null => "nothing".to_owned(),
             Self::Bool(value) => format!("`{value}`"),
             Self::Whole(value) => format!("`{value}`"),
-            Self::Number(Number { written: text, .. }) | Self::Text(text) => format!("`{}`", shown(text)),
+            Self::Number(Number { written: text, .. }) | Self::Text(text) => format!("`{}`", excerpt(text)),
             Self::List(_) => "a list".to_owned(),
             Self::Map(_) => "a mapping".to_owned(),
         }

@@ -9,7 +9,7 @@ use super::node::{Node, Value};
 use super::section::{LATER, Section};
 use super::values::{at_budget, boolean, decimal, on_store_error, rate, whole, word};
 use crate::rules::AlgorithmText;
-use crate::text::{did_you_mean, nearest, shown};
+use crate::text::{did_you_mean, excerpt, nearest};
 
 /// What the fields of a rule are called.
 const FIELDS: [&str; 11] = [
@@ -42,7 +42,7 @@ pub(super) struct FileRule {
 
 /// Reads a rule, or says everything that is wrong with it.
 pub(super) fn read(name: &Spanned<String>, node: &Node, found: &mut Findings) -> Option<FileRule> {
-    let (prefix, at) = (format!("rule `{}`: ", shown(&name.value)), name.referenced);
+    let (prefix, at) = (format!("rule `{}`: ", excerpt(&name.value)), name.referenced);
     let mut section = Section::open(prefix, node, ("fields", "{ limit: 60/1m }"), found)?;
     for (name, _) in section.fields {
         section.check_name(name, &FIELDS, &[("match", LATER)], "is not a field of a rule");
@@ -115,7 +115,7 @@ fn algorithm(section: &mut Section<'_, '_>) -> Algorithm {
 /// Reads the overrides of `rule`: `{ alice: 600/1m, "ci-*": unlimited, mallory: blocked }`.
 fn overrides(rule: &Rule, node: &Node, found: &mut Findings) -> Overrides {
     let mut overrides = Overrides::default();
-    let prefix = format!("rule `{}`: overrides: ", shown(rule.name()));
+    let prefix = format!("rule `{}`: overrides: ", excerpt(rule.name()));
     let expected = ("keys", "{ alice: 600/1m }");
     let Some(mut section) = Section::open(prefix, node, expected, found) else { return overrides };
     for (key, node) in section.fields {
@@ -123,7 +123,7 @@ fn overrides(rule: &Rule, node: &Node, found: &mut Findings) -> Overrides {
             overrides.add(&key.value, meant).map_err(|error| vec![(key.referenced, error.to_string())])
         });
         for (at, text) in added.err().into_iter().flatten() {
-            section.mistake(at, &format!("`{}`: {text}", shown(&key.value)));
+            section.mistake(at, &format!("`{}`: {text}", excerpt(&key.value)));
         }
     }
     overrides
@@ -136,7 +136,7 @@ fn meaning(rule: &Rule, node: &Node) -> Result<Override, Vec<(Location, String)>
         Value::Text(text) if text == "unlimited" => return Ok(Override::Unlimited),
         Value::Text(text) if text == "blocked" => return Ok(Override::Blocked),
         Value::Text(text) if nearest(text, WORDS.into_iter()).is_some() => {
-            return Err(wrong(format!("`{}` is unknown; {}", shown(text), did_you_mean(text, &WORDS))));
+            return Err(wrong(format!("`{}` is unknown; {}", excerpt(text), did_you_mean(text, &WORDS))));
         }
         Value::Text(_) => {
             vec![rate(node).map_err(|text| wrong(format!("{text}; or write unlimited or blocked")))?]

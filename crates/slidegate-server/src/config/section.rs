@@ -4,7 +4,7 @@ use serde_saphyr::{Location, Spanned};
 
 use super::mistake::Findings;
 use super::node::{Node, Value};
-use crate::text::{did_you_mean, shown};
+use crate::text::{did_you_mean, excerpt};
 
 /// Why a field that is promised is refused.
 pub(super) const LATER: &str = "is not supported by this version; remove it";
@@ -71,7 +71,7 @@ impl<'a, 'f> Section<'a, 'f> {
         if let Some((_, why)) = refused.iter().find(|(field, _)| field == name) {
             self.mistake(*at, &format!("{name}: {why}"));
         } else if !known.contains(&name.as_str()) {
-            let text = format!("{}: {unknown}; {}", shown(name), did_you_mean(name, known));
+            let text = format!("{}: {unknown}; {}", excerpt(name), did_you_mean(name, known));
             self.mistake(*at, &text);
         }
     }

@@ -14,7 +14,7 @@ use slidegate_stores::{StoreUrl, UrlError};
 use super::amount::{bytes, count, duration};
 use super::mistake::Source;
 use crate::service::{HeaderSet, Secret, Settings};
-use crate::text::{did_you_mean, shown};
+use crate::text::{did_you_mean, excerpt};
 
 /// All settings, as a file nests them, each with what to write. Variables of the environment are called after them.
 pub(super) const SETTINGS: [(&str, &str); 15] = [
@@ -130,7 +130,7 @@ fn set_one(settings: &mut Settings, setting: &str, text: &str) -> Result<(), Str
         "bounds.request_time" => bounds.request_time = time()?,
         "bounds.idle_time" => bounds.idle_time = time()?,
         "bounds.drain_time" => bounds.drain_time = time()?,
-        other => return Err(format!("`{}` is not a setting", shown(other))),
+        other => return Err(format!("`{}` is not a setting", excerpt(other))),
     }
     Ok(())
 }
@@ -142,7 +142,7 @@ fn size(number: u64) -> usize {
 
 fn address(text: &str) -> Result<SocketAddr, String> {
     let example = "write for example 127.0.0.1:8080 or [::1]:8080";
-    text.parse().map_err(|_| format!("`{}` is not an address and a port; {example}", shown(text)))
+    text.parse().map_err(|_| format!("`{}` is not an address and a port; {example}", excerpt(text)))
 }
 
 fn store(text: &str) -> Result<StoreUrl, String> {
@@ -153,7 +153,7 @@ fn store(text: &str) -> Result<StoreUrl, String> {
 }
 
 fn boolean(text: &str) -> Result<bool, String> {
-    text.parse().map_err(|_| format!("expected true or false, found `{}`; write one of them", shown(text)))
+    text.parse().map_err(|_| format!("expected true or false, found `{}`; write one of them", excerpt(text)))
 }
 
 fn each<T>(texts: &[String], read: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, Wrong> {
@@ -164,7 +164,7 @@ fn host(text: &str) -> Result<String, String> {
     let good = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte);
     if text.is_empty() || text.len() > 253 || !text.bytes().all(good) {
         let example = "write it as callers do, without scheme or path: slidegate.internal";
-        return Err(format!("`{}` is not the name of a host; {example}", shown(text)));
+        return Err(format!("`{}` is not the name of a host; {example}", excerpt(text)));
     }
     Ok(text.to_ascii_lowercase())
 }
@@ -178,7 +178,7 @@ fn headers(texts: &[String]) -> Result<Vec<HeaderSet>, Wrong> {
     for (index, text) in texts.iter().enumerate() {
         let Some((_, set)) = HEADER_SETS.iter().find(|(name, _)| name == text) else {
             let names = ["draft-11", "x-ratelimit", "github", "none"];
-            return Err((index, format!("`{}` is unknown; {}", shown(text), did_you_mean(text, &names))));
+            return Err((index, format!("`{}` is unknown; {}", excerpt(text), did_you_mean(text, &names))));
         };
         if found.contains(set) {
             return Err((index, format!("`{text}` is given twice; keep one of them")));
@@ -195,7 +195,7 @@ fn headers(texts: &[String]) -> Result<Vec<HeaderSet>, Wrong> {
 /// Reads a token; a line break at its end does not count. What the file holds is never repeated.
 /// It comes from a file of its own, because the configuration may be read by many.
 fn token(path: &str) -> Result<Secret, String> {
-    let name = shown(path);
+    let name = excerpt(path);
     let mut text = String::new();
     let most = TOKEN_BYTES_MAX as u64 + 3;
     let read = File::open(path).and_then(|file| file.take(most).read_to_string(&mut text));

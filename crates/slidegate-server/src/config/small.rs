@@ -12,7 +12,7 @@ use super::mistake::Findings;
 use super::node::Node;
 use super::section::Section;
 use super::values::{whole, word};
-use crate::text::{did_you_mean, shown};
+use crate::text::{did_you_mean, excerpt};
 
 /// The rule that the form means.
 pub(super) const DEFAULT_RULE: &str = "default";
@@ -45,7 +45,7 @@ fn algorithm(text: &str) -> Result<Algorithm, String> {
         // The nearest among names with and without the ending.
         let bare = did_you_mean(name, &ours);
         let remedy = if bare.starts_with("did you mean") { bare } else { did_you_mean(text, &known) };
-        format!("`{}` is unknown; {remedy}", shown(text))
+        format!("`{}` is unknown; {remedy}", excerpt(text))
     })
 }
 

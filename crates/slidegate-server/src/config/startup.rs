@@ -13,7 +13,7 @@ use super::setting::{Given, LISTS, SETTINGS, variable};
 use super::small::DEFAULT_RULE;
 use super::warning;
 use crate::service::Settings;
-use crate::text::{did_you_mean, shown};
+use crate::text::{did_you_mean, excerpt};
 
 /// What all our variables begin with.
 const PREFIX: &str = "SLIDEGATE_";
@@ -126,7 +126,7 @@ impl Environment {
                 let known: Vec<&str> = known.iter().map(String::as_str).chain([CONFIG]).collect();
                 let remedy = did_you_mean(&name, &known);
                 let text = format!("is not a variable of ours and has no effect; {remedy}");
-                read.warnings.push(Found::new(Source::Name(shown(&name)), &text));
+                read.warnings.push(Found::new(Source::Name(excerpt(&name)), &text));
             }
         }
         read

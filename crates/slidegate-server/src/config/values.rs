@@ -5,7 +5,7 @@ use slidegate::rule::{AtBudget, Decimal, DecimalError, OnStoreError};
 
 use super::node::{Node, Value};
 use crate::rules::parse_rate;
-use crate::text::{did_you_mean, shown};
+use crate::text::{did_you_mean, excerpt};
 
 const POLICIES: &str = "choose deny, allow or { local: 0.25 }";
 
@@ -63,7 +63,7 @@ pub(super) fn on_store_error(node: &Node) -> Result<OnStoreError, String> {
         Value::Text(text) if text == "allow" => Ok(OnStoreError::Allow),
         Value::Map(fields) => {
             if let Some((unknown, _)) = fields.iter().find(|(name, _)| name.value != "local") {
-                return Err(format!("{}: is not a field here; {POLICIES}", shown(&unknown.value)));
+                return Err(format!("{}: is not a field here; {POLICIES}", excerpt(&unknown.value)));
             }
             let Some((_, share)) = fields.first() else {
                 return Err(format!("local: is missing; {POLICIES}"));
@@ -85,7 +85,7 @@ pub(super) fn at_budget(node: &Node) -> Result<AtBudget, String> {
         "evict-oldest" => Ok(AtBudget::EvictOldest),
         other => {
             let remedy = did_you_mean(other, &["refuse", "evict-oldest"]);
-            Err(format!("`{}` is unknown; {remedy}", shown(other)))
+            Err(format!("`{}` is unknown; {remedy}", excerpt(other)))
         }
     }
 }

@@ -10,7 +10,7 @@ use super::rule::FileRule;
 use super::setting::Given;
 use crate::service::Settings;
 use crate::stores::bytes_per_key;
-use crate::text::shown;
+use crate::text::excerpt;
 
 /// An exact log of more units than these is worth a second thought.
 const LOG_UNITS_MAX: u64 = 10_000;
@@ -43,7 +43,7 @@ pub(super) fn find(file: &str, rules: &[FileRule], given: &Given, settings: &Set
 
 fn of_rule(given: &FileRule, is_remote: bool, found: &mut Findings) {
     let FileRule { rule, overrides, at, has_policy } = given;
-    let name = shown(rule.name());
+    let name = excerpt(rule.name());
     if is_remote && !has_policy {
         let text = "on_store_error: is not given, so all is denied while the store does not answer; write deny to agree, \
                     or allow";
@@ -56,7 +56,7 @@ fn of_rule(given: &FileRule, is_remote: bool, found: &mut Findings) {
     long_logs(rule, &format!("rule `{name}`"), *at, found);
     for (key, meant) in overrides.iter() {
         let Override::Limited(own) = meant else { continue };
-        let named = format!("rule `{name}`: overrides: `{}`", shown(key));
+        let named = format!("rule `{name}`: overrides: `{}`", excerpt(key));
         long_logs(own, &named, *at, found);
     }
 }

@@ -4,9 +4,9 @@ use slidegate::{ChargeRequest, Key, KeyError};
 
 use super::body::{Charges, Request, policy};
 use crate::rules::charge_request;
+use crate::text::excerpt;
 use crate::text::fields::{Fields, Malformed};
 use crate::text::json::Json;
-use crate::text::shown;
 
 const EXAMPLE: &str = "send for example {\"rule\":\"api\",\"key\":\"alice\",\"cost\":1}";
 
@@ -96,7 +96,7 @@ fn request_of(fields: &mut Fields) -> Result<Request<'static>, Malformed> {
         None => None,
         Some(name) => Some(policy(&name).ok_or_else(|| {
             let path = fields.path("on_store_error");
-            format!("{path}: `{}` is unknown; choose allow or deny", shown(&name))
+            format!("{path}: `{}` is unknown; choose allow or deny", excerpt(&name))
         })?),
     };
     let charges = if let Some(items) = fields.list("checks")? {

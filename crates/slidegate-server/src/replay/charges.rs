@@ -4,7 +4,7 @@ use slidegate::ruleset::{AdmissionError, AdmissionErrorKind as Reason};
 use slidegate::{Admission, ChargeError, ChargeRequest, ResolveError, Resolved, RuleSet};
 
 use super::failure::Failure;
-use crate::text::shown;
+use crate::text::excerpt;
 
 /// All charges as one admission.
 pub(super) fn admission<'a>(
@@ -50,7 +50,7 @@ fn never(rules: &RuleSet, requests: &[ChargeRequest<'_>], rule: &str, cost: u64,
         let twins = requests.iter().filter(is_of_rule).filter(|twin| twin.key == request.key);
         let asked = twins.clone().fold(0_u64, |sum, twin| sum.saturating_add(twin.cost));
         if asked == cost && matches!(rules.resolve(request), Ok(Resolved::Limited(_))) {
-            let (which, key) = (which(first, requests), shown(&request.key));
+            let (which, key) = (which(first, requests), excerpt(&request.key));
             return match text.strip_prefix("cost: ").filter(|_| twins.count() > 1) {
                 Some(text) => format!("{which}cost: with the other charges of key `{key}`, {text}"),
                 None => format!("{which}{text}"),

@@ -9,7 +9,7 @@ use slidegate::Receipt;
 
 use super::failure::Failure;
 use super::request::Returned;
-use crate::text::shown;
+use crate::text::excerpt;
 
 /// What became of a line, as far as receipts go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) fn line_of(text: &str) -> Result<u64, Failure> {
     let line = digits.and_then(|digits| digits.parse().ok()).filter(|&line| line > 0);
     line.ok_or_else(|| {
         let remedy = "write \"#3\" for the receipt of line 3";
-        Failure::new("receipt", &format!("receipt: `{}` does not name a line; {remedy}", shown(text)))
+        Failure::new("receipt", &format!("receipt: `{}` does not name a line; {remedy}", excerpt(text)))
     })
 }
 

@@ -9,7 +9,7 @@ use super::receipts::line_of;
 use crate::rules::charge_request;
 use crate::text::fields::{Fields, Malformed};
 use crate::text::json::Json;
-use crate::text::{did_you_mean, shown};
+use crate::text::{did_you_mean, excerpt};
 
 const OPERATIONS: [&str; 8] = ["check", "peek", "refund", "settle", "credit", "reset", "inspect", "limit"];
 
@@ -76,7 +76,7 @@ impl Request {
             "limit" => Operation::Limit(fields.required_text("rule")?, new_limits(&mut fields)?),
             other => {
                 let remedy = did_you_mean(other, &OPERATIONS);
-                return Err(format!("op: `{}` is unknown; {remedy}", shown(other)).into());
+                return Err(format!("op: `{}` is unknown; {remedy}", excerpt(other)).into());
             }
         };
         fields.finish()?;

@@ -7,9 +7,9 @@ use slidegate::{ChargeRequest, Rate, RateError};
 use thiserror::Error;
 
 use super::AlgorithmText;
+use crate::text::excerpt;
 use crate::text::fields::{Fields, Malformed};
 use crate::text::json::Json;
-use crate::text::shown;
 
 /// Why a rule that came with a charge is none.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -94,12 +94,12 @@ fn rate(fields: &mut Fields) -> Result<Result<Rate, String>, InlineError> {
 
 /// The rate of a limit and its window; the error begins with the field that is wrong.
 fn rate_of(limit: u64, window_text: &str) -> Result<Rate, String> {
-    let shown = shown(window_text);
+    let excerpt = excerpt(window_text);
     let window = parse_window(window_text).ok_or_else(|| {
-        format!("window: `{shown}` is not a window; write a number and ms, s, m, h or d, for example 60s")
+        format!("window: `{excerpt}` is not a window; write a number and ms, s, m, h or d, for example 60s")
     })?;
     Rate::new(limit, window).map_err(|error| match error {
-        RateError::Window { .. } => RateError::WindowText { text: shown }.to_string(),
+        RateError::Window { .. } => RateError::WindowText { text: excerpt }.to_string(),
         other => other.to_string(),
     })
 }

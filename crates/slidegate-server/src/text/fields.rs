@@ -1,10 +1,10 @@
-//! The fields of an object, taken out one by one, so that what is left over is unknown.
+//! The fields of an object, taken out one by one, so that the fields left over are unknown ones.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use super::json::Json;
-use super::{did_you_mean, nearest, shown};
+use super::{did_you_mean, excerpt, nearest};
 
 /// What is wrong with a field; begins with its name.
 pub(crate) type Malformed = String;
@@ -12,29 +12,30 @@ pub(crate) type Malformed = String;
 /// An object whose fields are being read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fields {
-    /// What stands before a field's name in errors, for example `charges[0].`.
+    /// The prefix of field names in errors, for example `charges[0].`.
     prefix: String,
     left: BTreeMap<String, Json>,
-    asked: Vec<&'static str>,
+    /// The names that were taken, present or not.
+    known: Vec<&'static str>,
 }
 
 impl Fields {
     pub(crate) fn new(prefix: String, fields: BTreeMap<String, Json>) -> Self {
-        Self { prefix, left: fields, asked: Vec::new() }
+        Self { prefix, left: fields, known: Vec::new() }
     }
 
-    /// How errors name a field.
+    /// The name of a field in errors.
     pub(crate) fn path(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
 
-    /// Any value, if it is there.
+    /// A value of any type, if present.
     pub(crate) fn take(&mut self, name: &'static str) -> Option<Json> {
-        self.asked.push(name);
+        self.known.push(name);
         self.left.remove(name)
     }
 
-    /// A whole number, if it is there. `range` is for the error only: the caller judges whether a number lies in it.
+    /// A whole number, if present. `range` appears in the error only: the caller checks it.
     pub(crate) fn whole(
         &mut self,
         name: &'static str,
@@ -51,7 +52,7 @@ impl Fields {
         }
     }
 
-    /// A text, if it is there.
+    /// A text, if present.
     pub(crate) fn text(&mut self, name: &'static str) -> Result<Option<String>, Malformed> {
         match self.take(name) {
             None => Ok(None),
@@ -60,7 +61,7 @@ impl Fields {
         }
     }
 
-    /// A list, if it is there.
+    /// A list, if present.
     pub(crate) fn list(&mut self, name: &'static str) -> Result<Option<Vec<Json>>, Malformed> {
         match self.take(name) {
             None => Ok(None),
@@ -69,7 +70,7 @@ impl Fields {
         }
     }
 
-    /// A whole number that must be there.
+    /// A required whole number.
     pub(crate) fn required_whole(
         &mut self,
         name: &'static str,
@@ -79,13 +80,13 @@ impl Fields {
         self.required(name, found)
     }
 
-    /// A text that must be there.
+    /// A required text.
     pub(crate) fn required_text(&mut self, name: &'static str) -> Result<String, Malformed> {
         let found = self.text(name)?;
         self.required(name, found)
     }
 
-    /// What was found, or that it is missing.
+    /// The value, or an error that the field is missing.
     pub(crate) fn required<T>(&self, name: &str, found: Option<T>) -> Result<T, Malformed> {
         found.ok_or_else(|| {
             let misspelt = self.left.keys().find(|left| nearest(left, [name].into_iter()).is_some());
@@ -96,19 +97,19 @@ impl Fields {
         })
     }
 
-    /// Checks that every field was asked for.
+    /// Refuses fields that were not taken.
     pub(crate) fn finish(self) -> Result<(), Malformed> {
         match self.left.keys().next() {
             None => Ok(()),
-            Some(unknown) => Err(self.unknown(unknown, &self.asked)),
+            Some(unknown) => Err(self.unknown(unknown, &self.known)),
         }
     }
 
     fn unknown(&self, name: &str, known: &[&str]) -> Malformed {
-        format!("{}: is not a field here; {}", self.path(&shown(name)), did_you_mean(name, known))
+        format!("{}: is not a field here; {}", self.path(&excerpt(name)), did_you_mean(name, known))
     }
 
-    /// That a field is of another type than expected.
+    /// An error that a field has the wrong type.
     pub(crate) fn wrong(&self, name: &str, expected: &str, found: &Json) -> Malformed {
         format!("{}: expected {expected}, found {}", self.path(name), found.kind())
     }

@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use super::shown;
+use super::excerpt;
 
 /// A JSON value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,14 +23,14 @@ pub(crate) enum Json {
 }
 
 impl Json {
-    /// Reads one value that stands on a line; the error says what is wrong and in which column.
+    /// Reads a line that holds one value; the error says what is wrong and in which column.
     pub(crate) fn parse_line(text: &[u8]) -> Result<Self, String> {
         Self::parse(text, |column| {
             format!("column {column}; write one object per line, numbers in digits only")
         })
     }
 
-    /// Reads one value that is the body of a request; the error says what is wrong and where.
+    /// Reads the body of a request, one value; the error says what is wrong and where.
     pub(crate) fn parse_body(text: &[u8]) -> Result<Self, String> {
         if text.is_empty() {
             return Err("body: is empty; send a JSON object".to_owned());
@@ -48,18 +48,18 @@ impl Json {
             let place = format!(" at line {} column {}", error.line(), error.column());
             let message = message.strip_suffix(&place).unwrap_or(&message);
             if error.is_data() {
-                // It is JSON, and the fault was found by [`JsonVisitor`].
+                // Valid JSON that [`JsonVisitor`] refused.
                 return message.to_owned();
             }
             format!("is not JSON: {message} at {}", place_and_remedy(error.column()))
         })
     }
 
-    /// How an error speaks of it.
+    /// The value as an error describes it.
     pub(crate) fn kind(&self) -> String {
         match self {
             Self::Whole(value) => value.to_string(),
-            Self::Text(text) => format!("\"{}\"", shown(text)),
+            Self::Text(text) => format!("\"{}\"", excerpt(text)),
             Self::List(_) => "a list".to_owned(),
             Self::Object(_) => "an object".to_owned(),
             Self::Other(text) => text.clone(),
@@ -99,7 +99,7 @@ impl<'de> Visitor<'de> for JsonVisitor {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
-        // Debug keeps `1.0` a fraction and great numbers short.
+        // Debug keeps `1.0` a fraction and large numbers short.
         Ok(Json::Other(format!("{value:?}")))
     }
 
@@ -119,7 +119,7 @@ impl<'de> Visitor<'de> for JsonVisitor {
         let mut object = BTreeMap::new();
         while let Some((name, value)) = entries.next_entry::<String, Json>()? {
             if object.contains_key(&name) {
-                return Err(A::Error::custom(format!("{}: is given twice; give it once", shown(&name))));
+                return Err(A::Error::custom(format!("{}: is given twice; give it once", excerpt(&name))));
             }
             object.insert(name, value);
         }
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_json_is_placed() {
+    fn errors_name_the_column() {
         let error = |text: &[u8]| Json::parse_line(text).unwrap_err();
         for text in ["{", "{\"a\":NaN}", "{\"a\":1e400}", "{\"a\":1} x", "", "{\"a\":1,}", "'a'"] {
             let error = error(text.as_bytes());

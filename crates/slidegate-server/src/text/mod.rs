@@ -1,7 +1,7 @@
-//! Text that users write and read: JSON and its fields, names that were misspelt, and how errors quote it.
+//! Text that users write and read: JSON and its fields, and how errors quote input and suggest names.
 
 pub(crate) mod fields;
 pub(crate) mod json;
-mod wording;
+mod quoting;
 
-pub(crate) use wording::{did_you_mean, escaped, nearest, shown};
+pub(crate) use quoting::{did_you_mean, escaped, excerpt, nearest};

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use slidegate_stores::{StoreUrl, UrlError};
 
 use crate::config::Config;
-use crate::text::{escaped, shown};
+use crate::text::{escaped, excerpt};
 
 const FORM: &str = "write http://HOST:PORT";
 /// The variable that names the store.
@@ -118,7 +118,7 @@ impl ServerUrl {
         }
         // A question may hold a token, and is not repeated either.
         let told = rest.split(['?', '#']).next().unwrap_or(rest);
-        let wrong = || format!("store: `http://{}` is not a server; {FORM}", shown(told));
+        let wrong = || format!("store: `http://{}` is not a server; {FORM}", excerpt(told));
         let (host, port) = match authority.rsplit_once(':') {
             // The colons of an IPv6 address stand in brackets.
             Some((host, port)) if !port.ends_with(']') => (host, port.parse().map_err(|_| wrong())?),

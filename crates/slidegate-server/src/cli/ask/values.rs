@@ -5,7 +5,7 @@ use std::time::Duration;
 use slidegate::rate::{WINDOW_MAX, parse_window};
 use slidegate::{Key, KeyError, Rate};
 
-use crate::text::shown;
+use crate::text::excerpt;
 
 /// Another limit beside the first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) fn key(text: &str) -> Result<String, KeyError> {
 /// `KEY=RATE` or `KEY=RATE@COST`. Rates have no `=`, so a key may have some.
 pub(super) fn also(text: &str) -> Result<Also, String> {
     let (name, rate) = text.rsplit_once('=').ok_or_else(|| {
-        format!("also: `{}` is not KEY=RATE; write for example yt:search:key1=500/10m", shown(text))
+        format!("also: `{}` is not KEY=RATE; write for example yt:search:key1=500/10m", excerpt(text))
     })?;
     let (rate, cost) = match rate.split_once('@') {
         Some((rate, cost)) => (rate, Some(cost)),
@@ -42,7 +42,7 @@ pub(super) fn also(text: &str) -> Result<Also, String> {
 pub(super) fn cost(text: &str) -> Result<u64, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|_| digits);
-    number.ok_or_else(|| format!("cost: `{}` is not a number of units; write digits only", shown(text)))
+    number.ok_or_else(|| format!("cost: `{}` is not a number of units; write digits only", excerpt(text)))
 }
 
 /// How long to wait at most.
@@ -51,11 +51,11 @@ pub(in crate::cli) fn wait(text: &str) -> Result<Duration, String> {
     let wait = parse_window(text).filter(|_| number).ok_or_else(|| {
         format!(
             "wait: `{}` is not a duration; write a number and ms, s, m, h or d, for example 30s",
-            shown(text)
+            excerpt(text)
         )
     })?;
     if wait > WINDOW_MAX {
-        return Err(format!("wait: `{}` is more than 400d; wait for less", shown(text)));
+        return Err(format!("wait: `{}` is more than 400d; wait for less", excerpt(text)));
     }
     Ok(wait)
 }

@@ -1,16 +1,16 @@
-//! How errors quote what was written, and name what was probably meant.
+//! How errors quote user input, and suggest the name that was probably meant.
 
 pub(crate) use slidegate::ruleset::nearest;
 
-/// Most characters of a text that an error repeats.
-const SHOWN_MAX: usize = 64;
+/// Most characters of user input that an error repeats.
+const EXCERPT_CHARS_MAX: usize = 64;
 
-/// The text, cut where it would flood the error.
-pub(crate) fn shown(text: &str) -> String {
-    text.chars().take(SHOWN_MAX).collect()
+/// The start of a text, short enough for an error.
+pub(crate) fn excerpt(text: &str) -> String {
+    text.chars().take(EXCERPT_CHARS_MAX).collect()
 }
 
-/// A message whose every character shows: none breaks the line, moves a cursor or turns the direction of reading.
+/// The message with invisible characters escaped: line breaks, terminal controls and bidirectional overrides.
 pub(crate) fn escaped(message: &str) -> String {
     let mut escaped = String::with_capacity(message.len());
     for character in message.chars() {
@@ -29,7 +29,7 @@ fn is_hidden(character: char) -> bool {
     character.is_control() || matches!(character, '\u{2028}' | '\u{2029}' | '\u{feff}') || turns_direction
 }
 
-/// The remedy for a name that is none of a few: the one that was probably meant, or all there are.
+/// The remedy for an unknown name: the nearest known name, or all of them.
 pub(crate) fn did_you_mean(name: &str, known: &[&str]) -> String {
     match nearest(name, known.iter().copied()) {
         Some(meant) => format!("did you mean `{meant}`?"),
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_does_not_show_is_escaped() {
+    fn only_invisible_characters_are_escaped() {
         assert_eq!(escaped("a\u{1b}[2J\n\0\u{202e}\u{feff}"), r"a\u{1b}[2J\n\0\u{202e}\u{feff}");
         for text in ["`käse` \"🧀\" it's {0.25}", r"already \n escaped"] {
             assert_eq!(escaped(text), text);
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_likely_name_all_are_listed() {
+    fn all_names_are_listed_if_none_is_near() {
         let known = ["limit", "limits", "on_store_error", "edge"];
         assert_eq!(did_you_mean("limt", &known), "did you mean `limit`?");
         assert_eq!(did_you_mean("colour", &known), "choose from: limit, limits, on_store_error, edge");
