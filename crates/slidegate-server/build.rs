@@ -1,4 +1,4 @@
-//! Tells the program which compiler built it: `slidegate_build_info` shows it.
+//! Passes the version of the compiler to the program, for the metric `slidegate_build_info`.
 
 use std::env;
 use std::process::Command;

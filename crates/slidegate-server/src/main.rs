@@ -1,8 +1,8 @@
 //! The program `slidegate`: rate limiting that holds, from the command line.
 //!
-//! `cli` reads what was typed and runs a command; `http` serves, `replay` executes traces, `config` reads rule
-//! files, `reload` reads them again while the server runs. `service` answers what the wires ask, with `rules`, `stores`,
-//! `receipts`, `metrics` and `top` below it.
+//! `cli` parses the arguments and runs a command; `http` serves, `replay` executes traces, `config` reads configuration
+//! files, `reload` reads them again while the server runs. `service` answers the requests of the wires, with `rules`,
+//! `stores`, `receipts`, `metrics` and `top` below it.
 #![forbid(unsafe_code)]
 
 mod cli;
@@ -23,6 +23,6 @@ use std::process::ExitCode;
 use std::{env, io};
 
 fn main() -> ExitCode {
-    // Not locked: other threads log to it, and whoever panics says so there.
+    // stderr is not locked: other threads log to it, and panic messages go there.
     cli::main(&env::args_os().collect::<Vec<_>>(), &mut io::stdout().lock(), &mut io::stderr())
 }

@@ -1,5 +1,4 @@
-//! Receipts as text, for wires, signed with the store's secret: who holds one can neither read more out of it than he
-//! knew nor change it.
+//! Receipts as text for the wires, signed with the store's secret, so that a client cannot change them.
 //!
 //! ```text
 //! base64url( version  id  store  charge+  MAC )       numbers: 7 bits per byte, the lowest first
@@ -8,9 +7,9 @@
 //! MAC    = the first 16 bytes of HMAC-SHA256 under the store's secret
 //! ```
 //!
-//! The secret is the store's, so that all who share the store accept the receipt. Nothing is believed before the
-//! MAC has been checked; what it covers was written here, and what cannot be read all the same is refused. Base64url
-//! has no padding and no stray bits here, so that no two texts mean the same.
+//! The secret belongs to the store, so that all servers that share the store accept the receipt. The MAC is checked
+//! before anything is parsed; signed bytes that still do not parse are refused. Base64url is read without padding and
+//! without stray bits, so that a receipt has exactly one text.
 
 use std::time::Duration;
 
@@ -25,7 +24,7 @@ use thiserror::Error;
 
 const VERSION: u8 = 2;
 const MAC_BYTES: usize = 16;
-/// A text of more characters is none that was issued: 64 charges with the longest names and keys fit.
+/// Longest text: 64 charges with the longest names and keys fit.
 const TEXT_MAX: usize = 128 << 10;
 
 /// Writes and reads the receipts of one store.
@@ -40,12 +39,12 @@ pub(crate) struct ReceiptText {
 pub(crate) struct BadReceipt;
 
 impl ReceiptText {
-    /// Under the store's secret.
+    /// Signs with the store's secret.
     pub(crate) fn new(secret: &[u8; 32]) -> Self {
         Self { key: hmac::Key::new(hmac::HMAC_SHA256, secret) }
     }
 
-    /// Appends the receipt as text. `scratch` is overwritten; a caller that keeps it saves its allocation.
+    /// Appends the receipt as text. `scratch` is overwritten; a caller that reuses it saves an allocation.
     pub(crate) fn write(&self, receipt: &Receipt, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
         scratch.clear();
         scratch.push(VERSION);
@@ -132,7 +131,7 @@ fn read_receipt(bytes: &[u8]) -> Option<Receipt> {
     (!charges.is_empty()).then(|| Receipt::new(ReceiptStamp { id, store }, charges))
 }
 
-/// What is left to read.
+/// The bytes left to read.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {

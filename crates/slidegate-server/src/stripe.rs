@@ -1,4 +1,4 @@
-//! Which of several stripes of counters a thread adds to, so that threads do not share a cache line.
+//! Assigns threads to stripes of counters, so that threads do not share a cache line.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,8 +9,8 @@ thread_local! {
     static NUMBER: usize = NEXT.fetch_add(1, Ordering::Relaxed);
 }
 
-/// This thread's stripe of `stripes`, always the same. Threads that were started one after the other get
-/// different ones as long as there are enough.
+/// This thread's stripe of `stripes`, always the same. Threads that start one after the other get different stripes
+/// while there are enough.
 pub(crate) fn of_this_thread(stripes: usize) -> usize {
     NUMBER.with(|number| number % stripes)
 }

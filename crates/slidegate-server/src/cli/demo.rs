@@ -11,7 +11,7 @@ use slidegate::{Admission, Algorithm, Limiter, Rate, Rule};
 use slidegate_stores::StoreUrl;
 use tokio::time::{Instant, sleep_until};
 
-use crate::stores::Opened;
+use crate::stores::BlockingLimiter;
 
 /// Show how each algorithm treats two bursts around a window boundary
 ///
@@ -63,7 +63,7 @@ Next, ask about traffic of your own, request by request: slidegate replay --help
 pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Result<ExitCode> {
     let algorithms: Vec<Algorithm> = in_order().collect();
     let accepted = if args.live {
-        let opened = Opened::open(&args.store.clone().unwrap_or_default())?;
+        let opened = BlockingLimiter::open(&args.store.clone().unwrap_or_default())?;
         accepted_live(&opened, RATE.parse()?, LIMIT, &algorithms, err)?
     } else {
         algorithms.iter().map(|&algorithm| accepted(algorithm)).collect::<Result<Vec<_>>>()?
@@ -103,7 +103,7 @@ fn accepted(algorithm: Algorithm) -> Result<u64> {
 /// How many of two bursts of `burst` requests, one before a boundary of windows and one after it, each algorithm
 /// accepts. The boundary is that of the store's clock, whatever ours shows.
 fn accepted_live(
-    opened: &Opened,
+    opened: &BlockingLimiter,
     rate: Rate,
     burst: u64,
     algorithms: &[Algorithm],
@@ -120,11 +120,11 @@ fn accepted_live(
     writeln!(err, "waiting {} s for a window boundary of the store's clock", until.as_secs()).ok();
     let mut accepted = vec![0; rules.len()];
     for at in [now + until.saturating_sub(ASIDE), now + until + ASIDE] {
-        opened.wait(async { sleep_until(at).await });
+        opened.block_on(async { sleep_until(at).await });
         for (rule, accepted) in rules.iter().zip(&mut accepted) {
             let charge = rule.charge(&visitor, 1)?;
             let requests = (0..burst).map(|_| Admission::new(&[charge])).collect::<Result<Vec<_>, _>>()?;
-            for decision in opened.wait(opened.limiter.check_batch_async(&requests)) {
+            for decision in opened.block_on(opened.limiter.check_batch_async(&requests)) {
                 *accepted += u64::from(decision?.allowed());
             }
         }
@@ -133,10 +133,11 @@ fn accepted_live(
 }
 
 /// A fixed window that was just charged says how long it lasts.
-fn until_boundary(opened: &Opened, rate: Rate, visitor: &str) -> Result<Duration> {
+fn until_boundary(opened: &BlockingLimiter, rate: Rate, visitor: &str) -> Result<Duration> {
     let rule = Rule::inline(rate, Algorithm::FixedWindow);
     let key = format!("{visitor}-clock");
-    let decision = opened.wait(opened.limiter.check_async(&rule, &key)).context("cannot ask for the time")?;
+    let decision =
+        opened.block_on(opened.limiter.check_async(&rule, &key)).context("cannot ask for the time")?;
     decision.reset_after().context("the store does not say how long its window lasts")
 }
 

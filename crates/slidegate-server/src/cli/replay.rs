@@ -11,7 +11,7 @@ use slidegate_stores::StoreUrl;
 
 use crate::config::Config;
 use crate::replay::{self, ReplayError, Summary};
-use crate::stores::Opened;
+use crate::stores::BlockingLimiter;
 use crate::text::escaped;
 
 /// Execute a trace, each line at exactly its time, and print every answer
@@ -74,7 +74,7 @@ was not."##;
 pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Result<ExitCode> {
     let config = args.config.as_deref().map(Config::load).transpose()?;
     let store = args.store.clone().or_else(|| config.as_ref().and_then(Config::store));
-    let opened = Opened::open(&store.unwrap_or_default())?;
+    let opened = BlockingLimiter::open(&store.unwrap_or_default())?;
     let rules = config.map_or_else(RuleSet::new, Config::into_rules);
     let trace = open(&args.trace, err)?;
     let replayed = replay::run(&opened, rules, trace, &mut BufWriter::new(out));

@@ -145,7 +145,7 @@ fn serve(
 
 /// Reads the file again when asked, and tells the log and the metrics what came of it.
 fn reloader(file: StartupFile, service: &Service) -> FileReloader {
-    let metrics = Arc::clone(&service.counted.metrics);
+    let metrics = Arc::clone(&service.counters.metrics);
     metrics.configured(&file.config.hash());
     FileReloader::new(file, Arc::clone(&service.live), Arc::clone(&service.limiter), move |report| {
         metrics.reloaded(report.is_good());

@@ -24,7 +24,7 @@ pub(super) fn top(service: &Service, query: &str) -> Result<Reply, Problem> {
             return Err(Problem::malformed(&text));
         }
     };
-    Ok(Reply::of(&service.counted.top.read(listed)))
+    Ok(Reply::of(&service.counters.top.read(listed)))
 }
 
 /// What a reload did.
@@ -73,7 +73,7 @@ pub(super) async fn ready(service: &Service, query: &str, draining: bool) -> Rep
     let needs_store = rules.iter().any(|rule| !rule.shadow() && rule.on_store_error() != OnStoreError::Allow);
     let store = service.store_answers().await;
     let config = "the last file was not accepted; the rules before it are in force";
-    let config = (!service.counted.metrics.last_reload_ok()).then(|| config.to_owned());
+    let config = (!service.counters.metrics.last_reload_ok()).then(|| config.to_owned());
     // What is looked at, why it fails, and whether the server is not ready without it.
     let parts = [
         ("serving", draining.then(|| "is about to end".to_owned()), true),

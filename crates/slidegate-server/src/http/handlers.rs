@@ -14,7 +14,7 @@ use super::route::{Route, decoded};
 use super::{admin, explanation, openapi, rate_headers, slow_body};
 use crate::metrics::Transport;
 use crate::reload::FileReloader;
-use crate::service::{Failure, HeaderSet, Kind, Service};
+use crate::service::{HeaderSet, Service, ServiceError, ServiceErrorKind};
 
 /// The rule that the small-service form is about.
 const DEFAULT_RULE: &str = "default";
@@ -58,7 +58,7 @@ impl Handlers {
     /// Counts how long a decision took.
     fn took_since(&self, begun_us: u64) {
         let took_us = self.clock.now_us().saturating_sub(begun_us);
-        self.service.counted.metrics.took(Transport::Http, took_us);
+        self.service.counters.metrics.took(Transport::Http, took_us);
     }
 
     async fn answer_any(&self, route: Route<'_>, asked: Asked<'_>) -> Reply {
@@ -169,11 +169,11 @@ impl Handlers {
         for (index, charge) in charges.iter().enumerate() {
             let at = (charges.len() > 1).then_some(index);
             let explanation = self.service.explain(&rules, charge).await;
-            explained.push((charge, explanation.map_err(|failure| Failure { at, ..failure })?));
+            explained.push((charge, explanation.map_err(|failure| ServiceError { at, ..failure })?));
         }
         // Charges on one state are summed, so what each would be told alone is not enough.
         let together = match self.service.peek(&rules, charges, None).await {
-            Err(Failure { kind: Kind::Never | Kind::Blocked, .. }) => None,
+            Err(ServiceError { kind: ServiceErrorKind::Never | ServiceErrorKind::Blocked, .. }) => None,
             peeked => Some(peeked?),
         };
         Ok(Reply::of(&explanation::explained(&explained, together.as_ref())))
@@ -215,7 +215,7 @@ impl Handlers {
         let charges = [ChargeRequest::named(DEFAULT_RULE, &*user, 1)];
         let decision = self.service.check(Transport::Http, &rules, &charges, None).await?;
         let binding = decision.binding();
-        let own = rules.get(DEFAULT_RULE).map_err(Failure::from)?;
+        let own = rules.get(DEFAULT_RULE).map_err(ServiceError::from)?;
         let window = binding.window().unwrap_or_else(|| own.limits()[0].rate().window());
         // A shadow rule that would refuse lets pass without counting; of an unlimited key nothing is counted.
         let before = match binding.used() {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::reply::{Content, Reply};
-use crate::service::{Failure, Kind};
+use crate::service::{ServiceError, ServiceErrorKind};
 use crate::text::escaped;
 
 /// A problem: a document, and lines of the head that go with it. Results carry it, so it is small.
@@ -136,20 +136,20 @@ impl Problem {
     }
 }
 
-impl From<Failure> for Problem {
-    fn from(failure: Failure) -> Self {
+impl From<ServiceError> for Problem {
+    fn from(failure: ServiceError) -> Self {
         let about = match failure.kind {
-            Kind::Malformed => MALFORMED,
-            Kind::Receipt => (400, "bad-receipt", "The receipt is not accepted"),
-            Kind::UnknownRule => (404, "unknown-rule", "There is no such rule"),
-            Kind::InlineForbidden => (403, "inline-forbidden", "Inline rules are not allowed"),
-            Kind::Blocked => (403, "blocked", "The key is blocked"),
-            Kind::Never => (422, "never", "The cost is above the limit"),
-            Kind::Actual => (422, "actual", "The receipt cannot be settled for that"),
-            Kind::Store { .. } => (503, "store", "The store did not answer"),
+            ServiceErrorKind::Malformed => MALFORMED,
+            ServiceErrorKind::Receipt => (400, "bad-receipt", "The receipt is not accepted"),
+            ServiceErrorKind::UnknownRule => (404, "unknown-rule", "There is no such rule"),
+            ServiceErrorKind::InlineForbidden => (403, "inline-forbidden", "Inline rules are not allowed"),
+            ServiceErrorKind::Blocked => (403, "blocked", "The key is blocked"),
+            ServiceErrorKind::Never => (422, "never", "The cost is above the limit"),
+            ServiceErrorKind::Actual => (422, "actual", "The receipt cannot be settled for that"),
+            ServiceErrorKind::Store { .. } => (503, "store", "The store did not answer"),
         };
         let mut problem = Self::new(about, &failure.text);
-        if let Kind::Store { maybe_charged } = failure.kind {
+        if let ServiceErrorKind::Store { maybe_charged } = failure.kind {
             (problem.0.degraded, problem.0.maybe_charged) = (Some(true), Some(maybe_charged));
         }
         match failure.at {

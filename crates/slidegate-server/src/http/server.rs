@@ -216,7 +216,7 @@ async fn work(
         let (shared, draining, alive) = (Arc::clone(&shared), draining.clone(), alive.clone());
         tokio::spawn(async move {
             if welcome {
-                let metrics = &shared.handlers.service.counted.metrics;
+                let metrics = &shared.handlers.service.counters.metrics;
                 metrics.connection_opened();
                 connection::serve(stream, Arc::clone(&shared), draining).await;
                 metrics.connection_closed();

@@ -10,16 +10,15 @@ use slidegate::Rule;
 use super::exposition::Exposition;
 use super::striped::Striped;
 
-/// Most rules that have a label of their own; the rest share [`OTHER`]. A program
-/// that writes more rules than this must not flood the system that watches.
+/// Most rules with a label of their own; the rest share [`OTHER`], so that labels are bounded.
 pub(super) const RULES_MAX: usize = 1_000;
 
-/// The label of all rules that requests bring along: there is no end to them.
+/// The label of all inline rules, which are unbounded.
 const INLINE: &str = "inline";
 /// The label of rules beyond [`RULES_MAX`].
 const OTHER: &str = "other";
 
-/// On which wire a request came.
+/// The wire that a request came in on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transport {
     Http,
@@ -30,9 +29,9 @@ impl Transport {
     pub(super) const ALL: [(Self, &'static str); 1] = [(Self::Http, "http")];
 }
 
-/// What became of a charge.
+/// How a charge was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum ChargeOutcome {
     Allowed,
     Denied,
     /// A shadow rule would have denied it.
@@ -43,7 +42,7 @@ pub(crate) enum Outcome {
     ErrorDenied,
 }
 
-impl Outcome {
+impl ChargeOutcome {
     /// Each with its label, in their order.
     const ALL: [(Self, &'static str); 5] = [
         (Self::Allowed, "allowed"),
@@ -54,17 +53,17 @@ impl Outcome {
     ];
 }
 
-/// Where the units of a rule are counted, behind its decisions.
-const UNITS: usize = Transport::ALL.len() * Outcome::ALL.len();
+/// Index of the counter of units, after those of decisions.
+const UNITS: usize = Transport::ALL.len() * ChargeOutcome::ALL.len();
 
 /// The counters of one rule.
 type Counters = Striped<{ UNITS + 1 }>;
 
-fn place(transport: Transport, outcome: Outcome) -> usize {
-    transport as usize * Outcome::ALL.len() + outcome as usize
+fn counter_index(transport: Transport, outcome: ChargeOutcome) -> usize {
+    transport as usize * ChargeOutcome::ALL.len() + outcome as usize
 }
 
-/// Counters by label. Rules that are no longer in force keep theirs, as counters must not fall.
+/// Counters by label. Removed rules keep their counters, because a counter must never decrease.
 #[derive(Debug, Default)]
 pub(crate) struct Decisions {
     by_rule: ArcSwap<HashMap<Box<str>, Arc<Counters>, RandomState>>,
@@ -73,31 +72,31 @@ pub(crate) struct Decisions {
 }
 
 impl Decisions {
-    /// Counts a charge under its rule; the units only if they were charged. Inline rules share a label. Neither locks
-    /// nor allocates, but for the first of a rule.
+    /// Counts a charge under its rule, and its units if they were charged. Inline rules share a label. Neither locks nor
+    /// allocates, except for the first charge of a rule.
     #[inline]
-    pub(crate) fn count(&self, transport: Transport, rule: &str, outcome: Outcome, units: u64) {
+    pub(crate) fn count(&self, transport: Transport, rule: &str, outcome: ChargeOutcome, units: u64) {
         let add = |counters: &Counters| {
-            counters.add(place(transport, outcome), 1);
-            if outcome == Outcome::Allowed {
+            counters.add(counter_index(transport, outcome), 1);
+            if outcome == ChargeOutcome::Allowed {
                 counters.add(UNITS, units);
             }
         };
         match self.by_rule.load().get(rule) {
             Some(counters) => add(counters),
-            None => add(&self.first(rule)),
+            None => add(&self.register_counters(rule)),
         }
     }
 
-    /// Sees to it that a rule has counters, so that what has not happened yet shows as 0.
-    pub(super) fn know(&self, rule: &str) {
+    /// Creates the counters of a rule, so that they read 0 before its first decision.
+    pub(super) fn register(&self, rule: &str) {
         if !self.by_rule.load().contains_key(rule) {
-            self.first(rule);
+            self.register_counters(rule);
         }
     }
 
     #[cold]
-    fn first(&self, rule: &str) -> Arc<Counters> {
+    fn register_counters(&self, rule: &str) -> Arc<Counters> {
         if Rule::is_inline_name(rule) {
             return Arc::clone(&self.inline);
         }
@@ -110,12 +109,12 @@ impl Decisions {
             more.insert(rule.into(), Arc::clone(&fresh));
             Arc::new(more)
         });
-        // Another thread may have been first.
+        // Another thread may have inserted it first.
         let known = self.by_rule.load();
         Arc::clone(known.get(rule).unwrap_or(&self.other))
     }
 
-    /// Whether a rule is shown under its own name.
+    /// Whether a rule has a label of its own.
     pub(super) fn has_label(&self, rule: &str) -> bool {
         self.by_rule.load().contains_key(rule)
     }
@@ -125,9 +124,9 @@ impl Decisions {
         to.family("slidegate_decisions_total", "counter", "Charges that were decided, by rule and result.");
         for (rule, counters) in &all {
             for (transport, on) in Transport::ALL {
-                for (outcome, result) in Outcome::ALL {
+                for (outcome, result) in ChargeOutcome::ALL {
                     let labels = [("rule", rule.as_ref()), ("result", result), ("transport", on)];
-                    to.sample("", &labels, counters[place(transport, outcome)]);
+                    to.sample("", &labels, counters[counter_index(transport, outcome)]);
                 }
             }
         }
@@ -137,7 +136,7 @@ impl Decisions {
         }
     }
 
-    /// In the order of the labels, each once; those that stand for many only where they counted something.
+    /// Every label once, sorted; the shared labels last, and only if they counted something.
     fn read(&self) -> Vec<(Box<str>, [u64; UNITS + 1])> {
         let known = self.by_rule.load();
         let mut all: Vec<(Box<str>, [u64; UNITS + 1])> =
@@ -148,7 +147,7 @@ impl Decisions {
             if counters.iter().all(|&counter| counter == 0) {
                 continue;
             }
-            // A rule may have the very name; its counts then include the others'.
+            // A rule may have the name of a shared label; its counts then include the shared ones.
             match all.iter_mut().find(|(rule, _)| rule.as_ref() == label) {
                 Some((_, own)) => own.iter_mut().zip(counters).for_each(|(own, more)| *own += more),
                 None => all.push((label.into(), counters)),
@@ -167,26 +166,26 @@ mod tests {
     }
 
     #[test]
-    fn units_are_counted_where_they_were_charged() {
+    fn units_count_only_if_charged() {
         let decisions = Decisions::default();
-        for (outcome, _) in Outcome::ALL {
+        for (outcome, _) in ChargeOutcome::ALL {
             decisions.count(Transport::Http, "api", outcome, 7);
         }
-        decisions.count(Transport::Http, "api", Outcome::Allowed, 1);
-        decisions.know("idle");
+        decisions.count(Transport::Http, "api", ChargeOutcome::Allowed, 1);
+        decisions.register("idle");
         assert_eq!(counted(&decisions, "api"), Some([2, 1, 1, 1, 1, 8]));
         assert_eq!(counted(&decisions, "idle"), Some([0; 6]));
         assert_eq!(counted(&decisions, INLINE), None);
     }
 
     #[test]
-    fn rules_of_requests_share_a_label_and_so_do_too_many() {
+    fn inline_rules_share_a_label_and_so_do_rules_beyond_the_bound() {
         let decisions = Decisions::default();
         for window in 0..2 * RULES_MAX {
-            decisions.count(Transport::Http, &format!("gcra/{window}s"), Outcome::Denied, 1);
+            decisions.count(Transport::Http, &format!("gcra/{window}s"), ChargeOutcome::Denied, 1);
         }
         for number in 0..2 * RULES_MAX {
-            decisions.count(Transport::Http, &format!("rule-{number}"), Outcome::Denied, 1);
+            decisions.count(Transport::Http, &format!("rule-{number}"), ChargeOutcome::Denied, 1);
         }
         assert_eq!(decisions.read().len(), RULES_MAX + 2);
         assert_eq!(counted(&decisions, INLINE), Some([0, 2_000, 0, 0, 0, 0]));
@@ -198,19 +197,24 @@ mod tests {
     #[test]
     fn a_rule_with_the_name_of_a_shared_label_appears_once() {
         let decisions = Decisions::default();
-        decisions.count(Transport::Http, INLINE, Outcome::Allowed, 2);
-        decisions.count(Transport::Http, "gcra/1s", Outcome::Allowed, 3);
+        decisions.count(Transport::Http, INLINE, ChargeOutcome::Allowed, 2);
+        decisions.count(Transport::Http, "gcra/1s", ChargeOutcome::Allowed, 3);
         assert_eq!(decisions.read(), [(INLINE.into(), [2, 0, 0, 0, 0, 5])]);
     }
 
     #[test]
-    fn the_first_of_many_at_once_loses_no_count() {
+    fn concurrent_first_charges_of_a_rule_lose_no_count() {
         let decisions = Decisions::default();
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for number in 0..200 {
-                        decisions.count(Transport::Http, &format!("rule-{number}"), Outcome::Allowed, 1);
+                        decisions.count(
+                            Transport::Http,
+                            &format!("rule-{number}"),
+                            ChargeOutcome::Allowed,
+                            1,
+                        );
                     }
                 });
             }

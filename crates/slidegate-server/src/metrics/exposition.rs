@@ -1,7 +1,7 @@
-//! The text that Prometheus reads, version 0.0.4: what every scraper understands, and a person with `curl` too.
+//! The Prometheus text format, version 0.0.4, which every scraper understands.
 //!
-//! Rejected: a crate for it. Its counters are found behind a lock per label set, which is too slow where every
-//! request counts, and beside counters of our own it would only write these few lines.
+//! Rejected: a metrics crate. Its counters take a lock per label set, which is too slow for every request; with
+//! counters of our own it would only write these few lines.
 
 use std::fmt::{Display, Write};
 
@@ -11,7 +11,7 @@ pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 /// Names and values, in the order in which they are written.
 pub(super) type Labels<'a> = &'a [(&'a str, &'a str)];
 
-/// Metrics as they are written, family by family.
+/// Writes metrics, family by family.
 #[derive(Debug, Default)]
 pub(super) struct Exposition {
     pub(super) text: String,
@@ -19,7 +19,7 @@ pub(super) struct Exposition {
 }
 
 impl Exposition {
-    /// Begins a family; the samples that follow are its.
+    /// Begins a family of samples.
     pub(super) fn family(&mut self, name: &'static str, kind: &str, help: &str) {
         self.family = name;
         let help = help.replace('\\', "\\\\").replace('\n', "\\n");
@@ -27,7 +27,7 @@ impl Exposition {
         self.line(format_args!("# TYPE {name} {kind}"));
     }
 
-    /// A sample of the family, under its name and a suffix. The value is a decimal number.
+    /// Adds a sample to the family, under its name and a suffix. The value is a decimal number.
     pub(super) fn sample(&mut self, suffix: &str, labels: Labels, value: impl Display) {
         let label = |(name, value): &(&str, &str)| {
             let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
@@ -40,7 +40,7 @@ impl Exposition {
         }
     }
 
-    /// A family of one sample.
+    /// Writes a family of one sample.
     pub(super) fn single(&mut self, name: &'static str, kind: &str, help: &str, value: impl Display) {
         self.family(name, kind, help);
         self.sample("", &[], value);
@@ -51,12 +51,12 @@ impl Exposition {
     }
 }
 
-/// Microseconds as seconds, with as many decimals as it takes.
+/// Microseconds as seconds, exact and without trailing zeros.
 pub(super) fn seconds(us: u64) -> String {
     decimal(us, 6)
 }
 
-/// `number` with its last `decimals` digits behind the point, without a float on the way.
+/// `number` with its last `decimals` digits after the point, computed without floats.
 pub(super) fn decimal(number: u64, decimals: usize) -> String {
     let digits = format!("{number:0>width$}", width = decimals + 1);
     let (whole, part) = digits.split_at(digits.len() - decimals);
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_family_says_what_it_is_and_values_cannot_break_out() {
+    fn families_have_help_and_type_and_label_values_are_escaped() {
         let mut to = Exposition::default();
         to.family("a_total", "counter", "One\\two\nthree.");
         to.sample("", &[("rule", "a\"b\\c\nd"), ("result", "ok")], 5);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn decimals_are_exact_and_as_short_as_can_be() {
+    fn decimals_are_exact_and_shortest() {
         assert_eq!([0, 1, 1_000, 1_500_000].map(seconds), ["0", "0.000001", "0.001", "1.5"]);
         assert_eq!([86_400_000_000, u64::MAX].map(seconds), ["86400", "18446744073709.551615"]);
         assert_eq!(decimal(12_345, 2), "123.45");

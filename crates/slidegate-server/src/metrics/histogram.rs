@@ -1,15 +1,15 @@
-//! How long something takes, in classic buckets from a microsecond to a second.
+//! A latency histogram with fixed buckets from a microsecond to a second.
 
 use super::exposition::{Exposition, Labels, seconds};
 use super::striped::Striped;
 
-/// Upper bounds of the buckets in microseconds, each inclusive: 1, 2, 5 and so on. What takes longer is counted too.
+/// Inclusive upper bounds of the buckets in microseconds. A last bucket, `+Inf`, counts longer times.
 const BOUNDS_US: [u64; 19] = [
     1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000,
     500_000, 1_000_000,
 ];
 
-/// Where the sum of all times stands, behind the buckets and what is above them.
+/// Index of the sum of all times, after the buckets and `+Inf`.
 const SUM: usize = BOUNDS_US.len() + 1;
 
 /// Counts per bucket, and the sum of all times in microseconds.
@@ -23,7 +23,7 @@ impl Histogram {
         self.0.add(SUM, took_us);
     }
 
-    /// Whether nothing was observed yet.
+    /// Whether nothing was observed so far.
     pub(super) fn is_empty(&self) -> bool {
         self.0.read()[..SUM].iter().all(|&count| count == 0)
     }

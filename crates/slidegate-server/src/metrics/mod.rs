@@ -1,7 +1,7 @@
-//! What is counted while a server runs, and the text in which Prometheus reads it.
+//! Metrics of a running server, in the text format of Prometheus.
 //!
-//! Rules are labels, keys never: there is no end to keys. Who is limited most is told by
-//! [`Top`](crate::top::Top). Counting takes no lock and allocates nothing, and threads count apart.
+//! Rules are labels, keys never, because keys are unbounded; [`Top`](crate::top::Top) lists the busiest keys. Counting
+//! takes no lock and allocates nothing, and threads count in separate stripes.
 
 mod decisions;
 mod exposition;
@@ -13,6 +13,6 @@ mod striped;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use decisions::{Outcome, Transport};
+pub(crate) use decisions::{ChargeOutcome, Transport};
 pub(crate) use exposition::CONTENT_TYPE;
 pub(crate) use registry::Metrics;

@@ -1,14 +1,14 @@
-//! Calls of the store: how long they take and how they fail.
+//! Calls to the store: durations and failures.
 
 use super::exposition::Exposition;
 use super::histogram::Histogram;
 use super::striped::Striped;
 
-/// What a store can be asked; anything else is counted as the last.
+/// Operations of a store; unknown ones count as the last.
 const OPERATIONS: [&str; 10] =
     ["check", "check_batch", "peek", "refund", "settle", "credit", "reset", "inspect", "change", "other"];
 
-/// How it can fail; anything else is counted as the last.
+/// Kinds of failures; unknown ones count as the last.
 const KINDS: [&str; 5] = ["full", "unavailable", "ambiguous", "refused", "other"];
 
 #[derive(Debug, Default)]
@@ -18,18 +18,18 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    /// Counts how long the store took to answer a call.
+    /// Counts the duration of a call.
     pub(crate) fn took(&self, operation: &str, took_us: u64) {
-        self.took[place(&OPERATIONS, operation)].observe(took_us);
+        self.took[index_or_last(&OPERATIONS, operation)].observe(took_us);
     }
 
-    /// Counts a call that the store did not answer.
+    /// Counts a failed call.
     pub(crate) fn failed(&self, operation: &str, kind: &str) {
-        self.failed.add(place(&OPERATIONS, operation) * KINDS.len() + place(&KINDS, kind), 1);
+        self.failed.add(index_or_last(&OPERATIONS, operation) * KINDS.len() + index_or_last(&KINDS, kind), 1);
     }
 
-    /// Operations that were never called are left out; so are failures that never happened, but for `check`,
-    /// which alerts are written for.
+    /// Leaves out operations that were never called and failures that never happened, except those of `check`, which
+    /// alerts refer to.
     pub(super) fn expose(&self, to: &mut Exposition, store: &str) {
         let name = "slidegate_store_operation_duration_seconds";
         to.family(name, "histogram", "How long the store took to answer.");
@@ -49,8 +49,8 @@ impl Operations {
     }
 }
 
-/// The place of a name, the last if it is none of them.
-fn place(names: &[&str], name: &str) -> usize {
+/// The index of a name, or the last index if the name is unknown.
+fn index_or_last(names: &[&str], name: &str) -> usize {
     names.iter().position(|known| *known == name).unwrap_or(names.len() - 1)
 }
 
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_unknown_is_counted_as_other() {
+    fn unknown_operations_and_kinds_count_as_other() {
         let operations = Operations::default();
         operations.failed("check", "full");
         operations.failed("check", "on fire");

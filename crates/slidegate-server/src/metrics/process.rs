@@ -1,13 +1,13 @@
-//! What the system says of this process.
+//! Metrics of this process: memory, files, threads, processor time.
 
 use std::fs;
 
 use super::exposition::{Exposition, decimal};
 
-/// Ticks per second in which Linux tells processor time to programs, on every processor that this is built for.
+/// Linux reports processor time in 100 ticks per second (`USER_HZ`) on every supported processor.
 const TICKS_PER_SECOND_LOG10: usize = 2;
 
-/// Writes what can be found out; elsewhere than on Linux that is nothing.
+/// Writes the metrics that the system provides: nothing except on Linux.
 pub(super) fn expose(to: &mut Exposition) {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let (stat, status) = (read("/proc/self/stat"), read("/proc/self/status"));
@@ -33,18 +33,18 @@ pub(super) fn expose(to: &mut Exposition) {
     }
 }
 
-/// A figure in kB.
+/// A number in kB, as bytes.
 fn bytes(status: &str, name: &str) -> Option<u64> {
     field(status, name)?.checked_mul(1024)
 }
 
-/// The first figure of the line that begins with the name.
+/// The first number on the line that begins with the name.
 fn field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// User and system time. The name of the program may hold blanks and parentheses, so fields count from the last.
+/// User and system time. The program's name may contain blanks and parentheses, so fields count from the last `)`.
 fn cpu_ticks(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split(' ').skip(11);
@@ -52,7 +52,7 @@ fn cpu_ticks(stat: &str) -> Option<u64> {
     Some(user.parse::<u64>().ok()? + system.parse::<u64>().ok()?)
 }
 
-/// Without the one that reads the folder.
+/// Open files, without the descriptor that lists them.
 fn open_files() -> Option<u64> {
     let entries = fs::read_dir("/proc/self/fd").ok()?;
     Some((entries.count() as u64).saturating_sub(1))
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_found_where_linux_puts_them() {
+    fn numbers_are_parsed_from_the_files_of_linux() {
         let stat = "7 (a ) b) S 1 7 7 0 -1 4194560 9 0 0 0 123 45 0 0 20 0 3 0 100 5 6";
         assert_eq!(cpu_ticks(stat), Some(168));
         let status = "Name:\tx\nVmSize:\t  2048 kB\nVmRSS:\t   512 kB\nThreads:\t3\n";
@@ -77,7 +77,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn this_process_is_found() {
+    fn this_process_has_all_six_metrics() {
         let mut to = Exposition::default();
         expose(&mut to);
         let text = to.text;

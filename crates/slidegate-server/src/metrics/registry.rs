@@ -1,4 +1,4 @@
-//! All counters of one server, and the text in which Prometheus reads them.
+//! All counters of one server, and their Prometheus text.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,15 +26,15 @@ pub(crate) struct Metrics {
     connections_closed: AtomicU64,
     reloads_ok: AtomicU64,
     reloads_failed: AtomicU64,
-    /// Whether the last attempt failed; the rules that a server starts with are no attempt.
+    /// Whether the last reload failed. The start of the server is not a reload.
     last_reload_failed: AtomicBool,
     last_reload_us: AtomicU64,
-    /// What the configuration in force is known by.
+    /// The hash of the configuration in force.
     config_hash: Mutex<String>,
 }
 
 impl Metrics {
-    /// Nothing counted yet. The clock says when configurations were read.
+    /// All counters at zero. The clock dates reloads.
     pub(crate) fn new(store: &'static str, clock: Arc<dyn Clock>) -> Self {
         let started_us = clock.now_us();
         Self {
@@ -54,13 +54,13 @@ impl Metrics {
         }
     }
 
-    /// Counts how long a decision took, from the request read to the answer ready.
+    /// Counts the duration of a decision, from the request read to the answer ready.
     #[inline]
     pub(crate) fn took(&self, transport: Transport, took_us: u64) {
         self.took[transport as usize].observe(took_us);
     }
 
-    /// Counts an attempt to replace the configuration.
+    /// Counts a reload.
     pub(crate) fn reloaded(&self, ok: bool) {
         self.last_reload_failed.store(!ok, Ordering::Relaxed);
         if ok {
@@ -71,12 +71,12 @@ impl Metrics {
         }
     }
 
-    /// The file in force has that hash.
+    /// Records the hash of the configuration in force.
     pub(crate) fn configured(&self, hash: &str) {
         hash.clone_into(&mut self.config_hash.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Whether the configuration in force is the one that was given last.
+    /// Whether the last reload succeeded.
     pub(crate) fn last_reload_ok(&self) -> bool {
         !self.last_reload_failed.load(Ordering::Relaxed)
     }
@@ -89,10 +89,10 @@ impl Metrics {
         self.connections_closed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Everything, as text of the type [`CONTENT_TYPE`](super::CONTENT_TYPE). `stats` are those of a store in this process.
+    /// All metrics, as text of the type [`CONTENT_TYPE`](super::CONTENT_TYPE). `stats` are those of a memory store.
     pub(crate) fn expose(&self, rules: &RuleSet, stats: Option<&Stats>) -> String {
         for rule in rules.iter() {
-            self.decisions.know(rule.name());
+            self.decisions.register(rule.name());
         }
         let mut to = Exposition::default();
         self.decisions.expose(&mut to);
@@ -132,10 +132,14 @@ impl Metrics {
             to.family(name, "gauge", help);
             to.sample("", &[store], value);
         }
-        to.family("slidegate_keys_evicted_total", "counter", "Keys that were forgotten, by why.");
+        to.family("slidegate_keys_evicted_total", "counter", "Keys that were removed, by reason.");
         to.sample("", &[store, ("reason", "expired")], stats.swept);
         to.sample("", &[store, ("reason", "capacity")], stats.evicted);
-        to.family("slidegate_store_full_total", "counter", "Charges that found the memory spent.");
+        to.family(
+            "slidegate_store_full_total",
+            "counter",
+            "Charges refused because the memory budget was spent.",
+        );
         to.sample("", &[store], stats.full);
     }
 
@@ -144,19 +148,23 @@ impl Metrics {
         to.family("slidegate_config_reloads_total", "counter", "Attempts to replace the configuration.");
         to.sample("", &[("result", "ok")], read(&self.reloads_ok));
         to.sample("", &[("result", "failed")], read(&self.reloads_failed));
-        let help = "Whether the configuration in force is the one that was given last.";
+        let help = "Whether the last reload of the configuration succeeded.";
         let successful = u8::from(self.last_reload_ok());
         to.single("slidegate_config_last_reload_successful", "gauge", help, successful);
         let name = "slidegate_config_last_reload_success_timestamp_seconds";
         let help = "When the configuration in force was read.";
         to.single(name, "gauge", help, seconds(read(&self.last_reload_us)));
         let hash = self.config_hash.lock().unwrap_or_else(PoisonError::into_inner);
-        to.family("slidegate_config_info", "gauge", "The file in force; empty without one.");
+        to.family(
+            "slidegate_config_info",
+            "gauge",
+            "The hash of the configuration file in force; empty without one.",
+        );
         to.sample("", &[("hash", &hash)], 1);
     }
 
     fn expose_server(&self, to: &mut Exposition) {
-        // In this order, as one that opens and closes in between must not count as less than none.
+        // Closed first: a connection that opens and closes between the two loads must not make the gauge negative.
         let closed = self.connections_closed.load(Ordering::Relaxed);
         let opened = self.connections_opened.load(Ordering::Relaxed);
         to.single(
@@ -166,10 +174,10 @@ impl Metrics {
             opened.saturating_sub(closed),
         );
         to.single("slidegate_connections_total", "counter", "Connections that were opened.", opened);
-        to.family("slidegate_build_info", "gauge", "What runs here.");
+        to.family("slidegate_build_info", "gauge", "Version, revision and compiler of this program.");
         let labels = [
             ("version", env!("CARGO_PKG_VERSION")),
-            // Those who build packages know it; a crate from the registry does not.
+            // Set by package builds; unknown in a crate from the registry.
             ("revision", option_env!("SLIDEGATE_REVISION").unwrap_or("")),
             ("rustc", env!("BUILT_BY_RUSTC")),
         ];

@@ -1,19 +1,19 @@
-//! Counters that many threads add to at once.
+//! Striped counters: many threads add to them without sharing a cache line.
 
 use std::array;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::stripe;
 
-/// Copies of every counter. More threads than this share one, which is slower and still right.
+/// Copies of every counter. More threads than stripes share some, which is slower but correct.
 const STRIPES: usize = 8;
 
-/// Two cache lines, as processors fetch them in pairs.
+/// Aligned to two cache lines, because processors prefetch them in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Stripe<const N: usize>([AtomicU64; N]);
 
-/// `N` counters, a copy of all for each of a few threads; reading adds them up.
+/// `N` counters with a copy per stripe; reading sums the copies.
 #[derive(Debug)]
 pub(super) struct Striped<const N: usize> {
     stripes: [Stripe<N>; STRIPES],
@@ -26,17 +26,17 @@ impl<const N: usize> Default for Striped<N> {
 }
 
 impl<const N: usize> Striped<N> {
-    /// Adds to one of them.
+    /// Adds to a counter.
     #[inline]
     pub(super) fn add(&self, counter: usize, amount: u64) {
         self.stripes[stripe::of_this_thread(STRIPES)].0[counter].fetch_add(amount, Ordering::Relaxed);
     }
 
-    /// The sums. Each is right for an instant, not all for the same one.
+    /// The sums. Each is correct at some instant, not all at the same one.
     pub(super) fn read(&self) -> [u64; N] {
         let sum = |counter: usize| {
             let values = self.stripes.iter().map(|stripe| stripe.0[counter].load(Ordering::Relaxed));
-            // Counters wrap as those of Prometheus may: a sum that stood still would hide what happens.
+            // Wraps, as Prometheus expects of counters; a saturated sum would stand still.
             values.fold(0, u64::wrapping_add)
         };
         array::from_fn(sum)
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_lost_between_threads() {
+    fn concurrent_additions_are_all_counted() {
         let counters = Striped::<2>::default();
         std::thread::scope(|scope| {
             for _ in 0..2 * STRIPES {

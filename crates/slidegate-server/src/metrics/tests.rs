@@ -1,4 +1,4 @@
-//! The whole text. The program's tests have it read by the client of Prometheus, too.
+//! The whole text of the metrics. The program's tests also parse it with the client of Prometheus.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ fn rules() -> RuleSet {
     [api, quota.build().unwrap()].into_iter().collect()
 }
 
-/// Asserts what Prometheus demands and its client does not check: families that stand together under their own names,
-/// each once, samples that stand there once, numbers without a sign, and names that say what a counter is.
+/// Asserts what Prometheus requires and its client does not check: each family once and contiguous, each sample once,
+/// unsigned numbers, and `_total` on counters only.
 fn assert_well_formed(text: &str) {
     assert!(text.ends_with('\n'), "{text}");
     let (mut families, mut samples) = (BTreeSet::new(), BTreeSet::new());
@@ -59,12 +59,12 @@ fn exposed(metrics: &Metrics) -> String {
 }
 
 #[test]
-fn everything_that_happened_is_in_the_text() {
+fn every_counter_is_in_the_text() {
     let (metrics, clock) = metrics();
-    metrics.decisions.count(Transport::Http, "api", Outcome::Allowed, 3);
-    metrics.decisions.count(Transport::Http, "api", Outcome::Denied, 1);
-    metrics.decisions.count(Transport::Http, "sliding-log/60s", Outcome::ShadowDenied, 1);
-    metrics.decisions.count(Transport::Http, "/login", Outcome::Denied, 1);
+    metrics.decisions.count(Transport::Http, "api", ChargeOutcome::Allowed, 3);
+    metrics.decisions.count(Transport::Http, "api", ChargeOutcome::Denied, 1);
+    metrics.decisions.count(Transport::Http, "sliding-log/60s", ChargeOutcome::ShadowDenied, 1);
+    metrics.decisions.count(Transport::Http, "/login", ChargeOutcome::Denied, 1);
     metrics.took(Transport::Http, 12);
     metrics.operations.took("check", 2);
     metrics.operations.failed("check", "ambiguous");
@@ -109,7 +109,7 @@ fn everything_that_happened_is_in_the_text() {
 }
 
 #[test]
-fn a_store_elsewhere_has_no_keys_to_show() {
+fn a_store_without_stats_has_no_key_metrics() {
     let (metrics, _clock) = metrics();
     let text = metrics.expose(&rules(), None);
     assert_well_formed(&text);
@@ -123,7 +123,7 @@ fn labels_are_bounded_however_many_rules_there_are() {
         |number| Rule::builder(&format!("rule-{number}")).limit("5/1m".parse().unwrap()).build().unwrap();
     let rules: RuleSet = (0..3 * decisions::RULES_MAX).map(rule).collect();
     for rule in rules.iter() {
-        metrics.decisions.count(Transport::Http, rule.name(), Outcome::Allowed, 1);
+        metrics.decisions.count(Transport::Http, rule.name(), ChargeOutcome::Allowed, 1);
     }
     let text = metrics.expose(&rules, None);
     assert_well_formed(&text);

@@ -26,54 +26,54 @@ fn written(text: &ReceiptText, receipt: &Receipt) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// A receipt that went over a wire gives back what the one that stayed at home would: of every algorithm, with
-/// several limits and headroom.
+/// A receipt that was written and read back settles like the original: for every algorithm, with several limits and
+/// headroom.
 #[test]
-fn a_receipt_is_worth_the_same_after_a_journey() {
+fn a_receipt_read_back_from_text_settles_like_the_original() {
     let text = ReceiptText::new(&SECRET);
     for rule in rules() {
         for key in ["alice", "käse 🧀 {}"] {
-            let (home, away) = (MemoryStore::new(), MemoryStore::new());
+            let stores = [MemoryStore::new(), MemoryStore::new()];
             let charge = rule.charge(key, 300).unwrap();
             let admission = Admission::new(&[charge]).unwrap();
-            let receipts = [&home, &away].map(|store| {
+            let receipts = stores.each_ref().map(|store| {
                 store.check(NOW_US, &admission).unwrap();
                 store.check(NOW_US + 9, &admission).unwrap().receipt().unwrap()
             });
-            let travelled = text.read(&written(&text, &receipts[1])).unwrap();
-            assert_eq!((travelled.id(), travelled.store()), (receipts[1].id(), receipts[1].store()));
-            let [stayed, came] = [
-                home.settle(NOW_US + 20, &receipts[0], 100).unwrap(),
-                away.settle(NOW_US + 20, &travelled, 100).unwrap(),
+            let read_back = text.read(&written(&text, &receipts[1])).unwrap();
+            assert_eq!((read_back.id(), read_back.store()), (receipts[1].id(), receipts[1].store()));
+            let settled = [
+                stores[0].settle(NOW_US + 20, &receipts[0], 100).unwrap(),
+                stores[1].settle(NOW_US + 20, &read_back, 100).unwrap(),
             ];
-            assert_eq!(stayed, came, "{rule:?}");
-            assert!(came.applied, "{rule:?}");
+            assert_eq!(settled[0], settled[1], "{rule:?}");
+            assert!(settled[1].applied, "{rule:?}");
             let used = |store: &MemoryStore| store.inspect(NOW_US + 30, &rule, charge.key());
-            assert_eq!(used(&home), used(&away), "{rule:?}");
-            assert!(!away.refund(NOW_US + 40, &travelled).unwrap().applied, "it is spent");
+            assert_eq!(used(&stores[0]), used(&stores[1]), "{rule:?}");
+            assert!(!stores[1].refund(NOW_US + 40, &read_back).unwrap().applied, "the receipt is spent");
         }
     }
 }
 
 #[test]
-fn charges_of_several_rules_travel_together() {
+fn a_receipt_holds_charges_of_several_rules() {
     let (rules, text, store) = (rules(), ReceiptText::new(&SECRET), MemoryStore::new());
     let charges: Vec<_> = rules.iter().map(|rule| rule.charge("alice", 5).unwrap()).collect();
     let receipt = store.check(NOW_US, &Admission::new(&charges).unwrap()).unwrap().receipt().unwrap();
-    let travelled = text.read(&written(&text, &receipt)).unwrap();
-    assert_eq!(travelled.charges().len(), rules.len());
-    for (before, after) in receipt.charges().iter().zip(travelled.charges()) {
+    let read_back = text.read(&written(&text, &receipt)).unwrap();
+    assert_eq!(read_back.charges().len(), rules.len());
+    for (before, after) in receipt.charges().iter().zip(read_back.charges()) {
         assert_eq!((before.rule(), before.key(), before.cost()), (after.rule(), after.key(), after.cost()));
         let places = |charge: &ReceiptCharge| {
             charge.places().iter().map(|place| (place.order, place.position)).collect::<Vec<_>>()
         };
         assert_eq!(places(before), places(after));
     }
-    assert_eq!(store.refund(NOW_US, &travelled).unwrap().units, 5 * 8);
+    assert_eq!(store.refund(NOW_US, &read_back).unwrap().units, 5 * 8);
 }
 
 #[test]
-fn no_changed_text_is_believed() {
+fn a_changed_text_is_refused() {
     let (rules, text, store) = (rules(), ReceiptText::new(&SECRET), MemoryStore::new());
     let charge = rules[0].charge("alice", 5).unwrap();
     let receipt = store.check(NOW_US, &Admission::new(&[charge]).unwrap()).unwrap().receipt().unwrap();
@@ -94,9 +94,9 @@ fn no_changed_text_is_believed() {
     assert_eq!(ReceiptText::new(&[8; 32]).read(&good), Err(BadReceipt), "another store's secret");
 }
 
-/// A program that has the secret may still be an older or a newer one.
+/// An older or a newer program may sign other bytes with the same secret.
 #[test]
-fn what_is_signed_and_no_receipt_is_refused() {
+fn signed_bytes_that_are_no_receipt_are_refused() {
     let text = ReceiptText::new(&SECRET);
     let signed = |bytes: &[u8]| {
         let mac = hmac::sign(&text.key, bytes);
@@ -110,7 +110,7 @@ fn what_is_signed_and_no_receipt_is_refused() {
     for bytes in [
         &b""[..],
         &[2],
-        // A text longer than what is left, a number without an end, an unknown algorithm, no limit.
+        // A text longer than the bytes left, a number without an end, an unknown algorithm, no limit.
         &[200, 1],
         &[0xFF; 11],
         &[1, b'r', 1, b'k', 1, 9, 0, 1],
@@ -124,7 +124,7 @@ fn what_is_signed_and_no_receipt_is_refused() {
 
 /// The test vectors of RFC 4648 without their padding, and the two digits that differ from plain base64.
 #[test]
-fn texts_are_those_of_the_standard() {
+fn base64url_matches_the_test_vectors() {
     for (bytes, text) in [
         (&b""[..], ""),
         (b"f", "Zg"),
@@ -143,7 +143,7 @@ fn texts_are_those_of_the_standard() {
 }
 
 #[test]
-fn no_two_texts_mean_the_same() {
+fn base64url_has_one_text_per_value() {
     for text in ["Zh", "Zm9", "Zg==", "Z", "Zm9v Yg", "Zm+v", "Zm/v", "Zm9vZ", "ä"] {
         assert!(BASE64URL.decode(text).is_err(), "{text}");
     }

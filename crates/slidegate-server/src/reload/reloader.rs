@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 
 use super::difference::{Difference, with_windows_of};
 use crate::config::{Config, ConfigError, Found, StartupFile};
-use crate::rules::Live;
+use crate::rules::LiveRules;
 
 /// How long requests in flight may keep the old rules before states are changed regardless.
 const IN_FLIGHT_MAX: Duration = Duration::from_secs(5);
@@ -86,7 +86,7 @@ pub(crate) type FileReloader = Reloader<BoxStore>;
 pub(crate) struct Reloader<S> {
     /// What the file said at the start: settings are compared with these, as these are in force.
     started: StartupFile,
-    live: Arc<Live>,
+    live: Arc<LiveRules>,
     limiter: Arc<Limiter<S>>,
     /// One reload at a time.
     last: Mutex<Last>,
@@ -112,7 +112,7 @@ impl<S: Store> Reloader<S> {
     /// A reloader of the file that a server started with. Its rules are in `live`, and `told` hears of every reload.
     pub(crate) fn new(
         started: StartupFile,
-        live: Arc<Live>,
+        live: Arc<LiveRules>,
         limiter: Arc<Limiter<S>>,
         told: impl Fn(&ReloadReport) + Send + Sync + 'static,
     ) -> Self {

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::Session;
 use super::lines::Lines;
-use crate::stores::Opened;
+use crate::stores::BlockingLimiter;
 
 /// How a replay went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,7 +23,7 @@ pub(crate) struct Summary {
 /// When no whole line is at hand, the answers so far are flushed, so that a caller who waits for an answer gets
 /// it, whether or not the next line has begun.
 pub(crate) fn run(
-    opened: &Opened,
+    opened: &BlockingLimiter,
     rules: RuleSet,
     trace: impl Read,
     out: &mut impl Write,
@@ -41,7 +41,7 @@ pub(crate) fn run(
             break;
         };
         summary.lines += 1;
-        let Some(answer) = opened.wait(session.execute(line)) else {
+        let Some(answer) = opened.block_on(session.execute(line)) else {
             continue;
         };
         summary.failed += u64::from(answer.is_failure());

@@ -181,20 +181,20 @@ impl<'s> Session<'s> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stores::Opened;
+    use crate::stores::BlockingLimiter;
     use slidegate::store::Store;
     use slidegate_stores::StoreUrl;
 
     /// A day of traffic in which every visitor comes once used to hold every visitor in memory.
     #[test]
     fn keys_that_have_gone_are_forgotten() {
-        let opened = Opened::open(&StoreUrl::default()).unwrap();
+        let opened = BlockingLimiter::open(&StoreUrl::default()).unwrap();
         let mut session = Session::new(RuleSet::new(), &opened.limiter);
         let lines = 100_000;
         for (number, at_us) in (0..lines).zip((0..).step_by(1_000)) {
             let charge = format!(r#"{{"rule":{{"limit":1,"window":"1s"}},"key":"visitor-{number}"}}"#);
             let line = format!(r#"{{"at_us":{at_us},"op":"check","charges":[{charge}]}}"#);
-            let answer = opened.wait(session.execute(Line::Whole(line.as_bytes()))).unwrap();
+            let answer = opened.block_on(session.execute(Line::Whole(line.as_bytes()))).unwrap();
             assert!(!answer.is_failure());
         }
         let still_held = opened.limiter.store().stats().unwrap().keys;

@@ -3,10 +3,10 @@
 use slidegate::Algorithm;
 use slidegate::rule::{AlgorithmError, Buckets, Edge, Entries};
 
-/// A field that cannot be, and why; the text begins with the field.
+/// An invalid field and the error text, which begins with the field.
 pub(crate) type ParameterError = (&'static str, String);
 
-/// The four fields that together choose an algorithm; what is left out takes its default.
+/// The four fields that choose an algorithm; absent ones take their defaults.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct AlgorithmText<'a> {
     pub(crate) algorithm: Option<&'a str>,
@@ -16,17 +16,17 @@ pub(crate) struct AlgorithmText<'a> {
 }
 
 impl AlgorithmText<'_> {
-    /// The algorithm, or everything that is wrong.
+    /// The algorithm, or all errors.
     pub(crate) fn parse(self) -> Result<Algorithm, Vec<ParameterError>> {
         let mut errors = Vec::new();
-        let named = good("algorithm", self.algorithm.map(str::parse), &mut errors);
-        let buckets = good("buckets", self.buckets.map(Buckets::new), &mut errors);
-        let edge = good("edge", self.edge.map(str::parse::<Edge>), &mut errors);
-        let entries = good("entries", self.entries.map(Entries::new), &mut errors);
+        let named = valid_or_push("algorithm", self.algorithm.map(str::parse), &mut errors);
+        let buckets = valid_or_push("buckets", self.buckets.map(Buckets::new), &mut errors);
+        let edge = valid_or_push("edge", self.edge.map(str::parse::<Edge>), &mut errors);
+        let entries = valid_or_push("entries", self.entries.map(Entries::new), &mut errors);
         let named = match named {
             Some(named) => named,
             None if self.algorithm.is_none() => Algorithm::default(),
-            // Without the algorithm nobody knows which parameters belong.
+            // Without the algorithm it is unknown which parameters belong to it.
             None => return Err(errors),
         };
         self.misplaced(named, &mut errors);
@@ -40,7 +40,7 @@ impl AlgorithmText<'_> {
         }
     }
 
-    /// Parameters of another algorithm are mistakes: silently ignored, they would look effective.
+    /// Refuses parameters of another algorithm: silently ignored, they would look effective.
     fn misplaced(self, named: Algorithm, errors: &mut Vec<ParameterError>) {
         let given = [
             ("buckets", self.buckets.is_some(), "sliding-buckets"),
@@ -49,7 +49,7 @@ impl AlgorithmText<'_> {
         ];
         for (field, is_given, owner) in given {
             if is_given && owner != named.name() {
-                // One mistake per field: what its value should be is of no use here.
+                // One error per field: its range does not matter here.
                 errors.retain(|(other, _)| *other != field);
                 let remedy = "remove it or change the algorithm";
                 errors.push((field, format!("{field}: is only for {owner}, not for {named}; {remedy}")));
@@ -58,8 +58,8 @@ impl AlgorithmText<'_> {
     }
 }
 
-/// The value if there is one and it is good; what is wrong with it goes to `errors`.
-fn good<T>(
+/// The value, if present and valid; its error goes to `errors`.
+fn valid_or_push<T>(
     field: &'static str,
     value: Option<Result<T, AlgorithmError>>,
     errors: &mut Vec<ParameterError>,
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn all_mistakes_are_found_and_begin_with_their_field() {
+    fn all_errors_are_reported_and_begin_with_their_field() {
         let text = AlgorithmText {
             algorithm: Some("sliding-buckets"),
             buckets: Some(0),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_algorithm_hides_which_parameters_belong() {
+    fn parameters_of_an_unknown_algorithm_are_not_judged() {
         let text = AlgorithmText { algorithm: Some("leaky"), buckets: Some(60), ..AlgorithmText::default() };
         assert_eq!(texts(text).len(), 1);
         assert!(texts(text)[0].starts_with("algorithm: `leaky` is unknown"));

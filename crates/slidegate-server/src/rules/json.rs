@@ -1,4 +1,4 @@
-//! A charge as JSON writes it, in bodies and in traces: `{"rule":"api","key":"alice"}`, or with a rule of its own.
+//! A charge in JSON, in bodies and traces: `{"rule":"api","key":"alice"}`, or with an inline rule.
 
 use slidegate::rate::{LIMIT_MAX, parse_window};
 use slidegate::rule::{BUCKETS_MAX, ENTRIES_MAX, ENTRIES_MIN};
@@ -11,13 +11,13 @@ use crate::text::excerpt;
 use crate::text::fields::{Fields, Malformed};
 use crate::text::json::Json;
 
-/// Why a rule that came with a charge is none.
+/// Why an inline rule is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum InlineError {
-    /// A wrong type, an unknown or a missing field.
+    /// A field of the wrong type, unknown or missing.
     #[error("{0}")]
     Malformed(Malformed),
-    /// Its fields are there, and do not make a rule.
+    /// Fields that do not make a rule.
     #[error("{0}")]
     Rule(String),
 }
@@ -28,10 +28,10 @@ impl From<Malformed> for InlineError {
     }
 }
 
-/// Fields that only rules of a configuration file have.
+/// Fields that only rules of a configuration file may have.
 const CONFIGURED_ONLY: [&str; 4] = ["headroom", "limits", "on_store_error", "shadow"];
 
-/// Reads `rule` and `key` of an object, whose other fields are left; the units are `cost`.
+/// Reads `rule` and `key` of an object and leaves its other fields; the units are `cost`.
 pub(crate) fn charge_request(fields: &mut Fields, cost: u64) -> Result<ChargeRequest<'static>, InlineError> {
     let found = fields.take("rule");
     let rule = match fields.required("rule", found)? {
@@ -68,8 +68,8 @@ fn inline_rule(mut fields: Fields) -> Result<InlineRule, InlineError> {
     Ok(InlineRule::new(rate, algorithm))
 }
 
-/// Takes `limit`, and `window` unless the limit has one of its own. The inner error says why they make no rate: it is told
-/// only of a rule whose fields are all known and of the right type.
+/// Takes `limit`, and `window` unless the limit is a whole rate. The inner error says why they make no rate; the caller
+/// reports it only if all fields are known and of the right type.
 fn rate(fields: &mut Fields) -> Result<Result<Rate, String>, InlineError> {
     let limit = fields.take("limit");
     let expected = format!("a whole number from 1 to {LIMIT_MAX}, in digits only");
@@ -92,7 +92,7 @@ fn rate(fields: &mut Fields) -> Result<Result<Rate, String>, InlineError> {
     }
 }
 
-/// The rate of a limit and its window; the error begins with the field that is wrong.
+/// The rate of a limit and its window; the error begins with the wrong field.
 fn rate_of(limit: u64, window_text: &str) -> Result<Rate, String> {
     let excerpt = excerpt(window_text);
     let window = parse_window(window_text).ok_or_else(|| {

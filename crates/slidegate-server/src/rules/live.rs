@@ -1,26 +1,25 @@
-//! The rules in force, which a reload may replace at any time.
+//! The rules in force, which a reload replaces.
 
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
 use slidegate::RuleSet;
 
-/// The rules in force. A request loads them once and keeps them, whatever comes into force meanwhile.
+/// The rules in force. A request loads them once and keeps that snapshot during a reload.
 #[derive(Debug)]
-pub(crate) struct Live(ArcSwap<RuleSet>);
+pub(crate) struct LiveRules(ArcSwap<RuleSet>);
 
-impl Live {
+impl LiveRules {
     pub(crate) fn new(rules: RuleSet) -> Self {
         Self(ArcSwap::from_pointee(rules))
     }
 
-    /// The rules as they are now.
+    /// A snapshot of the rules in force.
     pub(crate) fn load(&self) -> Guard<Arc<RuleSet>> {
         self.0.load()
     }
 
-    /// Puts other rules in force, all at once, and hands back those before them: once nobody else holds these,
-    /// no request goes by them any more.
+    /// Swaps the rules and returns the old ones: once nobody else holds them, no request uses them.
     pub(crate) fn replace(&self, rules: RuleSet) -> Arc<RuleSet> {
         self.0.swap(Arc::new(rules))
     }
@@ -33,9 +32,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_keeps_the_rules_that_it_loaded_and_is_counted() {
+    fn a_request_keeps_its_snapshot_and_counts_as_a_reference() {
         let rules = |rate: &str| RuleSet::from_iter([Rule::new("api", rate).unwrap()]);
-        let live = Live::new(rules("5/1m"));
+        let live = LiveRules::new(rules("5/1m"));
         let loaded = live.load();
         let before = live.replace(rules("7/1m"));
         assert_eq!(loaded.get("api").unwrap().cost_max(), 5);

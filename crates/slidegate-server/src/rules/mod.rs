@@ -1,5 +1,5 @@
-//! Rules as the server reads and swaps them: `json` and `algorithm` read what requests and files write, `live` holds the
-//! set in force. What rules mean is the library's [`RuleSet`](slidegate::RuleSet).
+//! Rules as the server reads and swaps them: `json` and `algorithm` parse them, `live` holds the set in force. The
+//! library's [`RuleSet`](slidegate::RuleSet) resolves them.
 
 mod algorithm;
 mod json;
@@ -7,4 +7,4 @@ mod live;
 
 pub(crate) use algorithm::AlgorithmText;
 pub(crate) use json::{InlineError, charge_request, parse_rate};
-pub(crate) use live::Live;
+pub(crate) use live::LiveRules;

@@ -1,4 +1,4 @@
-//! What `slidegate serve` runs with, once flags, environment and file have had their say.
+//! The settings of `slidegate serve`, merged from flags, environment, file and defaults.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZero;
@@ -9,7 +9,7 @@ use slidegate::store::BUDGET_BYTES_DEFAULT;
 
 use slidegate_stores::StoreUrl;
 
-/// Everything but the rules. None of it changes while the server runs.
+/// All settings except the rules. They do not change while the server runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     /// Where HTTP is served.
@@ -18,11 +18,11 @@ pub(crate) struct Settings {
     pub(crate) threads: usize,
     /// Where states live.
     pub(crate) store: StoreUrl,
-    /// How long a store may take to answer before `on_store_error` does.
+    /// How long a store may take before `on_store_error` answers in its place.
     pub(crate) deadline: Duration,
-    /// Bytes that states in this process may take; as many as there are if `None`.
+    /// Bytes that states in this process may take; no bound if `None`.
     pub(crate) memory_budget: Option<u64>,
-    /// What callers must show as `Authorization: Bearer ...`, if anything.
+    /// The token that callers must send as `Authorization: Bearer ...`, if any.
     pub(crate) token: Option<Secret>,
     /// Names besides the loopback ones by which callers may address a server on loopback.
     pub(crate) hosts: Vec<String>,
@@ -31,7 +31,7 @@ pub(crate) struct Settings {
     pub(crate) bounds: Bounds,
 }
 
-/// What one caller, and all of them, may ask of the server.
+/// Bounds on requests and connections.
 #[derive(Debug, Clone)]
 pub(crate) struct Bounds {
     pub(crate) body_bytes: usize,
@@ -41,22 +41,22 @@ pub(crate) struct Bounds {
     pub(crate) request_time: Duration,
     /// How long a connection may be idle.
     pub(crate) idle_time: Duration,
-    /// How long requests in flight may take to end once the server was asked to.
+    /// How long requests in flight may take after the server is told to stop.
     pub(crate) drain_time: Duration,
 }
 
-/// A set of headers that tells callers where they stand.
+/// A set of rate limit headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeaderSet {
     /// `RateLimit-Policy` and `RateLimit`, as in draft 11.
     Draft11,
     /// `X-RateLimit-Limit`, `-Remaining` and `-Reset`, the last in seconds from now.
     XRateLimit,
-    /// `x-ratelimit-limit`, `-remaining`, `-used` and `-reset`, the last in seconds since 1970, as GitHub has them.
+    /// `x-ratelimit-limit`, `-remaining`, `-used` and `-reset`, the last in seconds since 1970, as GitHub sends them.
     GitHub,
 }
 
-/// A text that is shown to nobody.
+/// A text that `Debug` does not print.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Secret(pub(crate) String);
 
@@ -82,7 +82,7 @@ impl Default for Settings {
     }
 }
 
-/// One core is left to the kernel, which does more than half of the work of a request, and to other programs.
+/// All cores but one, which the kernel needs: it does more than half of the work of a request.
 fn threads() -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     (cores - 1).max(1)

@@ -1,7 +1,7 @@
-//! Stores as the program uses them: opened for a command, and how many bytes a key takes there.
+//! Stores as the commands use them: a limiter with blocking calls, and the bytes that a key takes.
 
-mod opened;
-mod size;
+mod blocking;
+mod bytes_per_key;
 
-pub(crate) use opened::{OpenError, Opened};
-pub(crate) use size::bytes_per_key;
+pub(crate) use blocking::{BlockingLimiter, OpenError};
+pub(crate) use bytes_per_key::bytes_per_key;

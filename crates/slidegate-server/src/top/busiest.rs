@@ -1,7 +1,7 @@
-//! Who is allowed most, and who is denied most: the keys that must never be labels of a metric.
+//! The keys that are allowed most and denied most. Keys are unbounded, so they cannot be labels of a metric.
 //!
-//! Every thread counts in a sketch of its own, under a lock that nobody else asks for but a reader. Reading adds
-//! the sketches up. The counts begin with the server, and how far they can be off stands beside them.
+//! Every thread counts in a sketch of its own, under a lock that only a reader contends for. Reading merges the
+//! sketches. Counts begin with the start of the server, and each has its error bound beside it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,10 +11,10 @@ use serde::Serialize;
 use super::sketch::Sketch;
 use crate::stripe;
 
-/// Most keys of a list.
+/// Most keys in a list.
 pub(crate) const LISTED_MAX: usize = 1_000;
 
-/// Both sketches of a thread.
+/// The two sketches of a thread.
 #[derive(Debug, Default)]
 struct Sketches {
     allowed: Sketch,
@@ -26,18 +26,18 @@ pub(crate) struct Top {
     workers: Vec<Mutex<Sketches>>,
 }
 
-/// A key and how often it asked.
+/// A key and how often it was allowed or denied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct TopKey {
     pub(crate) rule: String,
     pub(crate) key: String,
-    /// Never below the truth.
+    /// At least the true count.
     pub(crate) count: u64,
-    /// How much less the truth can be.
+    /// The true count is at least `count - error`.
     pub(crate) error: u64,
 }
 
-/// The most frequent keys, the first the most.
+/// The most frequent keys, in descending order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct TopKeys {
     pub(crate) allowed: Vec<TopKey>,
@@ -45,7 +45,7 @@ pub(crate) struct TopKeys {
 }
 
 impl Top {
-    /// For so many threads at once; more share.
+    /// Sketches for `workers` threads; more threads share them.
     pub(crate) fn new(workers: usize) -> Self {
         Self { workers: (0..workers.max(1)).map(|_| Mutex::default()).collect() }
     }
@@ -57,17 +57,17 @@ impl Top {
         sketch.add(rule, key);
     }
 
-    /// The `listed` most frequent of each kind.
+    /// The `listed` most frequent keys of each kind.
     pub(crate) fn read(&self, listed: usize) -> TopKeys {
         let listed = listed.min(LISTED_MAX);
         let allowed = self.merged(listed, |sketches| &sketches.allowed);
         TopKeys { allowed, denied: self.merged(listed, |sketches| &sketches.denied) }
     }
 
-    /// The most frequent of one sketch per thread.
+    /// The most frequent keys of one sketch per thread.
     fn merged(&self, listed: usize, of: fn(&Sketches) -> &Sketch) -> Vec<TopKey> {
-        let mut by_name = HashMap::<(String, String), Found>::new();
-        // What a key can have been counted in all sketches together without having a counter in any.
+        let mut by_name = HashMap::<(String, String), KeyTotals>::new();
+        // The most that a key can have been counted in all sketches together without a counter in any.
         let mut floor = 0;
         for worker in &self.workers {
             let sketches = locked(worker);
@@ -75,19 +75,19 @@ impl Top {
             floor += sketch.floor();
             for counter in sketch.counters() {
                 let name = (counter.rule().to_owned(), counter.key().to_owned());
-                let found = by_name.entry(name).or_default();
-                found.count += counter.count;
-                found.error += counter.error;
-                found.floors += sketch.floor();
+                let totals = by_name.entry(name).or_default();
+                totals.count += counter.count;
+                totals.error += counter.error;
+                totals.floors += sketch.floor();
             }
         }
-        let counted = |((rule, key), found): ((String, String), Found)| {
-            // Where it has no counter it may have come as often as any that has none.
-            let missed = floor - found.floors;
-            TopKey { rule, key, count: found.count + missed, error: found.error + missed }
+        let counted = |((rule, key), totals): ((String, String), KeyTotals)| {
+            // A sketch without a counter for the key may have missed up to its floor.
+            let missed = floor - totals.floors;
+            TopKey { rule, key, count: totals.count + missed, error: totals.error + missed }
         };
         let mut all: Vec<TopKey> = by_name.into_iter().map(counted).collect();
-        // By what is certain, so that a newcomer with a large error does not pass for frequent.
+        // Sorted by the guaranteed count, so that a new key with a large error does not rank high.
         all.sort_unstable_by(|one, other| {
             let certain = |key: &TopKey| key.count - key.error;
             let by_count = certain(other).cmp(&certain(one)).then(other.count.cmp(&one.count));
@@ -98,14 +98,14 @@ impl Top {
     }
 }
 
-/// A panic in between leaves counts that may be off by one and nothing else.
+/// Ignores poisoning: a panic leaves counts off by one at most.
 fn locked(worker: &Mutex<Sketches>) -> MutexGuard<'_, Sketches> {
     worker.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the sketches that have a counter for a key say together.
+/// Sums over the sketches that have a counter for a key.
 #[derive(Debug, Default, Clone, Copy)]
-struct Found {
+struct KeyTotals {
     count: u64,
     error: u64,
     /// Floors of these sketches.
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_are_added_up_and_the_errors_with_them() {
+    fn counts_and_errors_of_all_threads_are_merged() {
         const THREADS: u64 = 4;
         let top = Top::new(4);
         let exact = Mutex::new(HashMap::<String, u64>::new());
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn allowed_and_denied_are_told_apart_and_the_list_is_as_long_as_asked() {
+    fn allowed_and_denied_keys_are_separate_lists_of_the_requested_length() {
         let top = Top::new(1);
         for (key, allowed, times) in [("alice", true, 3), ("bob", true, 2), ("bob", false, 5)] {
             for _ in 0..times {

@@ -1,4 +1,4 @@
-//! The keys that are allowed and denied most (`busiest`), counted in Space-Saving sketches (`sketch`).
+//! The busiest keys (`busiest`), counted in Space-Saving sketches (`sketch`).
 
 mod busiest;
 mod sketch;

@@ -1,35 +1,35 @@
-//! The most frequent of endlessly many keys, in a fixed number of counters: the Space-Saving sketch of Metwally,
+//! The most frequent keys of an unbounded stream, in a fixed number of counters: the Space-Saving sketch of Metwally,
 //! Agrawal and El Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data Streams" (2005).
 //!
-//! A key that has a counter is counted. A new one takes over the least counter there is, and its count: that is
-//! the most that the key can have been counted before, and is kept as its error. So, after N in all:
+//! A key that has a counter is counted. A new key takes over the smallest counter and its count: the key cannot have
+//! occurred more often before, so that count becomes its error. After N keys in all:
 //!
-//! * a count is never below the truth, and above it by at most its error;
+//! * a count is never below the true count, and above it by at most its error;
 //! * an error is at most N / [`COUNTERS`];
-//! * a key that came more often than N / [`COUNTERS`] has a counter.
+//! * a key that occurred more often than N / [`COUNTERS`] has a counter.
 //!
-//! A heap finds the least counter and a table finds a key's. Names are written over those they displace, so a
-//! sketch that is full allocates only for names longer than any before in their place.
+//! A min-heap finds the smallest counter and a hash table finds the counter of a key. A new name reuses the buffer of
+//! the name that it displaces, so a full sketch allocates only for longer names.
 
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-/// Counters of a sketch. At the longest names that is 0.7 MB.
+/// Counters of a sketch: 0.7 MB with the longest names.
 pub(super) const COUNTERS: usize = 1_024;
 
-/// A rule, a key, and how often they came.
+/// The count of one rule and key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Counter {
-    /// The rule and the key, one after the other.
+    /// The rule and the key, concatenated.
     name: String,
     rule_bytes: usize,
     hash: u64,
-    /// Where the heap has it.
-    place: usize,
+    /// Its index in the heap.
+    heap_index: usize,
     pub(super) count: u64,
-    /// How much of the count others may have brought about.
+    /// The part of the count that displaced keys may have caused.
     pub(super) error: u64,
 }
 
@@ -51,14 +51,14 @@ impl Counter {
 pub(super) struct Sketch {
     hasher: RandomState,
     counters: Vec<Counter>,
-    /// Which counter a name has.
+    /// The index of the counter of a name.
     by_name: HashTable<usize>,
-    /// The counters, none greater than the two below it, at twice its place and one or two.
+    /// A binary min-heap of counters by count: the children of index i are 2i + 1 and 2i + 2.
     heap: Vec<usize>,
 }
 
 impl Sketch {
-    /// Counts one more of a key.
+    /// Counts one occurrence of a key.
     pub(super) fn add(&mut self, rule: &str, key: &str) {
         let hash = self.hasher.hash_one((rule, key));
         let counters = &self.counters;
@@ -69,7 +69,7 @@ impl Sketch {
             None => self.displace(hash, rule, key),
         };
         self.counters[number].count += 1;
-        self.sink(self.counters[number].place);
+        self.sink(self.counters[number].heap_index);
     }
 
     /// All counters, in no order.
@@ -77,27 +77,34 @@ impl Sketch {
         &self.counters
     }
 
-    /// The most that a key without a counter can have come.
+    /// The most that a key without a counter can have occurred.
     pub(super) fn floor(&self) -> u64 {
         if self.counters.len() < COUNTERS { 0 } else { self.counters[self.heap[0]].count }
     }
 
-    /// A new counter at zero, which goes to the top of the heap.
+    /// Adds a counter at zero, which rises to the top of the heap.
     fn begin(&mut self, hash: u64, rule: &str, key: &str) -> usize {
         let number = self.counters.len();
         let name = [rule, key].concat();
-        self.counters.push(Counter { name, rule_bytes: rule.len(), hash, place: number, count: 0, error: 0 });
+        self.counters.push(Counter {
+            name,
+            rule_bytes: rule.len(),
+            hash,
+            heap_index: number,
+            count: 0,
+            error: 0,
+        });
         self.heap.push(number);
         self.note(hash, number);
-        let mut place = number;
-        while place > 0 && self.count_at(place) < self.count_at((place - 1) / 2) {
-            self.swap(place, (place - 1) / 2);
-            place = (place - 1) / 2;
+        let mut heap_index = number;
+        while heap_index > 0 && self.count_at(heap_index) < self.count_at((heap_index - 1) / 2) {
+            self.swap(heap_index, (heap_index - 1) / 2);
+            heap_index = (heap_index - 1) / 2;
         }
         number
     }
 
-    /// The least counter, now of another key.
+    /// Gives the smallest counter to another key.
     fn displace(&mut self, hash: u64, rule: &str, key: &str) -> usize {
         let number = self.heap[0];
         let counter = &mut self.counters[number];
@@ -117,38 +124,39 @@ impl Sketch {
         self.by_name.insert_unique(hash, number, |&other| counters[other].hash);
     }
 
-    /// Moves a counter that has grown to where it belongs.
-    fn sink(&mut self, mut place: usize) {
+    /// Moves a counter that has grown down the heap.
+    fn sink(&mut self, mut heap_index: usize) {
         loop {
-            let below = [2 * place + 1, 2 * place + 2].into_iter().filter(|&below| below < self.heap.len());
+            let below =
+                [2 * heap_index + 1, 2 * heap_index + 2].into_iter().filter(|&below| below < self.heap.len());
             let Some(least) = below.min_by_key(|&below| self.count_at(below)) else { return };
-            if self.count_at(least) >= self.count_at(place) {
+            if self.count_at(least) >= self.count_at(heap_index) {
                 return;
             }
-            self.swap(place, least);
-            place = least;
+            self.swap(heap_index, least);
+            heap_index = least;
         }
     }
 
-    fn count_at(&self, place: usize) -> u64 {
-        self.counters[self.heap[place]].count
+    fn count_at(&self, heap_index: usize) -> u64 {
+        self.counters[self.heap[heap_index]].count
     }
 
     fn swap(&mut self, one: usize, other: usize) {
         self.heap.swap(one, other);
-        self.counters[self.heap[one]].place = one;
-        self.counters[self.heap[other]].place = other;
+        self.counters[self.heap[one]].heap_index = one;
+        self.counters[self.heap[other]].heap_index = other;
     }
 
-    /// What must hold between the parts.
+    /// Asserts that heap, table and counters agree.
     #[cfg(test)]
-    fn check(&self) {
+    fn assert_consistent(&self) {
         assert_eq!(self.heap.len(), self.counters.len());
         assert_eq!(self.by_name.len(), self.counters.len());
-        for (place, &number) in self.heap.iter().enumerate() {
+        for (heap_index, &number) in self.heap.iter().enumerate() {
             let counter = &self.counters[number];
-            assert_eq!(counter.place, place);
-            assert!(place == 0 || self.count_at((place - 1) / 2) <= counter.count);
+            assert_eq!(counter.heap_index, heap_index);
+            assert!(heap_index == 0 || self.count_at((heap_index - 1) / 2) <= counter.count);
             let hash = self.hasher.hash_one((counter.rule(), counter.key()));
             assert_eq!(self.by_name.find(hash, |&other| other == number), Some(&number));
         }
@@ -169,7 +177,7 @@ mod tests {
             *exact.entry(key).or_insert(0) += 1;
             all += 1;
         }
-        sketch.check();
+        sketch.assert_consistent();
         (sketch, exact, all)
     }
 
@@ -182,13 +190,13 @@ mod tests {
             assert!(counter.error <= fair, "{counter:?}");
             frequent -= usize::from(truth > fair);
         }
-        assert_eq!(frequent, 0, "who came often has a counter");
+        assert_eq!(frequent, 0, "every frequent key has a counter");
         assert_eq!(sketch.counters().iter().map(|counter| counter.count).sum::<u64>(), all);
         assert!(sketch.floor() <= fair);
     }
 
     #[test]
-    fn counts_of_zipf_streams_are_as_near_as_promised() {
+    fn the_guarantees_hold_for_zipf_streams() {
         for seed in 0..4 {
             let (sketch, exact, all) = exactly(zipf(100_000, seed).take(200_000));
             assert!(exact.len() > 10 * COUNTERS, "there are many more keys than counters");
@@ -197,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_without_repetition_and_one_in_order_are_no_worse() {
+    fn the_guarantees_hold_for_cyclic_streams() {
         for repeated_after in [10_000, 2_000] {
             let keys = (0..50_000_u64).map(|number| number % repeated_after);
             let (sketch, exact, all) = exactly(keys);
@@ -214,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_and_a_key_are_not_one_name() {
+    fn rule_and_key_are_compared_separately() {
         let mut sketch = Sketch::default();
         for (rule, key) in [("ab", "c"), ("a", "bc"), ("ab", "c")] {
             sketch.add(rule, key);

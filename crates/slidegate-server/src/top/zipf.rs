@@ -1,9 +1,8 @@
-//! Streams of keys for tests.
+//! Streams of keys with a Zipf distribution, for tests.
 
-/// Keys from 0 up, each so often as one of its rank is in many kinds of traffic: the n-th is 1/n as frequent as
-/// the first.
+/// Random keys from 0 to `keys - 1`: the n-th is 1/n as frequent as the first.
 pub(super) fn zipf(keys: u64, seed: u64) -> impl Iterator<Item = u64> {
-    // Sums of the weights up to and with each key.
+    // Prefix sums of the weights.
     let weights = (1..=keys).map(|rank| 1_000_000_000 / rank);
     let sums: Vec<u64> = weights
         .scan(0, |sum, weight| {

@@ -11,7 +11,7 @@ use super::answer::Answer;
 use super::location::{Location, ServerUrl, make_directory};
 use super::question::Question;
 use super::server;
-use crate::stores::{OpenError, Opened};
+use crate::stores::{BlockingLimiter, OpenError};
 
 /// How long a Redis may take to answer. A server must not keep its callers waiting for long; a script had better wait
 /// than fail because a machine was busy.
@@ -28,7 +28,7 @@ pub(in crate::cli) enum Verb {
 #[derive(Debug)]
 pub(in crate::cli) enum Target {
     /// A store. Where it could not be opened, the error says why, and the outage policy answers for it.
-    Store(Box<Opened>, Option<Error>),
+    Store(Box<BlockingLimiter>, Option<Error>),
     Server(ServerUrl),
 }
 
@@ -38,13 +38,13 @@ impl Target {
         let opened = match location {
             Location::Server(url) => return Ok(Self::Server(url.clone())),
             Location::Own(path) => match make_directory(path) {
-                Ok(()) => Opened::open(&StoreUrl::sqlite(SqliteOptions::new(path))),
+                Ok(()) => BlockingLimiter::open(&StoreUrl::sqlite(SqliteOptions::new(path))),
                 Err(error) => return Self::unopened(error),
             },
             Location::Store(url) if url.kind() == "redis" => {
-                Opened::open(&url.clone().deadline(REDIS_DEADLINE)?)
+                BlockingLimiter::open(&url.clone().deadline(REDIS_DEADLINE)?)
             }
-            Location::Store(url) => Opened::open(url),
+            Location::Store(url) => BlockingLimiter::open(url),
         };
         match opened {
             Ok(opened) => Ok(Self::Store(Box::new(opened), None)),
@@ -54,7 +54,7 @@ impl Target {
     }
 
     fn unopened(error: Error) -> Result<Self, Error> {
-        Ok(Self::Store(Box::new(Opened::failed(&error.to_string())?), Some(error)))
+        Ok(Self::Store(Box::new(BlockingLimiter::failed(&error.to_string())?), Some(error)))
     }
 
     /// Asks once. What the outage policy answers says why.
@@ -65,7 +65,7 @@ impl Target {
         };
         let admission = question.admission()?;
         let limiter = opened.limiter.with_outage_policy(question.policy);
-        let decided = opened.wait(async {
+        let decided = opened.block_on(async {
             match verb {
                 Verb::Check => limiter.decide_async(&admission).await,
                 Verb::Peek => limiter.peek_admission_async(&admission).await,
@@ -91,6 +91,6 @@ impl Target {
             Self::Store(opened, None) => opened,
         };
         let (rule, key) = question.located(request)?;
-        Ok(opened.wait(opened.limiter.reset_async(rule, key))?)
+        Ok(opened.block_on(opened.limiter.reset_async(rule, key))?)
     }
 }

@@ -25,7 +25,7 @@ type TestStore = MemoryStore<ManualClock>;
 /// A server's rules, store and reloader on a directory of its own.
 struct Server {
     directory: PathBuf,
-    live: Arc<Live>,
+    live: Arc<LiveRules>,
     limiter: Arc<Limiter<TestStore>>,
     reloader: Arc<Reloader<TestStore>>,
     reports: Mutex<Receiver<ReloadReport>>,
@@ -44,7 +44,7 @@ impl Server {
     fn on(directory: PathBuf, path: &Path) -> Self {
         let started = Startup::read(Some(path), &[], []).unwrap();
         let limiter = Arc::new(Limiter::with_clock(ManualClock::at_us(NOW_US)));
-        let live = Arc::new(Live::new(started.rules));
+        let live = Arc::new(LiveRules::new(started.rules));
         let (report, reports) = mpsc::channel();
         let told = move |told: &ReloadReport| drop(report.send(told.clone()));
         let file = started.file.expect("there is a file");

@@ -1,4 +1,4 @@
-//! How much memory a key may take, for those who plan.
+//! The memory that a key may take, for capacity planning.
 
 use slidegate::Algorithm;
 use slidegate::rule::{Buckets, Limit};
@@ -6,12 +6,11 @@ use slidegate::rule::{Buckets, Limit};
 /// Bytes of one entry of an exact log: a stamp, and a cost beside it.
 const LOG_ENTRY_BYTES: u64 = 16;
 const COMPACT_ENTRY_BYTES: u64 = 12;
-/// A slot of the table, with its share of free slots and of what allocators hold back: the key's fingerprint and
-/// what is kept in place.
+/// A slot of the table (fingerprint and inline state), with its share of free slots and of allocator overhead.
 const SLOT_BYTES: u64 = 64;
 const LOG_SLOT_BYTES: u64 = 104;
 
-/// The most bytes that one limit keeps of one key in memory, with costs above 1.
+/// The most bytes that one limit takes in memory per key, with costs above 1.
 pub(crate) fn bytes_per_key(limit: &Limit) -> u64 {
     match limit.algorithm() {
         Algorithm::SlidingLog => LOG_SLOT_BYTES + LOG_ENTRY_BYTES.saturating_mul(limit.units()),
@@ -24,7 +23,7 @@ pub(crate) fn bytes_per_key(limit: &Limit) -> u64 {
     }
 }
 
-/// Counts have the narrowest width that holds the limit, and one bucket more than the window lies at its edge.
+/// Counts have the narrowest width that holds the limit. The ring has one bucket more than the window, for its edge.
 fn buckets_bytes(buckets: Buckets, units: u64) -> u64 {
     let width = match units {
         0..=0xFF => 1,
@@ -41,9 +40,9 @@ mod tests {
 
     use super::*;
 
-    /// A bound that is far from the truth is of no use to those who plan.
+    /// The bound is within a factor of three of the memory that the store reports.
     #[test]
-    fn what_is_said_is_near_what_is_taken() {
+    fn the_bound_is_near_the_measured_memory() {
         const KEYS: u64 = 20_000;
         for algorithm in Algorithm::ALL {
             let rule = Rule::inline("10/1m".parse().unwrap(), algorithm);
@@ -53,9 +52,10 @@ mod tests {
                     assert!(limiter.at_us(1_745_000_145_000_000).check(&rule, &key).unwrap().allowed());
                 }
             }
-            let (said, taken) =
+            let (bound, measured) =
                 (bytes_per_key(&rule.limits()[0]), limiter.stats().store.unwrap().bytes / KEYS);
-            assert!(taken <= 2 * said && said <= 3 * taken, "{algorithm}: {said} said, {taken} taken");
+            let near = measured <= 2 * bound && bound <= 3 * measured;
+            assert!(near, "{algorithm}: the bound is {bound}, measured are {measured}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The service: what all wires ask, over any store, under the rules in force.
+//! The service and its verbs, over any store, under the rules in force.
 
 use std::sync::Arc;
 
@@ -12,39 +12,38 @@ use slidegate::{
     Admission, Algorithm, Applied, ChargeRequest, CheckError, Decision, Limiter, Resolved, Rule, RuleSet,
 };
 
-use super::counted::Counted;
-use super::failure::{Failure, Kind};
+use super::counters::ServiceCounters;
+use super::error::{ServiceError, ServiceErrorKind};
 use super::settings::Settings;
-use crate::metrics::{Outcome, Transport};
+use crate::metrics::{ChargeOutcome, Transport};
 use crate::receipts::ReceiptText;
-use crate::rules::Live;
+use crate::rules::LiveRules;
 use crate::stores::OpenError;
 
-/// Everything that a request needs; shared by all threads.
+/// The rules, the limiter and the counters that all threads share.
 pub(crate) struct Service {
     /// The rules in force, which a reload replaces.
-    pub(crate) live: Arc<Live>,
-    /// A reload carries states over with it; the wires ask through the verbs below, which count.
+    pub(crate) live: Arc<LiveRules>,
+    /// Public for reloads, which carry states over with it. The wires use the verbs below, which count.
     pub(crate) limiter: Arc<Limiter<BoxStore>>,
-    /// How receipts are written and read.
+    /// Writes and reads receipts.
     pub(crate) receipts: ReceiptText,
-    pub(crate) counted: Counted,
+    pub(crate) counters: ServiceCounters,
 }
 
-/// What a rule means for a key, and what is used of it.
+/// How a charge resolves, what is used of its limits, and what a check would decide.
 #[derive(Debug)]
 pub(crate) struct Explained<'a> {
     pub(crate) resolved: Resolved<'a>,
-    /// The key or the pattern of the override that stands in the place of the rule's own limits.
+    /// The key or the pattern of the override that replaces the rule's own limits.
     pub(crate) overridden_by: Option<&'a str>,
     pub(crate) usages: Vec<LimitUsage>,
-    /// What would be said to this charge alone, if the rule has something to say.
+    /// The decision on this charge alone; `None` for an override, and for a cost that can never pass.
     pub(crate) decision: Option<Decision<'a>>,
 }
 
 impl Service {
-    /// Opens the store of `settings` on the runtime that this is called on, which must run for as long as the service is
-    /// used.
+    /// Opens the store of `settings` on the current runtime, which must outlive the service.
     pub(crate) async fn open(
         settings: &Settings,
         rules: RuleSet,
@@ -55,46 +54,46 @@ impl Service {
             url = url.memory_budget(bytes);
         }
         let limiter = Limiter::new(url.open_on_clock(Arc::clone(&clock)).await?);
-        // Where no other process shares the store, receipts are good for as long as this one runs.
+        // A store that no other process shares has no secret: its receipts are valid while this process runs.
         let mut secret = [0; 32];
         match limiter.store().secret().await? {
             Some(shared) => secret = shared,
             None => SystemRandom::new().fill(&mut secret).map_err(|_| OpenError::Random)?,
         }
-        let counted = Counted::new(url.kind(), clock);
+        let counters = ServiceCounters::new(url.kind(), clock);
         let receipts = ReceiptText::new(&secret);
-        Ok(Self { live: Arc::new(Live::new(rules)), limiter: Arc::new(limiter), receipts, counted })
+        Ok(Self { live: Arc::new(LiveRules::new(rules)), limiter: Arc::new(limiter), receipts, counters })
     }
 
-    /// The rules in force, to be kept for a whole request.
+    /// The rules in force. A request loads them once.
     pub(crate) fn rules(&self) -> Guard<Arc<RuleSet>> {
         self.live.load()
     }
 
-    /// Everything that is counted, as Prometheus reads it.
+    /// All metrics in the Prometheus text format.
     pub(crate) fn exposition(&self) -> String {
-        self.counted.metrics.expose(&self.live.load(), self.limiter.store().stats().as_ref())
+        self.counters.metrics.expose(&self.live.load(), self.limiter.store().stats().as_ref())
     }
 
-    /// Whether the store answers, and if not, why. Charges nothing.
-    pub(crate) async fn store_answers(&self) -> Result<(), Failure> {
+    /// Checks that the store answers. Charges nothing.
+    pub(crate) async fn store_answers(&self) -> Result<(), ServiceError> {
         let rule = Rule::inline("1/1s".parse().expect("a rate"), Algorithm::FixedWindow);
         self.limiter.inspect_async(&rule, "slidegate-readyz").await?;
         Ok(())
     }
 
-    /// Decides and, if every charge passes, makes all of them; counted under the `transport` of the request.
+    /// Decides and, if every charge passes, makes all of them.
     pub(crate) async fn check<'a>(
         &self,
         transport: Transport,
         rules: &'a RuleSet,
         requests: &'a [ChargeRequest<'a>],
         policy: Option<OnStoreError>,
-    ) -> Result<Decision<'a>, Failure> {
+    ) -> Result<Decision<'a>, ServiceError> {
         let admission = self.admission(transport, rules, requests)?;
         let limiter = self.limiter.with_outage_policy(policy);
-        let decided = self.asked("check", &admission, limiter.decide_async(&admission)).await;
-        self.decided(transport, &admission, decided)
+        let decided = self.call_store("check", &admission, limiter.decide_async(&admission)).await;
+        self.count(transport, &admission, decided)
     }
 
     /// Decides several requests, each on its own, and answers in their order.
@@ -103,7 +102,7 @@ impl Service {
         transport: Transport,
         rules: &'a RuleSet,
         batch: &[(&'a [ChargeRequest<'a>], Option<OnStoreError>)],
-    ) -> Vec<Result<Decision<'a>, Failure>> {
+    ) -> Vec<Result<Decision<'a>, ServiceError>> {
         let resolved: Vec<_> =
             batch.iter().map(|(requests, _)| self.admission(transport, rules, requests)).collect();
         let admissions: Vec<_> = resolved.iter().flatten().cloned().collect();
@@ -111,13 +110,13 @@ impl Service {
             batch.iter().zip(&resolved).filter(|(_, one)| one.is_ok()).map(|((_, policy), _)| *policy);
         let policies: Vec<_> = policies.collect();
         let call = self.limiter.check_batch_each_async(&admissions, |index| policies[index]);
-        let mut decided = self.counted.timed("check_batch", call).await.into_iter();
+        let mut decided = self.counters.timed("check_batch", call).await.into_iter();
         let answered = resolved.into_iter().map(|admission| {
             let (admission, decided) = (admission?, decided.next().expect("an answer for each admission"));
             if !admission.asks().is_empty() {
-                self.counted.heard("check_batch", &decided);
+                self.counters.note_answer("check_batch", &decided);
             }
-            self.decided(transport, &admission, decided)
+            self.count(transport, &admission, decided)
         });
         answered.collect()
     }
@@ -128,18 +127,18 @@ impl Service {
         rules: &'a RuleSet,
         requests: &'a [ChargeRequest<'a>],
         policy: Option<OnStoreError>,
-    ) -> Result<Decision<'a>, Failure> {
-        let admission = rules.admission(requests).map_err(|error| Failure::of(error, requests.len()))?;
+    ) -> Result<Decision<'a>, ServiceError> {
+        let admission = rules.admission(requests).map_err(|error| ServiceError::of(error, requests.len()))?;
         let limiter = self.limiter.with_outage_policy(policy);
-        Ok(self.asked("peek", &admission, limiter.peek_admission_async(&admission)).await?)
+        Ok(self.call_store("peek", &admission, limiter.peek_admission_async(&admission)).await?)
     }
 
-    /// What the rules mean for a charge, and what is used; charges nothing.
+    /// Explains how a charge would be decided; charges nothing.
     pub(crate) async fn explain<'a>(
         &self,
         rules: &'a RuleSet,
         request: &'a ChargeRequest<'a>,
-    ) -> Result<Explained<'a>, Failure> {
+    ) -> Result<Explained<'a>, ServiceError> {
         let resolved = rules.resolve(request)?;
         let overridden_by = match &request.rule {
             RuleRef::Named(name) => rules.overridden_by(name, &request.key),
@@ -149,11 +148,11 @@ impl Service {
         let decision = match (resolved, Admission::new(&[resolved.charge()])) {
             (Resolved::Limited(_), Ok(admission)) => {
                 let limiter = self.limiter.with_outage_policy(OnStoreError::Deny);
-                Some(self.counted.asked("peek", limiter.peek_admission_async(&admission)).await?)
+                Some(self.counters.call_store("peek", limiter.peek_admission_async(&admission)).await?)
             }
-            (Resolved::Limited(_), Err(error)) => match Failure::from(error) {
-                // Never is an explanation, too.
-                Failure { kind: Kind::Never, .. } => None,
+            (Resolved::Limited(_), Err(error)) => match ServiceError::from(error) {
+                // A cost above the limit is an explanation, not an error.
+                ServiceError { kind: ServiceErrorKind::Never, .. } => None,
                 failure => return Err(failure),
             },
             _ => None,
@@ -162,65 +161,73 @@ impl Service {
     }
 
     /// Takes back a whole admission.
-    pub(crate) async fn refund(&self, receipt: &str) -> Result<Applied, Failure> {
+    pub(crate) async fn refund(&self, receipt: &str) -> Result<Applied, ServiceError> {
         let receipt = self.receipts.read(receipt)?;
-        Ok(self.counted.asked("refund", self.limiter.refund_async(&receipt)).await?)
+        Ok(self.counters.call_store("refund", self.limiter.refund_async(&receipt)).await?)
     }
 
-    /// Replaces the cost of an admission by what was really spent.
-    pub(crate) async fn settle(&self, receipt: &str, actual: u64) -> Result<Applied, Failure> {
+    /// Replaces the cost of an admission by the units really spent.
+    pub(crate) async fn settle(&self, receipt: &str, actual: u64) -> Result<Applied, ServiceError> {
         let receipt = self.receipts.read(receipt)?;
-        Ok(self.counted.asked("settle", self.limiter.settle_async(&receipt, actual)).await?)
+        Ok(self.counters.call_store("settle", self.limiter.settle_async(&receipt, actual)).await?)
     }
 
-    /// Gives back the oldest units.
-    pub(crate) async fn credit(&self, request: &ChargeRequest<'_>) -> Result<Applied, Failure> {
+    /// Gives back the oldest units of a key.
+    pub(crate) async fn credit(&self, request: &ChargeRequest<'_>) -> Result<Applied, ServiceError> {
         let rules = self.rules();
         let charge = rules.resolve(request)?.charge();
         let call = self.limiter.credit_async(charge.rule(), charge.key().as_str(), charge.cost());
-        Ok(self.counted.asked("credit", call).await?)
+        Ok(self.counters.call_store("credit", call).await?)
     }
 
     /// Forgets a key.
-    pub(crate) async fn reset(&self, request: &ChargeRequest<'_>) -> Result<Applied, Failure> {
+    pub(crate) async fn reset(&self, request: &ChargeRequest<'_>) -> Result<Applied, ServiceError> {
         let rules = self.rules();
         let charge = rules.resolve(request)?.charge();
         let call = self.limiter.reset_async(charge.rule(), charge.key().as_str());
-        Ok(self.counted.asked("reset", call).await?)
+        Ok(self.counters.call_store("reset", call).await?)
     }
 
-    /// What is used of every limit that a rule means for a key.
+    /// What is used of every limit that applies to a key.
     pub(crate) async fn inspect<'a>(
         &self,
         rules: &'a RuleSet,
         request: &'a ChargeRequest<'a>,
-    ) -> Result<(&'a Rule, Vec<LimitUsage>), Failure> {
+    ) -> Result<(&'a Rule, Vec<LimitUsage>), ServiceError> {
         let rule = rules.resolve(request)?.rule();
         Ok((rule, self.usages(rule, &request.key).await?))
     }
 
-    async fn usages(&self, rule: &Rule, key: &str) -> Result<Vec<LimitUsage>, Failure> {
-        Ok(self.counted.asked("inspect", self.limiter.inspect_async(rule, key)).await?)
+    async fn usages(&self, rule: &Rule, key: &str) -> Result<Vec<LimitUsage>, ServiceError> {
+        Ok(self.counters.call_store("inspect", self.limiter.inspect_async(rule, key)).await?)
     }
 
-    /// The charges of a request; one that is blocked is counted.
+    /// The charges of a request as an admission. Counts a blocked charge as denied.
     fn admission<'a>(
         &self,
         transport: Transport,
         rules: &'a RuleSet,
         requests: &'a [ChargeRequest<'a>],
-    ) -> Result<Admission<'a>, Failure> {
+    ) -> Result<Admission<'a>, ServiceError> {
         rules.admission(requests).map_err(|error| {
-            let failure = Failure::of(error, requests.len());
-            if let (Kind::Blocked, Some(request)) = (failure.kind, requests.get(failure.at.unwrap_or(0))) {
-                self.counted.charge(transport, request.rule.name(), &request.key, Outcome::Denied, 0);
+            let failure = ServiceError::of(error, requests.len());
+            if let (ServiceErrorKind::Blocked, Some(request)) =
+                (failure.kind, requests.get(failure.at.unwrap_or(0)))
+            {
+                self.counters.count_charge(
+                    transport,
+                    request.rule.name(),
+                    &request.key,
+                    ChargeOutcome::Denied,
+                    0,
+                );
             }
             failure
         })
     }
 
-    /// Asks the store, and counts how long that takes and whether it fails. An admission of unlimited keys asks none.
-    async fn asked<'a>(
+    /// Calls the store, and counts the duration and a failure. Unlimited keys need no store, so nothing is counted.
+    async fn call_store<'a>(
         &self,
         operation: &'static str,
         admission: &Admission<'_>,
@@ -229,21 +236,19 @@ impl Service {
         if admission.asks().is_empty() {
             return call.await;
         }
-        let decided = self.counted.timed(operation, call).await;
-        self.counted.heard(operation, &decided);
-        decided
+        self.counters.call_store(operation, call).await
     }
 
-    /// Counts an answer.
-    fn decided<'a>(
+    /// Counts a decision, or a refusal because the store failed.
+    fn count<'a>(
         &self,
         transport: Transport,
         admission: &Admission<'_>,
         decided: Result<Decision<'a>, CheckError>,
-    ) -> Result<Decision<'a>, Failure> {
+    ) -> Result<Decision<'a>, ServiceError> {
         match &decided {
-            Ok(decision) => self.counted.decided(transport, decision),
-            Err(_) => self.counted.refused(transport, admission),
+            Ok(decision) => self.counters.count_decision(transport, decision),
+            Err(_) => self.counters.count_refusal(transport, admission),
         }
         Ok(decided?)
     }

@@ -1,7 +1,7 @@
-//! What a service counts of every answer: per rule for metrics, per key for the list of the busiest.
+//! Counts every answer: per rule for the metrics, per key for the list of the busiest keys.
 //!
-//! A charge counts under its own rule. Of a request that was allowed all charges are; of one that was denied, those
-//! whose rules denied it: a rule that would have admitted it has neither allowed nor denied anything.
+//! A charge counts under its own rule. An allowed request counts all its charges as allowed; a denied request counts
+//! only the charges whose rules denied it, because a rule that would have admitted it decided nothing.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -12,23 +12,22 @@ use slidegate::store::{CheckError, LimitUsage, StoreError, UpdateError};
 use slidegate::time::Clock;
 use slidegate::{Admission, Applied, Decision};
 
-use crate::metrics::{Metrics, Outcome, Transport};
+use crate::metrics::{ChargeOutcome, Metrics, Transport};
 use crate::top::Top;
 
-/// All that is counted.
-pub(crate) struct Counted {
+/// The counters of a service.
+pub(crate) struct ServiceCounters {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) top: Top,
     clock: Arc<dyn Clock>,
-    /// Whether calls of the store are timed. One in this process answers at once, and a clock would cost more than
-    /// it tells.
+    /// Whether calls to the store are timed. The memory store answers faster than a clock can be read twice.
     times_store: bool,
-    /// Whether the last that was heard of the store is that it does not answer.
+    /// Whether the last call to the store failed.
     store_is_down: AtomicBool,
 }
 
-impl Counted {
-    /// Nothing yet. `store` is the kind of store.
+impl ServiceCounters {
+    /// All counters at zero. `store` is the kind of store.
     pub(super) fn new(store: &'static str, clock: Arc<dyn Clock>) -> Self {
         let workers = thread::available_parallelism().map_or(1, NonZero::get);
         Self {
@@ -40,68 +39,81 @@ impl Counted {
         }
     }
 
-    /// Counts the decision on a request that came in on `transport`, the store's or the outage policy's.
-    pub(super) fn decided(&self, transport: Transport, decision: &Decision<'_>) {
+    /// Counts a decision, made by the store or by the outage policy, on a request that came in on `transport`.
+    pub(super) fn count_decision(&self, transport: Transport, decision: &Decision<'_>) {
         let (allowed, degraded) = (decision.allowed(), decision.degraded());
         for verdict in decision.states() {
             let (outcome, units) = match verdict.allowed() {
-                // What an override lets pass counts where the request passes.
-                true if verdict.unlimited() => (Outcome::Allowed, 0),
-                _ if degraded => (Outcome::ErrorAllowed, 0),
-                false if verdict.shadow() => (Outcome::ShadowDenied, verdict.cost()),
-                _ if allowed => (Outcome::Allowed, verdict.cost()),
-                false => (Outcome::Denied, verdict.cost()),
+                // An unlimited key counts only if the whole request passes.
+                true if verdict.unlimited() => (ChargeOutcome::Allowed, 0),
+                _ if degraded => (ChargeOutcome::ErrorAllowed, 0),
+                false if verdict.shadow() => (ChargeOutcome::ShadowDenied, verdict.cost()),
+                _ if allowed => (ChargeOutcome::Allowed, verdict.cost()),
+                false => (ChargeOutcome::Denied, verdict.cost()),
                 true => continue,
             };
             if allowed || !verdict.unlimited() {
-                self.charge(transport, verdict.rule(), verdict.key(), outcome, units);
+                self.count_charge(transport, verdict.rule(), verdict.key(), outcome, units);
             }
         }
     }
 
     /// Counts a request that was refused because the store failed.
-    pub(super) fn refused(&self, transport: Transport, admission: &Admission<'_>) {
+    pub(super) fn count_refusal(&self, transport: Transport, admission: &Admission<'_>) {
         for ask in admission.asks() {
-            self.charge(transport, ask.rule().name(), ask.key().as_str(), Outcome::ErrorDenied, 0);
+            self.count_charge(
+                transport,
+                ask.rule().name(),
+                ask.key().as_str(),
+                ChargeOutcome::ErrorDenied,
+                0,
+            );
         }
     }
 
     /// Counts one charge.
-    pub(super) fn charge(&self, transport: Transport, rule: &str, key: &str, outcome: Outcome, units: u64) {
+    pub(super) fn count_charge(
+        &self,
+        transport: Transport,
+        rule: &str,
+        key: &str,
+        outcome: ChargeOutcome,
+        units: u64,
+    ) {
         self.metrics.decisions.count(transport, rule, outcome, units);
         match outcome {
-            Outcome::Allowed | Outcome::ErrorAllowed => self.top.decided(rule, key, true),
-            Outcome::Denied | Outcome::ErrorDenied => self.top.decided(rule, key, false),
-            // It passed, and was not charged.
-            Outcome::ShadowDenied => {}
+            ChargeOutcome::Allowed | ChargeOutcome::ErrorAllowed => self.top.decided(rule, key, true),
+            ChargeOutcome::Denied | ChargeOutcome::ErrorDenied => self.top.decided(rule, key, false),
+            // The request passed without this charge.
+            ChargeOutcome::ShadowDenied => {}
         }
     }
 
-    /// Asks the store, and counts how long that takes and whether it fails.
-    pub(super) async fn asked<T: StoreAnswer, E: StoreAnswer>(
+    /// Calls the store, and counts the duration and a failure.
+    pub(super) async fn call_store<T: StoreAnswer, E: StoreAnswer>(
         &self,
         operation: &'static str,
         call: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         let answer = self.timed(operation, call).await;
-        self.heard(operation, &answer);
+        self.note_answer(operation, &answer);
         answer
     }
 
-    /// Notes whether the store has answered, or the outage policy in its place.
-    pub(super) fn heard<T: StoreAnswer, E: StoreAnswer>(
+    /// Records whether the store answered, or the outage policy in its place.
+    pub(super) fn note_answer<T: StoreAnswer, E: StoreAnswer>(
         &self,
         operation: &'static str,
         answer: &Result<T, E>,
     ) {
         match answer {
-            Ok(answer) if answer.store_error().is_none() => self.answered(),
-            Ok(answer) => self.failed(operation, answer.store_error()),
-            Err(error) => self.failed(operation, error.store_error()),
+            Ok(answer) if answer.store_error().is_none() => self.store_is_up(),
+            Ok(answer) => self.count_failure(operation, answer.store_error()),
+            Err(error) => self.count_failure(operation, error.store_error()),
         }
     }
 
-    /// Waits for a call of the store, and counts how long that takes.
+    /// Waits for a call to the store, and counts its duration.
     pub(super) async fn timed<T>(&self, operation: &'static str, call: impl Future<Output = T>) -> T {
         if !self.times_store {
             return call.await;
@@ -112,9 +124,9 @@ impl Counted {
         answer
     }
 
-    /// Counts a call that the store did not answer, if that is why it failed.
+    /// Counts a failed call if the store is the cause.
     #[cold]
-    fn failed(&self, operation: &'static str, error: Option<&StoreError>) {
+    fn count_failure(&self, operation: &'static str, error: Option<&StoreError>) {
         let Some(error) = error else { return };
         let kind = match error {
             StoreError::Full { .. } => "full",
@@ -124,7 +136,7 @@ impl Counted {
             _ => "other",
         };
         self.metrics.operations.failed(operation, kind);
-        // Once, however many requests find it so: the metric counts them.
+        // Logged once per outage; the metric counts every failure.
         let is_down = matches!(error, StoreError::Unavailable { .. } | StoreError::Ambiguous { .. });
         if is_down && !self.store_is_down.swap(true, Ordering::Relaxed) {
             tracing::warn!(operation, kind, %error, "the store does not answer");
@@ -132,7 +144,7 @@ impl Counted {
     }
 
     #[inline]
-    fn answered(&self) {
+    fn store_is_up(&self) {
         let was_down = self.store_is_down.load(Ordering::Relaxed);
         if was_down && self.store_is_down.swap(false, Ordering::Relaxed) {
             tracing::info!("the store answers again");
@@ -140,9 +152,9 @@ impl Counted {
     }
 }
 
-/// What a call came to: an answer, in whose place the outage policy may have answered, or an error.
+/// The result of a call: an answer, perhaps by the outage policy, or an error.
 pub(super) trait StoreAnswer {
-    /// What the store failed with.
+    /// The error of the store, if it failed.
     fn store_error(&self) -> Option<&StoreError> {
         None
     }
@@ -178,7 +190,7 @@ mod tests {
     use super::*;
     use crate::top::{TopKey, TopKeys};
 
-    fn counted(text: &str, rule: &str, result: &str) -> u64 {
+    fn decisions(text: &str, rule: &str, result: &str) -> u64 {
         let sample =
             format!("slidegate_decisions_total{{rule=\"{rule}\",result=\"{result}\",transport=\"http\"}} ");
         text.lines().find_map(|line| line.strip_prefix(&sample)).map_or(0, |value| value.parse().unwrap())
@@ -192,17 +204,17 @@ mod tests {
         let rules =
             [rule("wide", "10/1m", false), rule("narrow", "4/1m", false), rule("shadow", "2/1m", true)];
         let clock = Arc::new(ManualClock::at_us(1));
-        let (limiter, count) = (Limiter::in_memory(), Counted::new("memory", clock));
+        let (limiter, counters) = (Limiter::in_memory(), ServiceCounters::new("memory", clock));
         for _ in 0..5 {
             let charges = [&rules[0], &rules[1], &rules[2]].map(|rule| rule.charge("alice", 2).unwrap());
-            count.decided(Transport::Http, &limiter.check_all(&charges).unwrap());
+            counters.count_decision(Transport::Http, &limiter.check_all(&charges).unwrap());
         }
-        let text = count.metrics.expose(&RuleSet::new(), None);
-        assert_eq!(["allowed", "denied"].map(|result| counted(&text, "wide", result)), [2, 0]);
-        assert_eq!(["allowed", "denied"].map(|result| counted(&text, "narrow", result)), [2, 3]);
-        assert_eq!(["allowed", "shadow_denied"].map(|result| counted(&text, "shadow", result)), [1, 4]);
+        let text = counters.metrics.expose(&RuleSet::new(), None);
+        assert_eq!(["allowed", "denied"].map(|result| decisions(&text, "wide", result)), [2, 0]);
+        assert_eq!(["allowed", "denied"].map(|result| decisions(&text, "narrow", result)), [2, 3]);
+        assert_eq!(["allowed", "shadow_denied"].map(|result| decisions(&text, "shadow", result)), [1, 4]);
         assert!(text.contains("slidegate_hits_total{rule=\"narrow\"} 4\n"), "{text}");
-        let TopKeys { allowed, denied } = count.top.read(10);
+        let TopKeys { allowed, denied } = counters.top.read(10);
         let listed = |keys: &[TopKey]| -> Vec<(String, u64)> {
             keys.iter().map(|key| (key.rule.clone(), key.count)).collect()
         };
