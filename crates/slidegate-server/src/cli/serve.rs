@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::log::{self, LogFormat};
 use crate::config::{Startup, StartupFile};
 use crate::http::Server;
-use crate::reload::{FileReloader, Watch, on_hangup, watch};
+use crate::reload::{FileReloader, FileWatch, on_hangup, watch};
 use crate::service::{Bounds, Service, Settings};
 
 /// Serve decisions over HTTP
@@ -163,7 +163,7 @@ fn reloader(file: StartupFile, service: &Service) -> FileReloader {
     })
 }
 
-fn watched(reloader: &Arc<FileReloader>) -> Result<Watch> {
+fn watched(reloader: &Arc<FileReloader>) -> Result<FileWatch> {
     on_hangup(reloader).context("cannot listen for SIGHUP")?;
     watch(reloader).context("cannot watch the directory of the configuration file")
 }

@@ -6,7 +6,7 @@ use slidegate::rule::OnStoreError;
 
 use super::problem::{BAD_FILE, NO_FILE, Problem, STORE_BEHIND};
 use super::reply::{Content, Reply};
-use crate::reload::{FileReloader, Reloaded};
+use crate::reload::{FileReloader, ReloadResult};
 use crate::service::Service;
 use crate::text::escaped;
 use crate::top::LISTED_MAX as TOP_LISTED_MAX;
@@ -46,13 +46,13 @@ pub(super) async fn reload(reloader: Option<&FileReloader>) -> Result<Reply, Pro
     };
     let report = reloader.reload_now().await;
     let (result, [added, changed, removed]): (_, [&[String]; 3]) = match &report.result {
-        Reloaded::Applied { added, changed, removed } => ("applied", [added, changed, removed]),
-        Reloaded::Unchanged => ("unchanged", [&[], &[], &[]]),
-        Reloaded::Refused(mistakes) => {
+        ReloadResult::Applied { added, changed, removed } => ("applied", [added, changed, removed]),
+        ReloadResult::Unchanged => ("unchanged", [&[], &[], &[]]),
+        ReloadResult::Refused(mistakes) => {
             let text = format!("the old rules stay in force: {}", mistakes.join(" | "));
             return Err(Problem::new(BAD_FILE, &text));
         }
-        Reloaded::StoreFailed(text) => {
+        ReloadResult::StoreFailed(text) => {
             let text = format!("the old rules stay in force: {text}; it is tried again every few seconds");
             return Err(Problem::new(STORE_BEHIND, &text));
         }

@@ -1,4 +1,4 @@
-//! What differs between two sets of rules, and which states that concerns.
+//! The difference between two sets of rules, and the rules whose states must be migrated.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use slidegate::rule::{LIMITS_MAX, Limit};
 use slidegate::ruleset::{Override, Overrides};
 use slidegate::{Rate, Rule, RuleSet};
 
-/// What differs between two sets of rules.
+/// The difference between two sets of rules, by name.
 #[derive(Debug, Default)]
 pub(super) struct Difference {
     pub(super) added: Vec<String>,
     pub(super) changed: Vec<String>,
     pub(super) removed: Vec<String>,
-    /// For every rule of which limits differ, its own or those of an override, what its states must go on under.
-    pub(super) to_carry_over: Vec<Rule>,
+    /// Every rule whose limits differ, its own or those of an override, with the windows that its states must keep.
+    pub(super) rules_to_migrate: Vec<Rule>,
 }
 
 impl Difference {
@@ -30,7 +30,7 @@ impl Difference {
                         found.changed.push(name.to_owned());
                     }
                     if old.limits() != rule.limits() || *old_overrides != overrides {
-                        found.to_carry_over.push(with_windows_of(rule, overrides));
+                        found.rules_to_migrate.push(with_override_windows(rule, overrides));
                     }
                 }
             }
@@ -45,13 +45,13 @@ impl Difference {
     }
 }
 
-/// The rule with the windows of its overrides beside its own.
+/// The rule with the windows of its overrides added to its own.
 ///
-/// A store does not know the keys of its states, nor which override is whose. Under this rule every state goes on that
-/// any key of the rule can need, and lasts for as long as the longest of the windows; what a key does not need is
-/// dropped when it is charged next. Beyond the most that a rule can have, short windows are left out: states that
-/// are gone soon anyway.
-pub(crate) fn with_windows_of(rule: &Rule, overrides: &Overrides) -> Rule {
+/// A store does not know the keys of its states, nor which override applies to which key. A migration to this rule
+/// keeps every window that any key of the rule can need, and each state lasts as long as the longest window; the next
+/// charge of a key drops the windows that the key does not need. Beyond [`LIMITS_MAX`], the shortest windows are left
+/// out, because their states expire soonest.
+pub(crate) fn with_override_windows(rule: &Rule, overrides: &Overrides) -> Rule {
     let rates = |rule: &Rule| rule.limits().iter().map(Limit::rate).collect::<Vec<Rate>>();
     let own = rates(rule);
     let limited = overrides.iter().filter_map(|(_, meant)| match meant {
@@ -93,30 +93,30 @@ mod tests {
     }
 
     #[test]
-    fn states_go_on_under_every_window_once() {
+    fn every_window_appears_once() {
         let own = rule(&["5/1m", "60/1h"]);
-        let all = with_windows_of(&own, &overrides(&own, &["7/1s", "600/1h", "9/1d", "8/1d"]));
+        let all = with_override_windows(&own, &overrides(&own, &["7/1s", "600/1h", "9/1d", "8/1d"]));
         assert_eq!(rates(&all), ["5/1m", "60/1h", "9/1d", "7/1s"]);
         let many: Vec<String> = (1..=20).map(|seconds| format!("5/{seconds}s")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        let all = with_windows_of(&own, &overrides(&own, &many));
+        let all = with_override_windows(&own, &overrides(&own, &many));
         assert_eq!((all.limits().len(), rates(&all)[2].as_str()), (LIMITS_MAX, "5/20s"), "the longest stay");
     }
 
     #[test]
-    fn an_override_that_differs_concerns_states() {
+    fn a_changed_override_migrates_states() {
         let own = rule(&["5/1m"]);
         let rules = |given: &[&str]| {
             let mut rules = RuleSet::new();
             rules.insert_with(own.clone(), overrides(&own, given));
             rules
         };
-        let carried = |before: &[&str], after: &[&str]| {
+        let migrated = |before: &[&str], after: &[&str]| {
             let difference = Difference::between(&rules(before), &rules(after));
-            difference.to_carry_over.iter().map(rates).collect::<Vec<_>>()
+            difference.rules_to_migrate.iter().map(rates).collect::<Vec<_>>()
         };
-        assert_eq!(carried(&["7/1h"], &["7/1h"]), Vec::<Vec<String>>::new());
-        assert_eq!(carried(&["7/1h"], &[]), [["5/1m"]]);
-        assert_eq!(carried(&[], &["7/1h"]), [["5/1m", "7/1h"]]);
+        assert_eq!(migrated(&["7/1h"], &["7/1h"]), Vec::<Vec<String>>::new());
+        assert_eq!(migrated(&["7/1h"], &[]), [["5/1m"]]);
+        assert_eq!(migrated(&[], &["7/1h"]), [["5/1m", "7/1h"]]);
     }
 }

@@ -1,6 +1,6 @@
-//! Live reload: a changed file comes into force as a whole, or not at all.
+//! Live reload: a changed file is applied as a whole, or not at all.
 //!
-//! What happens to states, and why in this order, stands at [`Reloader::put_in_force`].
+//! [`Reloader::put_in_force`] explains the order in which states are migrated and rules are swapped.
 
 use std::fmt;
 use std::path::Path;
@@ -11,44 +11,44 @@ use slidegate::store::{BoxStore, Store};
 use slidegate::{Limiter, Rule, RuleSet};
 use tokio::sync::Mutex;
 
-use super::difference::{Difference, with_windows_of};
+use super::difference::{Difference, with_override_windows};
 use crate::config::{Config, ConfigError, Found, StartupFile};
 use crate::rules::LiveRules;
 
-/// How long requests in flight may keep the old rules before states are changed regardless.
-const IN_FLIGHT_MAX: Duration = Duration::from_secs(5);
-/// How often it is looked whether they have ended.
-const LOOK_EVERY: Duration = Duration::from_millis(1);
+/// How long requests in flight may hold the old rules before states are migrated regardless.
+const IN_FLIGHT_TIME_MAX: Duration = Duration::from_secs(5);
+/// Poll period while requests in flight hold the old rules.
+const POLL_PERIOD: Duration = Duration::from_millis(1);
 
-/// How a reload ended.
+/// The result of a reload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reloaded {
-    /// The file says what it said before.
+pub(crate) enum ReloadResult {
+    /// The rules are the same as before.
     Unchanged,
-    /// The new rules are in force. By name: those that are new, mean something else, or are gone.
+    /// The new rules are in force; the names of those that differ.
     Applied { added: Vec<String>, changed: Vec<String>, removed: Vec<String> },
-    /// The file is not good: the old rules stay in force.
+    /// The file has mistakes: the old rules stay in force.
     Refused(Vec<String>),
-    /// The file is good, but the store did not follow: the old rules stay in force until it does.
+    /// The file is valid, but the store could not migrate its states: the old rules stay in force until it can.
     StoreFailed(String),
 }
 
-/// What a reload did: for the log, a metric and the answer to a request.
+/// The report of a reload, for the log, the metrics and the answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReloadReport {
-    pub(crate) result: Reloaded,
-    /// That of the file in force, if it is this one.
+    pub(crate) result: ReloadResult,
+    /// The hash of the file, if it is in force now.
     pub(crate) hash: Option<String>,
-    /// Settings of the file that differ from those the server started with and wait for a restart.
+    /// Settings of the file that differ from the start of the server and need a restart.
     pub(crate) needs_restart: Vec<&'static str>,
-    /// What is legal but unwise.
+    /// Warnings: legal but unwise rules and settings.
     pub(crate) warnings: Vec<String>,
 }
 
 impl ReloadReport {
-    /// Whether the file is good and in force.
+    /// Whether the file is valid and in force.
     pub(crate) fn is_good(&self) -> bool {
-        !matches!(self.result, Reloaded::Refused(_) | Reloaded::StoreFailed(_))
+        !matches!(self.result, ReloadResult::Refused(_) | ReloadResult::StoreFailed(_))
     }
 }
 
@@ -56,8 +56,8 @@ impl ReloadReport {
 impl fmt::Display for ReloadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.result {
-            Reloaded::Unchanged => f.write_str("configuration unchanged")?,
-            Reloaded::Applied { added, changed, removed } => {
+            ReloadResult::Unchanged => f.write_str("configuration unchanged")?,
+            ReloadResult::Applied { added, changed, removed } => {
                 f.write_str("configuration reloaded")?;
                 for (what, names) in [("added", added), ("changed", changed), ("removed", removed)] {
                     if !names.is_empty() {
@@ -65,10 +65,10 @@ impl fmt::Display for ReloadReport {
                     }
                 }
             }
-            Reloaded::Refused(mistakes) => {
+            ReloadResult::Refused(mistakes) => {
                 write!(f, "configuration refused, the old rules stay in force: {}", mistakes.join("; "))?;
             }
-            Reloaded::StoreFailed(text) => {
+            ReloadResult::StoreFailed(text) => {
                 write!(f, "configuration waits for the store, the old rules stay in force: {text}")?;
             }
         }
@@ -79,26 +79,26 @@ impl fmt::Display for ReloadReport {
     }
 }
 
-/// That of a server, on any store.
+/// The reloader of a server, on any store.
 pub(crate) type FileReloader = Reloader<BoxStore>;
 
-/// Reads the configuration again and puts it in force.
+/// Reads the configuration file again and puts it in force.
 pub(crate) struct Reloader<S> {
-    /// What the file said at the start: settings are compared with these, as these are in force.
+    /// The file at the start of the server. Its settings stay in force, so new settings are compared with them.
     started: StartupFile,
     live: Arc<LiveRules>,
     limiter: Arc<Limiter<S>>,
     /// One reload at a time.
-    last: Mutex<Last>,
-    told: Box<dyn Fn(&ReloadReport) + Send + Sync>,
+    last: Mutex<LastReload>,
+    on_reload: Box<dyn Fn(&ReloadReport) + Send + Sync>,
 }
 
-/// What the last reload found.
-struct Last {
+/// The result of the last reload.
+struct LastReload {
     /// The text of the file, if it could be read.
     text: Option<String>,
     is_good: bool,
-    /// Whether a good file waits for a store that did not follow.
+    /// Whether a valid file waits for a store that could not migrate its states.
     is_waiting: bool,
 }
 
@@ -109,125 +109,126 @@ impl<S> fmt::Debug for Reloader<S> {
 }
 
 impl<S: Store> Reloader<S> {
-    /// A reloader of the file that a server started with. Its rules are in `live`, and `told` hears of every reload.
+    /// A reloader of the file that a server started with. Its rules are in `live`; `on_reload` is called after every
+    /// reload.
     pub(crate) fn new(
         started: StartupFile,
         live: Arc<LiveRules>,
         limiter: Arc<Limiter<S>>,
-        told: impl Fn(&ReloadReport) + Send + Sync + 'static,
+        on_reload: impl Fn(&ReloadReport) + Send + Sync + 'static,
     ) -> Self {
-        let last = Last { text: Some(started.config.text.clone()), is_good: true, is_waiting: false };
-        Self { started, live, limiter, last: Mutex::new(last), told: Box::new(told) }
+        let last = LastReload { text: Some(started.config.text.clone()), is_good: true, is_waiting: false };
+        Self { started, live, limiter, last: Mutex::new(last), on_reload: Box::new(on_reload) }
     }
 
-    /// The file that it reads.
+    /// The path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.started.path
     }
 
-    /// Whether a good file waits for a store that did not follow.
+    /// Whether a valid file waits for a store that could not migrate its states.
     pub(crate) async fn is_waiting(&self) -> bool {
         self.last.lock().await.is_waiting
     }
 
-    /// Reads the file and puts it in force if it is good, whether or not it has changed.
+    /// Reads the file and puts it in force if it is valid, whether or not it has changed.
     pub(crate) async fn reload_now(&self) -> ReloadReport {
         let mut last = self.last.lock().await;
         self.reload(&mut last, Config::read(self.path())).await
     }
 
-    /// The same, if the file says something else than at the last reload: a directory has other files too.
+    /// Reloads if the text of the file differs from the last reload. Events of the directory may concern other files.
     pub(crate) async fn reload_if_changed(&self) -> Option<ReloadReport> {
         let mut last = self.last.lock().await;
         let text = Config::read(self.path());
         let known = text.as_ref().ok() == last.text.as_ref();
-        // A file that is gone is told of once. One that waits for the store is tried again.
+        // A missing file is reported once. A file that waits for the store is retried.
         if known && !last.is_waiting && (text.is_ok() || !last.is_good) {
             return None;
         }
         Some(self.reload(&mut last, text).await)
     }
 
-    async fn reload(&self, last: &mut Last, text: Result<String, ConfigError>) -> ReloadReport {
+    async fn reload(&self, last: &mut LastReload, text: Result<String, ConfigError>) -> ReloadReport {
         last.text = text.clone().ok();
         let file = self.path().display().to_string();
         let report = match text.and_then(|text| Config::parse(&file, &text)) {
             Err(error) => {
-                let result = Reloaded::Refused(texts(&error.mistakes));
+                let result = ReloadResult::Refused(texts(&error.mistakes));
                 ReloadReport { result, hash: None, needs_restart: Vec::new(), warnings: Vec::new() }
             }
             Ok(config) => {
                 let StartupFile { config: started, over, settings, .. } = &self.started;
-                let done = self.put_in_force(config.rules(over)).await;
+                let applied = self.put_in_force(config.rules(over)).await;
                 ReloadReport {
-                    hash: done.is_ok().then(|| config.hash()),
-                    result: done.unwrap_or_else(Reloaded::StoreFailed),
+                    hash: applied.is_ok().then(|| config.hash()),
+                    result: applied.unwrap_or_else(ReloadResult::StoreFailed),
                     needs_restart: config.changed_settings(started),
                     warnings: texts(&config.warnings(over, settings)),
                 }
             }
         };
         last.is_good = report.is_good();
-        last.is_waiting = matches!(report.result, Reloaded::StoreFailed(_));
-        (self.told)(&report);
+        last.is_waiting = matches!(report.result, ReloadResult::StoreFailed(_));
+        (self.on_reload)(&report);
         report
     }
 
-    /// Carries states over and swaps the rules.
+    /// Migrates the states and swaps the rules.
     ///
-    /// 1. A live change of the states for every rule of which limits differ, its own or those of its overrides. If the
-    ///    store fails here, the old rules stay.
-    /// 2. The rules are swapped. Requests that begin from now on go by the new ones.
-    /// 3. Requests in flight still hold the old ones; they are waited for.
-    /// 4. A live change of the states again, for what they charged under the old rules since 1.
+    /// 1. Migrate the states of every rule whose limits differ, its own or those of its overrides. If the store fails
+    ///    here, the old rules stay.
+    /// 2. Swap the rules. Requests that begin from now on use the new ones.
+    /// 3. Wait for the requests in flight, which still hold the old ones.
+    /// 4. Migrate the states again, for the charges that those requests made under the old rules since step 1.
     ///
-    /// Without 4, a key that was charged between 1 and 2 would be back in the old geometry, and could be forgotten when
-    /// the old window ends although the new one is longer: over. Without 1, a store that does not answer would be found
-    /// out after the swap. A request that meets a state of the other geometry goes on with all that was used.
-    async fn put_in_force(&self, rules: RuleSet) -> Result<Reloaded, String> {
+    /// Without step 4, a key that was charged between steps 1 and 2 would be back in the old geometry and would expire
+    /// with the old window even if the new one is longer: over the limit. Without step 1, a store failure would be
+    /// noticed only after the swap. A request that finds a state of the other geometry keeps all that was used.
+    async fn put_in_force(&self, rules: RuleSet) -> Result<ReloadResult, String> {
         let before = Arc::clone(&self.live.load());
         let difference = Difference::between(&before, &rules);
         if difference.is_empty() && before.inline_forbidden_by() == rules.inline_forbidden_by() {
-            return Ok(Reloaded::Unchanged);
+            return Ok(ReloadResult::Unchanged);
         }
-        for (done, rule) in difference.to_carry_over.iter().enumerate() {
+        for (done, rule) in difference.rules_to_migrate.iter().enumerate() {
             if let Err(error) = self.limiter.change_async(rule).await {
-                self.take_back(&before, &difference.to_carry_over[..=done]).await;
-                return Err(format!("rule `{}`: its states could not be carried over: {error}", rule.name()));
+                self.roll_back(&before, &difference.rules_to_migrate[..=done]).await;
+                return Err(format!("rule `{}`: its states could not be migrated: {error}", rule.name()));
             }
         }
         drop(before);
         let old = self.live.replace(rules);
-        if !difference.to_carry_over.is_empty() {
-            released(&old).await;
-            for rule in &difference.to_carry_over {
-                // The new rules are in force, and states go on under them as they are met.
+        if !difference.rules_to_migrate.is_empty() {
+            wait_until_released(&old).await;
+            for rule in &difference.rules_to_migrate {
+                // A failure here is harmless: the new rules migrate each state at its next charge.
                 self.limiter.change_async(rule).await.ok();
             }
         }
         let Difference { added, changed, removed, .. } = difference;
-        Ok(Reloaded::Applied { added, changed, removed })
+        Ok(ReloadResult::Applied { added, changed, removed })
     }
 
-    /// States that were carried over go on under the old rules; a store that does not answer does not follow.
-    async fn take_back(&self, before: &RuleSet, rules: &[Rule]) {
+    /// Migrates states back to the old rules, as far as the store answers.
+    async fn roll_back(&self, before: &RuleSet, rules: &[Rule]) {
         for rule in rules {
             if let (Ok(old), Some(overrides)) = (before.get(rule.name()), before.overrides(rule.name())) {
-                let old = with_windows_of(old, overrides);
+                let old = with_override_windows(old, overrides);
                 self.limiter.change_async(&old).await.ok();
             }
         }
     }
 }
 
-/// Waits until no request goes by `rules` any more, but not for ever.
-async fn released(rules: &Arc<RuleSet>) {
+/// Waits until no request holds `rules`, up to a time limit.
+async fn wait_until_released(rules: &Arc<RuleSet>) {
     let all_ended = async {
         while Arc::strong_count(rules) > 1 {
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_PERIOD).await;
         }
     };
-    tokio::time::timeout(IN_FLIGHT_MAX, all_ended).await.ok();
+    tokio::time::timeout(IN_FLIGHT_TIME_MAX, all_ended).await.ok();
 }
 
 fn texts(found: &[Found]) -> Vec<String> {

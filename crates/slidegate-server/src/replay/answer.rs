@@ -1,4 +1,4 @@
-//! What is written for a line. The order of the fields is part of the format.
+//! The output line of an input line. The order of the fields is part of the format.
 
 use std::time::Duration;
 
@@ -6,20 +6,20 @@ use serde::Serialize;
 use slidegate::store::LimitUsage;
 use slidegate::{Applied, Decision, Rule, Verdict};
 
-use super::failure::Failure;
+use super::line_error::LineError;
 
 /// The answer to one line.
 #[derive(Debug, Serialize)]
-pub(crate) struct Answer {
+pub(crate) struct LineAnswer {
     pub(super) line: u64,
     #[serde(flatten)]
-    pub(super) body: Body,
+    pub(super) body: AnswerBody,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Body {
-    /// A decision, and every charge's own verdict. What is unlimited has no numbers.
+pub(super) enum AnswerBody {
+    /// A decision, and every charge's own verdict. Unlimited keys have no numbers.
     Decided {
         allowed: bool,
         rule: String,
@@ -28,7 +28,7 @@ pub(super) enum Body {
         remaining: Option<u64>,
         retry_after_us: u64,
         reset_after_us: u64,
-        checks: Vec<Checked>,
+        checks: Vec<ChargeAnswer>,
     },
     Applied {
         applied: bool,
@@ -37,25 +37,25 @@ pub(super) enum Body {
     Inspected {
         rule: String,
         key: String,
-        limits: Vec<LimitUse>,
+        limits: Vec<LimitAnswer>,
     },
     Changed {
         applied: bool,
         rule: String,
         limits: Vec<String>,
     },
-    Failed(Failure),
+    Failed(LineError),
 }
 
-impl Answer {
-    /// Whether the line could not be executed.
+impl LineAnswer {
+    /// Whether the line was not executed.
     pub(crate) fn is_failure(&self) -> bool {
-        matches!(&self.body, Body::Failed(failure) if !failure.is_answer())
+        matches!(&self.body, AnswerBody::Failed(error) if !error.is_answer())
     }
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Checked {
+pub(super) struct ChargeAnswer {
     rule: String,
     key: String,
     allowed: bool,
@@ -66,7 +66,7 @@ pub(super) struct Checked {
 
 /// A limit and what is used of it.
 #[derive(Debug, Serialize)]
-pub(super) struct LimitUse {
+pub(super) struct LimitAnswer {
     limit: u64,
     window_us: u64,
     used: u64,
@@ -74,7 +74,7 @@ pub(super) struct LimitUse {
     reset_after_us: u64,
 }
 
-impl Body {
+impl AnswerBody {
     /// The answer to a check or a peek.
     pub(super) fn decided(decision: &Decision<'_>) -> Self {
         let binding = decision.binding();
@@ -86,12 +86,12 @@ impl Body {
             remaining: binding.remaining(),
             retry_after_us: binding.retry_after().map_or(0, whole_us),
             reset_after_us: binding.reset_after().map_or(0, whole_us),
-            checks: decision.verdicts().map(|verdict| Checked::of(&verdict)).collect(),
+            checks: decision.verdicts().map(|verdict| ChargeAnswer::of(&verdict)).collect(),
         }
     }
 
     pub(super) fn inspected(rule: &Rule, key: &str, usages: &[LimitUsage]) -> Self {
-        let limits = usages.iter().map(|usage| LimitUse {
+        let limits = usages.iter().map(|usage| LimitAnswer {
             limit: usage.limit.units(),
             window_us: usage.limit.window_us(),
             used: usage.used,
@@ -107,7 +107,7 @@ impl Body {
     }
 }
 
-impl Checked {
+impl ChargeAnswer {
     fn of(verdict: &Verdict<'_>) -> Self {
         Self {
             rule: verdict.rule().to_owned(),
@@ -120,7 +120,7 @@ impl Checked {
     }
 }
 
-impl From<Applied> for Body {
+impl From<Applied> for AnswerBody {
     fn from(Applied { applied, units }: Applied) -> Self {
         Self::Applied { applied, units }
     }

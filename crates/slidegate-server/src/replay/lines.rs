@@ -1,4 +1,4 @@
-//! Lines of bounded length.
+//! Cuts input into lines of bounded length.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -7,21 +7,20 @@ pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// One line, without its line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Line<'a> {
-    /// All of it.
+pub(crate) enum TraceLine<'a> {
+    /// The complete line.
     Whole(&'a [u8]),
-    /// More than [`LINE_BYTES_MAX`]: it was skipped, not kept.
+    /// A line of more than [`LINE_BYTES_MAX`] bytes, which was skipped.
     TooLong,
 }
 
-/// Cuts input into lines and never holds more than one, nor more of it than the longest line allowed.
+/// Cuts input into lines, and holds one line of at most [`LINE_BYTES_MAX`] bytes at a time.
 pub(super) struct Lines<R> {
     input: BufReader<R>,
     line: Vec<u8>,
     at_start: bool,
 }
 
-/// What some editors put before the first character of a text.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 impl<R: Read> Lines<R> {
@@ -29,13 +28,13 @@ impl<R: Read> Lines<R> {
         Self { input, line: Vec::new(), at_start: true }
     }
 
-    /// Whether the next line, or the rest of it, has to be waited for.
+    /// Whether the next line is not completely buffered.
     pub(super) fn would_wait(&self) -> bool {
         !self.input.buffer().contains(&b'\n')
     }
 
     /// The next line; `None` at the end of the input. A last line needs no line break.
-    pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<TraceLine<'_>>> {
         self.line.clear();
         let (mut begun, mut too_long) = (false, false);
         loop {
@@ -62,7 +61,7 @@ impl<R: Read> Lines<R> {
         let at_start = std::mem::replace(&mut self.at_start, false);
         let marked = Some(self.line.as_slice()).filter(|_| at_start);
         let line = marked.and_then(|line| line.strip_prefix(BYTE_ORDER_MARK)).unwrap_or(&self.line);
-        Ok(begun.then_some(if too_long { Line::TooLong } else { Line::Whole(line) }))
+        Ok(begun.then_some(if too_long { TraceLine::TooLong } else { TraceLine::Whole(line) }))
     }
 }
 
@@ -70,21 +69,21 @@ impl<R: Read> Lines<R> {
 mod tests {
     use super::*;
 
-    /// Lines as text, however small the reads.
+    /// All lines as text, read `read_bytes` at a time.
     fn lines(text: &[u8], read_bytes: usize) -> Vec<String> {
         let mut lines = Lines::new(BufReader::with_capacity(read_bytes, text));
         let mut found = Vec::new();
         while let Some(line) = lines.next().unwrap() {
             found.push(match line {
-                Line::Whole(line) => String::from_utf8(line.to_vec()).unwrap(),
-                Line::TooLong => "too long".to_owned(),
+                TraceLine::Whole(line) => String::from_utf8(line.to_vec()).unwrap(),
+                TraceLine::TooLong => "too long".to_owned(),
             });
         }
         found
     }
 
     #[test]
-    fn lines_do_not_depend_on_reads() {
+    fn lines_do_not_depend_on_the_size_of_reads() {
         for read_bytes in [1, 2, 3, 64] {
             assert_eq!(lines(b"one\n\ntwo\nthree", read_bytes), ["one", "", "two", "three"]);
             assert_eq!(lines(b"one\n", read_bytes), ["one"]);
@@ -95,20 +94,20 @@ mod tests {
     }
 
     #[test]
-    fn part_of_a_line_is_waited_for() {
+    fn an_incomplete_line_would_wait() {
         let mut lines = Lines::new(BufReader::with_capacity(6, &b"one\ntwo\n"[..]));
         assert!(lines.would_wait(), "nothing is read yet");
-        assert_eq!(lines.next().unwrap(), Some(Line::Whole(b"one")));
-        assert!(lines.would_wait(), "two letters of three are at hand");
+        assert_eq!(lines.next().unwrap(), Some(TraceLine::Whole(b"one")));
+        assert!(lines.would_wait(), "two letters of three are buffered");
     }
 
     #[test]
-    fn a_line_too_long_is_skipped_and_not_kept() {
+    fn a_line_too_long_is_skipped_without_buffering_it() {
         let longest = "x".repeat(LINE_BYTES_MAX);
         let text = format!("{longest}\n{longest}y\nafter\n{longest}{longest}");
         assert_eq!(lines(text.as_bytes(), 4096), [longest.as_str(), "too long", "after", "too long"]);
         let mut skipping = Lines::new(BufReader::new(io::repeat(b'x').take(64 << 20)));
-        assert_eq!(skipping.next().unwrap(), Some(Line::TooLong));
+        assert_eq!(skipping.next().unwrap(), Some(TraceLine::TooLong));
         assert!(skipping.line.capacity() <= 2 * LINE_BYTES_MAX);
     }
 }

@@ -1,17 +1,17 @@
 //! Traces: operations with their times, a JSON object per line, each executed at exactly its time.
 //!
-//! The file list is the path of a line: `run` passes it on, `lines` finds it, `request` takes it apart and says
-//! what it asks for, `charges` makes that an admission, `session` executes it, `answer` is what is written for it.
-//! What goes wrong on the way is a `failure`.
+//! The file list is the path of a line: `run` drives the replay, `lines` cuts the input into lines, `operation` parses
+//! a line, `charges` makes an admission of it, `executor` executes it, `answer` is the output line, `line_error` the
+//! error that takes its place.
 
 mod answer;
 mod charges;
-mod failure;
+mod executor;
+mod line_error;
 mod lines;
+mod operation;
 mod receipts;
-mod request;
 mod run;
-mod session;
 
+use executor::Executor;
 pub(crate) use run::{ReplayError, Summary, run};
-use session::Session;

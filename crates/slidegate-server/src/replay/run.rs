@@ -1,27 +1,26 @@
-//! From a trace to its answers.
+//! Runs a replay: reads a trace and writes its answers.
 
 use std::io::{self, BufReader, Read, Write};
 
 use slidegate::RuleSet;
 use thiserror::Error;
 
-use super::Session;
+use super::Executor;
 use super::lines::Lines;
 use crate::stores::BlockingLimiter;
 
-/// How a replay went.
+/// The line counts of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Summary {
     /// Lines read, blank ones included.
     pub(crate) lines: u64,
-    /// Lines that could not be executed.
+    /// Lines that were not executed.
     pub(crate) failed: u64,
 }
 
 /// Executes every line of `trace` and writes its answers.
 ///
-/// When no whole line is at hand, the answers so far are flushed, so that a caller who waits for an answer gets
-/// it, whether or not the next line has begun.
+/// Flushes the answers whenever no complete line is buffered, so that an interactive caller gets each answer at once.
 pub(crate) fn run(
     opened: &BlockingLimiter,
     rules: RuleSet,
@@ -29,7 +28,7 @@ pub(crate) fn run(
     out: &mut impl Write,
 ) -> Result<Summary, ReplayError> {
     let mut lines = Lines::new(BufReader::with_capacity(1 << 16, trace));
-    let mut session = Session::new(rules, &opened.limiter);
+    let mut executor = Executor::new(rules, &opened.limiter);
     let mut summary = Summary::default();
     loop {
         if lines.would_wait() {
@@ -41,7 +40,7 @@ pub(crate) fn run(
             break;
         };
         summary.lines += 1;
-        let Some(answer) = opened.block_on(session.execute(line)) else {
+        let Some(answer) = opened.block_on(executor.execute(line)) else {
             continue;
         };
         summary.failed += u64::from(answer.is_failure());
@@ -59,7 +58,7 @@ pub(crate) enum ReplayError {
     /// The trace could not be read further.
     #[error("cannot read line {line} of the trace")]
     Read { source: io::Error, line: u64 },
-    /// Nobody takes the answers.
+    /// The answers could not be written.
     #[error("cannot write the answers")]
     Write { source: io::Error, summary: Summary },
 }

@@ -1,4 +1,4 @@
-//! Edits while the server runs: every field, under load; bad files; every way in which a file is replaced.
+//! Reloads while the server runs: every field under load, bad files, and every way to replace a file.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,14 +11,14 @@ use slidegate::store::MemoryStore;
 use slidegate::time::{Clock, ManualClock};
 use slidegate::{ChargeRequest, Key, Resolved};
 
-use super::super::watch::{on_hangup, watch};
+use super::super::file_watch::{on_hangup, watch};
 use super::*;
 use crate::config::Startup;
 
 const NOW_US: u64 = 1_745_000_145_000_000;
 const MINUTE_US: u64 = 60_000_000;
-/// No test waits so long unless something is wrong.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A test that waits this long has failed.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 type TestStore = MemoryStore<ManualClock>;
 
@@ -40,15 +40,15 @@ impl Server {
         Self::on(directory, &path)
     }
 
-    /// Of a file that is there.
+    /// Starts on an existing file.
     fn on(directory: PathBuf, path: &Path) -> Self {
         let started = Startup::read(Some(path), &[], []).unwrap();
         let limiter = Arc::new(Limiter::with_clock(ManualClock::at_us(NOW_US)));
         let live = Arc::new(LiveRules::new(started.rules));
-        let (report, reports) = mpsc::channel();
-        let told = move |told: &ReloadReport| drop(report.send(told.clone()));
+        let (sender, reports) = mpsc::channel();
+        let on_reload = move |report: &ReloadReport| drop(sender.send(report.clone()));
         let file = started.file.expect("there is a file");
-        let reloader = Reloader::new(file, Arc::clone(&live), Arc::clone(&limiter), told);
+        let reloader = Reloader::new(file, Arc::clone(&live), Arc::clone(&limiter), on_reload);
         Self { directory, live, limiter, reloader: Arc::new(reloader), reports: Mutex::new(reports) }
     }
 
@@ -82,16 +82,16 @@ impl Server {
 
     /// The next report of the watch.
     fn next_report(&self) -> ReloadReport {
-        self.reports.lock().unwrap().recv_timeout(PATIENCE).expect("the change is seen")
+        self.reports.lock().unwrap().recv_timeout(TIMEOUT).expect("the change is seen")
     }
 }
 
 impl Server {
-    /// The next one of a good file: one that is being written may be seen while it is still empty.
+    /// The next report of a valid file. The watch may read a file that is still empty while it is written.
     fn next_good_report(&self) -> ReloadReport {
         std::iter::repeat_with(|| self.next_report())
             .find(ReloadReport::is_good)
-            .expect("it goes on for ever")
+            .expect("the iterator never ends")
     }
 }
 
@@ -101,7 +101,7 @@ impl Drop for Server {
     }
 }
 
-/// Asks for one unit of rule `api`; says whether it was admitted by a limit.
+/// Asks for one unit of rule `api`; returns whether a limit admitted it.
 fn ask(rules: &RuleSet, limiter: &Limiter<TestStore>, now_us: u64, key: &str) -> bool {
     let request = ChargeRequest::named("api", key, 1);
     let Resolved::Limited(charge) = rules.resolve(&request).unwrap() else { return false };
@@ -114,7 +114,7 @@ fn api(fields: &str) -> String {
 
 /// Other limiters lost their counters, let everything pass or panicked when a limit was edited under load.
 #[test]
-fn every_field_is_edited_under_load_and_nothing_is_ever_over() {
+fn edits_of_every_field_under_load_never_exceed_the_limit() {
     const LIMIT_MAX: u64 = 50;
     let edits = [
         "limit: 40/1h",
@@ -146,7 +146,7 @@ fn every_field_is_edited_under_load_and_nothing_is_ever_over() {
         let caller = || {
             let mut admitted = HashMap::new();
             while !stop.load(Ordering::Relaxed) {
-                // All callers spend on the same keys, and fresh ones follow, so that edits always meet some in use.
+                // All callers share a key, and move on to a fresh one, so that every edit meets keys in use.
                 let number = asked.fetch_add(1, Ordering::Relaxed) / 300;
                 let passed = ask(&server.live.load(), &server.limiter, NOW_US, &format!("k{number}"));
                 *admitted.entry(number).or_insert(0) += u64::from(passed);
@@ -174,36 +174,36 @@ fn every_field_is_edited_under_load_and_nothing_is_ever_over() {
     for (number, total) in totals {
         assert!(total <= LIMIT_MAX, "k{number}: {total} of {LIMIT_MAX}");
         let used = server.used(&format!("k{number}"));
-        assert!(used >= total, "k{number}: {total} passed, {used} are remembered");
+        assert!(used >= total, "k{number}: {total} passed, {used} are in the state");
     }
 }
 
 #[test]
-fn another_limit_keeps_exactly_what_is_used() {
+fn a_changed_limit_keeps_the_used_units() {
     let server = Server::start("limit", &api("limit: 5/1m"));
     assert!((0..5).all(|_| ask(&server.live.load(), &server.limiter, NOW_US, "alice")));
     assert!(!ask(&server.live.load(), &server.limiter, NOW_US, "alice"));
     let report = server.edit(&api("limit: 7/1m"));
-    let expected = Reloaded::Applied { added: vec![], changed: vec!["api".into()], removed: vec![] };
+    let expected = ReloadResult::Applied { added: vec![], changed: vec!["api".into()], removed: vec![] };
     assert_eq!(report.result, expected);
     assert_eq!(server.used("alice"), 5);
-    assert_eq!(server.edit(&api("limit: 7/1m")).result, Reloaded::Unchanged);
+    assert_eq!(server.edit(&api("limit: 7/1m")).result, ReloadResult::Unchanged);
     assert!((0..2).all(|_| ask(&server.live.load(), &server.limiter, NOW_US, "alice")));
     assert!(!ask(&server.live.load(), &server.limiter, NOW_US, "alice"));
 }
 
-/// What a key has used outlives the window of an override that comes or goes, and another key's change does not
-/// touch it.
+/// The used units of a key survive the window of an override that is added or removed, and a change that concerns
+/// another key.
 #[test]
-fn what_is_used_stays_used_when_an_override_comes_or_goes() {
+fn used_units_survive_added_and_removed_overrides() {
     let with = |overrides: &str| api(&format!("limit: 5/1h, overrides: {{ {overrides} }}"));
-    let ends = [
-        ("goes", with("eve: 5/1s"), api("limit: 5/1h")),
+    let edits = [
+        ("removed", with("eve: 5/1s"), api("limit: 5/1h")),
         ("pattern", with("'e*': 5/1s"), with("eva: 5/1s")),
-        ("comes", api("limit: 5/1s"), api("limit: 5/1s, overrides: { eve: 5/1h }")),
+        ("added", api("limit: 5/1s"), api("limit: 5/1s, overrides: { eve: 5/1h }")),
         ("longer", with("eve: 5/1d"), api("limit: 6/1h, overrides: { eve: 5/1d }")),
     ];
-    for (name, before, after) in ends {
+    for (name, before, after) in edits {
         let server = Server::start(&format!("override-{name}"), &before);
         assert!((0..5).all(|_| ask(&server.live.load(), &server.limiter, NOW_US, "eve")), "{name}");
         assert!(server.edit(&after).is_good(), "{name}");
@@ -214,7 +214,7 @@ fn what_is_used_stays_used_when_an_override_comes_or_goes() {
             !ask(&server.live.load(), &server.limiter, now_us, "eve"),
             "{name}: the sixth within its window"
         );
-        // Once more, with nothing but the rule's own limit changed.
+        // Then change only the rule's own limit.
         assert!(
             server
                 .edit(&after.replacen("limit: 5", "limit: 7", 1).replacen("limit: 6", "limit: 8", 1))
@@ -227,9 +227,9 @@ fn what_is_used_stays_used_when_an_override_comes_or_goes() {
     }
 }
 
-/// The wait that a key was told does not grow because the rule's own limit is edited.
+/// The announced wait of a key does not grow when the rule's own limit is edited.
 #[test]
-fn an_override_that_stays_keeps_its_stamps() {
+fn an_unchanged_override_keeps_its_stamps() {
     let server = Server::start("stays", &api("limit: 5/1h, overrides: { dan: 5/3s }"));
     assert!((0..5).all(|_| ask(&server.live.load(), &server.limiter, NOW_US, "dan")));
     server.limiter.clock().advance(Duration::from_secs(2));
@@ -240,10 +240,10 @@ fn an_override_that_stays_keeps_its_stamps() {
     );
 }
 
-/// A request that loaded the old rules may charge under them after the states were carried over. When its old window
-/// ended, its charge and all before it used to be forgotten, though the new window went on.
+/// A request that loaded the old rules may charge under them after the first migration. Its charge, and all before it,
+/// used to expire with the old window even if the new window was longer.
 #[test]
-fn what_a_request_in_flight_charges_is_carried_over_too() {
+fn charges_of_requests_in_flight_are_migrated_too() {
     let server = Server::start("in-flight", &api("limit: 5/1m"));
     assert!((0..3).all(|_| ask(&server.live.load(), &server.limiter, NOW_US, "alice")));
     let in_flight = server.live.load();
@@ -268,7 +268,7 @@ fn what_a_request_in_flight_charges_is_carried_over_too() {
 }
 
 #[test]
-fn a_file_that_is_not_good_keeps_the_old_rules_and_says_so() {
+fn an_invalid_file_keeps_the_old_rules_and_is_reported() {
     let server = Server::start("bad", &api("limit: 5/1m"));
     for (config, words) in [
         ("", "is empty"),
@@ -282,7 +282,7 @@ fn a_file_that_is_not_good_keeps_the_old_rules_and_says_so() {
         ("rules: { api: { limit: 6/1m } }\nstore: mysql://x\n", "store: `mysql:...` is not available"),
     ] {
         let report = server.edit(config);
-        let Reloaded::Refused(mistakes) = &report.result else { panic!("{config}: {report}") };
+        let ReloadResult::Refused(mistakes) = &report.result else { panic!("{config}: {report}") };
         assert!(mistakes[0].contains(words), "{config}: {report}");
         assert!(
             report.to_string().starts_with("configuration refused, the old rules stay in force: "),
@@ -300,27 +300,27 @@ fn a_file_that_is_not_good_keeps_the_old_rules_and_says_so() {
 }
 
 #[test]
-fn rules_come_and_go_and_settings_wait_for_a_restart() {
+fn rules_are_added_and_removed_and_settings_need_a_restart() {
     let server = Server::start("settings", "rules: { api: { limit: 5/1m }, old: { limit: 5/1m } }\n");
     let edit = "rules: { api: { limit: 5/1m }, new: { limit: 20000/1m } }\nhttp: 127.0.0.1:1\ninline_rules: true\n\
                 bounds: { idle_time: 1s }\n";
     let report = server.edit(edit);
     let expected =
-        Reloaded::Applied { added: vec!["new".into()], changed: vec![], removed: vec!["old".into()] };
+        ReloadResult::Applied { added: vec!["new".into()], changed: vec![], removed: vec!["old".into()] };
     assert_eq!(report.result, expected);
     assert_eq!(report.needs_restart, ["http", "bounds.idle_time"]);
     assert_eq!(report.warnings.len(), 1, "{:?}", report.warnings);
-    let said = "configuration reloaded, added new, removed old; needs a restart: http bounds.idle_time";
-    assert_eq!(report.to_string(), said);
+    let logged = "configuration reloaded, added new, removed old; needs a restart: http bounds.idle_time";
+    assert_eq!(report.to_string(), logged);
     assert!(server.live.load().allows_inline());
     assert!(server.live.load().get("old").is_err());
     let report = server.edit("rules: { api: { limit: 5/1m }, new: { limit: 20000/1m } }\n");
-    assert_eq!(report.needs_restart, [""; 0], "what runs is what is written again");
+    assert_eq!(report.needs_restart, [""; 0], "the settings in force are back in the file");
     assert!(!server.live.load().allows_inline());
 }
 
 #[test]
-fn a_file_is_seen_when_it_is_written_renamed_over_or_gone() {
+fn the_watch_detects_writes_renames_and_removal() {
     let server = Server::start("watch", &api("limit: 5/1m"));
     let _watch = watch(&server.reloader).unwrap();
     server.write(&api("limit: 6/1m"));
@@ -345,7 +345,7 @@ fn a_file_is_seen_when_it_is_written_renamed_over_or_gone() {
 /// Kubernetes keeps `rules.yaml -> ..data/rules.yaml` and `..data -> ..1`, and renames another `..data` over it.
 #[cfg(unix)]
 #[test]
-fn a_swapped_link_is_seen() {
+fn the_watch_detects_a_swapped_link() {
     use std::os::unix::fs::symlink;
 
     let directory = std::env::temp_dir().join(format!("slidegate-reload-{}-links", std::process::id()));
@@ -366,10 +366,10 @@ fn a_swapped_link_is_seen() {
     }
 }
 
-/// Kubernetes mounts are links inside the directory; a link that leads elsewhere is followed too.
+/// The links of Kubernetes stay inside the directory; a link to another directory is followed too.
 #[cfg(unix)]
 #[test]
-fn a_file_behind_a_link_is_seen() {
+fn the_watch_detects_changes_behind_a_link() {
     let server = Server::start("behind", &api("limit: 5/1m"));
     let elsewhere = server.directory.join("mount");
     fs::create_dir_all(&elsewhere).unwrap();
@@ -381,10 +381,10 @@ fn a_file_behind_a_link_is_seen() {
     assert_eq!(linked.limit(), 9);
 }
 
-/// Each link on the way may be swapped, again and again.
+/// Each link of a chain may be swapped repeatedly.
 #[cfg(unix)]
 #[test]
-fn links_that_lead_to_links_are_seen_every_time() {
+fn the_watch_detects_every_swap_in_a_chain_of_links() {
     use std::os::unix::fs::symlink;
 
     let directory = std::env::temp_dir().join(format!("slidegate-reload-{}-hops", std::process::id()));
@@ -409,9 +409,9 @@ fn links_that_lead_to_links_are_seen_every_time() {
     }
 }
 
-/// Nothing is reported, and nothing read twice, for what happens beside the file.
+/// Events of other files in the directory cause no report.
 #[test]
-fn what_happens_beside_the_file_is_not_a_reload() {
+fn an_unchanged_file_is_not_reloaded() {
     let server = Server::start("beside", &api("limit: 5/1m"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     assert_eq!(runtime.block_on(server.reloader.reload_if_changed()), None);
@@ -423,7 +423,7 @@ fn what_happens_beside_the_file_is_not_a_reload() {
 
 #[cfg(unix)]
 #[test]
-fn a_hangup_is_a_reload() {
+fn sighup_reloads() {
     let server = Server::start("hangup", &api("limit: 5/1m"));
     on_hangup(&server.reloader).unwrap();
     server.write(&api("limit: 6/1m"));
@@ -435,7 +435,7 @@ fn a_hangup_is_a_reload() {
 }
 
 #[test]
-fn what_changed_before_the_watch_began_is_seen() {
+fn the_watch_detects_a_change_before_it_began() {
     let server = Server::start("early", &api("limit: 5/1m"));
     server.write(&api("limit: 6/1m"));
     let _watch = watch(&server.reloader).unwrap();

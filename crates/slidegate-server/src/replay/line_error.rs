@@ -1,18 +1,18 @@
-//! What can be wrong with a line of a trace.
+//! Errors of a line of a trace.
 
 use serde::Serialize;
 use slidegate::{ChargeError, CheckError, ReceiptError, ResolveError, StoreError, UpdateError};
 
-use super::receipts::Fate;
+use super::receipts::ReceiptStatus;
 use crate::rules::InlineError;
 use crate::text::escaped;
 
 /// Why a line was not executed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Failure {
-    /// The word by which programs tell failures apart. `malformed` is no operation, `time` is out of range or order, `charges`
-    /// are no admission, `never` is a cost above a limit; `full`, `unavailable`, `ambiguous`, `refused` and `store` come
-    /// from the store; the others name the field that is wrong.
+pub(super) struct LineError {
+    /// The error code for programs. `malformed`: not an operation; `time`: out of range or order; `charges`: not an
+    /// admission; `never`: a cost above a limit; `full`, `unavailable`, `ambiguous`, `refused` and `store`: failures of
+    /// the store; the others name the wrong field.
     #[serde(rename = "error")]
     kind: &'static str,
     /// Names the field and the remedy.
@@ -20,12 +20,12 @@ pub(super) struct Failure {
     pub(super) text: String,
 }
 
-impl Failure {
+impl LineError {
     pub(super) fn new(kind: &'static str, text: &(impl ToString + ?Sized)) -> Self {
         Self { kind, text: escaped(&text.to_string()) }
     }
 
-    /// What the rules say against a request; `which` says of which charge.
+    /// The error of a charge that cannot be resolved; `which` is the prefix of its fields.
     pub(super) fn of(which: &str, error: &ResolveError) -> Self {
         let kind = match error {
             ResolveError::UnknownRule { .. } => "unknown-rule",
@@ -36,22 +36,22 @@ impl Failure {
         Self::new(kind, &format!("{which}{error}"))
     }
 
-    /// What it means for the receipt of its line. *Never* and *blocked* are answers all the same.
-    pub(super) fn fate(&self) -> Fate {
+    /// The receipt status of the line.
+    pub(super) fn receipt_status(&self) -> ReceiptStatus {
         match self.kind {
-            "never" => Fate::Never,
-            "blocked" => Fate::Blocked,
-            _ => Fate::Failed,
+            "never" => ReceiptStatus::Never,
+            "blocked" => ReceiptStatus::Blocked,
+            _ => ReceiptStatus::Failed,
         }
     }
 
-    /// Whether it is an answer all the same.
+    /// Whether the line counts as executed: *never* and *blocked* are answers.
     pub(super) fn is_answer(&self) -> bool {
-        self.fate() != Fate::Failed
+        self.receipt_status() != ReceiptStatus::Failed
     }
 }
 
-impl From<CheckError> for Failure {
+impl From<CheckError> for LineError {
     fn from(error: CheckError) -> Self {
         match error {
             CheckError::Key(error) => Self::new("key", &error),
@@ -62,7 +62,7 @@ impl From<CheckError> for Failure {
     }
 }
 
-impl From<UpdateError> for Failure {
+impl From<UpdateError> for LineError {
     fn from(error: UpdateError) -> Self {
         match error {
             UpdateError::Key(error) => Self::new("key", &error),
@@ -73,13 +73,13 @@ impl From<UpdateError> for Failure {
     }
 }
 
-impl From<ChargeError> for Failure {
+impl From<ChargeError> for LineError {
     fn from(error: ChargeError) -> Self {
         Self::new("charges", &error)
     }
 }
 
-impl From<ReceiptError> for Failure {
+impl From<ReceiptError> for LineError {
     fn from(error: ReceiptError) -> Self {
         let kind = match error {
             ReceiptError::UnequalCosts { .. } | ReceiptError::Excess { .. } => "actual",
@@ -90,7 +90,7 @@ impl From<ReceiptError> for Failure {
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for LineError {
     fn from(error: StoreError) -> Self {
         let kind = match error {
             StoreError::Full { .. } => "full",
@@ -103,7 +103,7 @@ impl From<StoreError> for Failure {
     }
 }
 
-impl From<InlineError> for Failure {
+impl From<InlineError> for LineError {
     fn from(error: InlineError) -> Self {
         match error {
             InlineError::Malformed(text) => Self::new("malformed", &text),
@@ -112,14 +112,14 @@ impl From<InlineError> for Failure {
     }
 }
 
-impl From<ResolveError> for Failure {
+impl From<ResolveError> for LineError {
     fn from(error: ResolveError) -> Self {
         Self::of("", &error)
     }
 }
 
-/// What [`crate::text::fields`] reports is a line that is no operation.
-impl From<String> for Failure {
+/// Errors of [`crate::text::fields`]: the line is not an operation.
+impl From<String> for LineError {
     fn from(text: String) -> Self {
         Self::new("malformed", &text)
     }
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_of_a_store_are_told_apart() {
+    fn failures_of_a_store_have_different_codes() {
         let why = || Box::from("because");
         for (error, kind) in [
             (StoreError::Full { budget_bytes: 1 }, "full"),
@@ -138,7 +138,7 @@ mod tests {
             (StoreError::Ambiguous { why: why() }, "ambiguous"),
             (StoreError::Refused { why: why() }, "refused"),
         ] {
-            assert_eq!(Failure::from(error).kind, kind);
+            assert_eq!(LineError::from(error).kind, kind);
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Watches a configuration file, and listens for SIGHUP.
+//! Watches the configuration file, and listens for SIGHUP.
 //!
 //! The directory is watched, not the file: editors rename a new file over the old one, and Kubernetes swaps a symbolic
-//! link beside it (`..data`); a watch on the file itself would go on watching what is no longer there.
+//! link beside it (`..data`). A watch on the file itself would keep watching the deleted file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,35 +17,35 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::reloader::Reloader;
 
-/// A file is read when nothing has happened around it for so long: writing it may take several steps.
-const QUIET: Duration = Duration::from_millis(50);
-/// It is read after so many waits at the latest, however busy the directory is.
-const WAITS_MAX: usize = 20;
+/// The file is read after this long without events, because writing it may take several steps.
+const DEBOUNCE: Duration = Duration::from_millis(50);
+/// The file is read after this many events at the latest, even if the directory stays busy.
+const DEBOUNCES_MAX: usize = 20;
 
-/// How often it is looked whether the store follows, where it did not.
-const AGAIN: Duration = Duration::from_secs(5);
-/// Links that are followed from one to the next.
+/// Period of retries after a store failure.
+const RETRY_PERIOD: Duration = Duration::from_secs(5);
+/// Longest chain of symbolic links that is followed.
 const LINKS_MAX: usize = 40;
 
-/// A watch that lasts as long as this: the thread ends when nobody is left to tell it of changes.
+/// A running watch. Dropping it ends its thread.
 #[derive(Debug)]
-pub(crate) struct Watch {
-    _places: Arc<Mutex<Places>>,
+pub(crate) struct FileWatch {
+    _directories: Arc<Mutex<WatchedDirectories>>,
 }
 
-/// What is watched.
+/// The directories that are watched.
 #[derive(Debug)]
-struct Places {
+struct WatchedDirectories {
     watcher: RecommendedWatcher,
     directories: Vec<PathBuf>,
 }
 
-impl Places {
-    /// Watches the directories where the file is now. Links may lead elsewhere after a change, and a directory
-    /// that was replaced by another of the same name is no longer the one that was watched.
+impl WatchedDirectories {
+    /// Watches the directories of the file again. A change may have redirected a link or replaced a directory by
+    /// another of the same name.
     fn follow(&mut self, path: &Path) -> io::Result<()> {
         for directory in std::mem::take(&mut self.directories) {
-            // It may be gone.
+            // The directory may be gone.
             self.watcher.unwatch(&directory).ok();
         }
         for directory in directories(path) {
@@ -58,38 +58,38 @@ impl Places {
 }
 
 /// Reloads whenever the file changes, on a thread of its own.
-pub(crate) fn watch<S: Store + 'static>(reloader: &Arc<Reloader<S>>) -> io::Result<Watch> {
+pub(crate) fn watch<S: Store + 'static>(reloader: &Arc<Reloader<S>>) -> io::Result<FileWatch> {
     let (happened, events) = mpsc::channel();
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // An error may hide a change; reading in vain does no harm. Reading is an event too, and no change.
+        // An error may hide a change, so it counts as one. Reads cause events too, and are not changes.
         if !matches!(&event, Ok(event) if matches!(event.kind, EventKind::Access(_))) {
             happened.send(()).ok();
         }
     })
     .map_err(io::Error::other)?;
-    let mut places = Places { watcher, directories: Vec::new() };
-    places.follow(reloader.path())?;
-    let places = Arc::new(Mutex::new(places));
+    let mut watched = WatchedDirectories { watcher, directories: Vec::new() };
+    watched.follow(reloader.path())?;
+    let watched = Arc::new(Mutex::new(watched));
     let runtime = runtime()?;
-    let (reloader, weak) = (Arc::clone(reloader), Arc::downgrade(&places));
+    let (reloader, weak) = (Arc::clone(reloader), Arc::downgrade(&watched));
     thread::Builder::new().name("reload".to_owned()).spawn(move || {
-        // It may have changed since it was read and before it was watched.
+        // The file may have changed after it was read and before the watch began.
         runtime.block_on(reloader.reload_if_changed());
         while let Some(happened) = next(&events) {
             if happened {
-                let Some(places) = weak.upgrade() else { return };
-                // Watched first: what changes from now on is seen, and what changed before is read.
-                places.lock().unwrap_or_else(PoisonError::into_inner).follow(reloader.path()).ok();
+                let Some(watched) = weak.upgrade() else { return };
+                // Watch before reading, so that no change falls in between.
+                watched.lock().unwrap_or_else(PoisonError::into_inner).follow(reloader.path()).ok();
             }
             if happened || runtime.block_on(reloader.is_waiting()) {
                 runtime.block_on(reloader.reload_if_changed());
             }
         }
     })?;
-    Ok(Watch { _places: places })
+    Ok(FileWatch { _directories: watched })
 }
 
-/// The directory of the file; and, where it is a link, those of all that it leads to.
+/// The directory of the file and, if it is a link, of every target in the chain.
 fn directories(path: &Path) -> Vec<PathBuf> {
     let mut directories: Vec<PathBuf> = Vec::new();
     let mut path = path.to_owned();
@@ -110,12 +110,12 @@ fn directories(path: &Path) -> Vec<PathBuf> {
     directories
 }
 
-/// Waits for an event and then for quiet, or for a while; says whether anything happened. `None` ends the watch.
+/// Waits for an event, debounced, or for the retry period; returns whether there was an event. `None` ends the watch.
 fn next(events: &Receiver<()>) -> Option<bool> {
-    let mut wait = AGAIN;
-    for happened in 0..=WAITS_MAX {
+    let mut wait = RETRY_PERIOD;
+    for happened in 0..=DEBOUNCES_MAX {
         match events.recv_timeout(wait) {
-            Ok(()) => wait = QUIET,
+            Ok(()) => wait = DEBOUNCE,
             Err(RecvTimeoutError::Timeout) => return Some(happened > 0),
             Err(RecvTimeoutError::Disconnected) => return None,
         }
@@ -123,10 +123,10 @@ fn next(events: &Receiver<()>) -> Option<bool> {
     Some(true)
 }
 
-/// Reloads on every SIGHUP, on a thread of its own, as long as the program runs.
+/// Reloads on every SIGHUP, on a thread of its own.
 pub(crate) fn on_hangup<S: Store + 'static>(reloader: &Arc<Reloader<S>>) -> io::Result<()> {
     let runtime = runtime()?;
-    // Before the thread starts, so that no signal after this call ends the program.
+    // Registered before the thread starts, so that no SIGHUP after this call ends the program.
     let mut hangups = {
         let _entered = runtime.enter();
         signal(SignalKind::hangup())?

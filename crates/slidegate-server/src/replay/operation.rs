@@ -1,10 +1,10 @@
-//! What a line asks for.
+//! Parses a line into an operation and its time.
 
 use slidegate::ChargeRequest;
 use slidegate::charge::CHARGES_MAX;
 use slidegate::time::TIME_MAX_US;
 
-use super::failure::Failure;
+use super::line_error::LineError;
 use super::receipts::line_of;
 use crate::rules::charge_request;
 use crate::text::fields::{Fields, Malformed};
@@ -15,37 +15,37 @@ const OPERATIONS: [&str; 8] = ["check", "peek", "refund", "settle", "credit", "r
 
 /// An operation and its time.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct TimedOperation {
     pub(super) at_us: u64,
     pub(super) operation: Operation,
 }
 
-/// What to do.
+/// An operation.
 #[derive(Debug)]
 pub(super) enum Operation {
     Check(Vec<ChargeRequest<'static>>),
     Peek(Vec<ChargeRequest<'static>>),
-    Return(Returned),
+    Return(ReceiptReturn),
     Credit(ChargeRequest<'static>),
     Reset(ChargeRequest<'static>),
     Inspect(ChargeRequest<'static>),
-    /// The rule's name, and its new limits with the fields they stand in.
+    /// The rule's name, and its new limits as (field, rate).
     Limit(String, Vec<(String, String)>),
 }
 
-/// A receipt that is presented.
+/// A refund or a settlement of a receipt.
 #[derive(Debug)]
-pub(super) struct Returned {
+pub(super) struct ReceiptReturn {
     pub(super) line: u64,
-    /// The rule that it is said to be of.
+    /// The rule that the trace claims for the receipt.
     pub(super) rule: Option<String>,
-    /// What was really spent, for a settlement; a refund takes all back.
+    /// The units really spent, for a settlement; `None` for a refund.
     pub(super) actual: Option<u64>,
 }
 
-impl Request {
+impl TimedOperation {
     /// Reads a line.
-    pub(super) fn parse(text: &[u8]) -> Result<Self, Failure> {
+    pub(super) fn parse(text: &[u8]) -> Result<Self, LineError> {
         let fields = match Json::parse_line(text)? {
             Json::Object(fields) => fields,
             other => {
@@ -65,7 +65,7 @@ impl Request {
             "settle" => {
                 let returned = returned(&mut fields)?;
                 let actual = Some(fields.required_whole("actual", 0..=u64::MAX)?);
-                Operation::Return(Returned { actual, ..returned })
+                Operation::Return(ReceiptReturn { actual, ..returned })
             }
             "credit" => {
                 let units = fields.required_whole("units", 1..=u64::MAX)?;
@@ -84,7 +84,7 @@ impl Request {
     }
 }
 
-fn charges(fields: &mut Fields) -> Result<Vec<ChargeRequest<'static>>, Failure> {
+fn charges(fields: &mut Fields) -> Result<Vec<ChargeRequest<'static>>, LineError> {
     let found = fields.list("charges")?;
     let items = fields.required("charges", found)?;
     let mut charges = Vec::with_capacity(items.len().min(CHARGES_MAX));
@@ -100,9 +100,9 @@ fn charges(fields: &mut Fields) -> Result<Vec<ChargeRequest<'static>>, Failure> 
     Ok(charges)
 }
 
-fn returned(fields: &mut Fields) -> Result<Returned, Failure> {
+fn returned(fields: &mut Fields) -> Result<ReceiptReturn, LineError> {
     let line = line_of(&fields.required_text("receipt")?)?;
-    Ok(Returned { line, rule: fields.text("rule")?, actual: None })
+    Ok(ReceiptReturn { line, rule: fields.text("rule")?, actual: None })
 }
 
 /// Exactly one of `limit` and `limits`.
