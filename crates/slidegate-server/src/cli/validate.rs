@@ -10,7 +10,7 @@ use slidegate::rule::{Decimal, Limit, OnStoreError};
 use slidegate::ruleset::{Override, Overrides};
 use slidegate::{Rule, RuleSet};
 
-use crate::config::{Config, Found, Given, Source};
+use crate::config::{Config, Finding, GivenSettings, Source};
 use crate::service::Settings;
 use crate::stores::bytes_per_key;
 
@@ -41,22 +41,22 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
     let config = match Config::load(&args.file) {
         Ok(config) => config,
         Err(error) if args.json => {
-            let mistakes: Vec<Value> = error.mistakes.iter().map(found_json).collect();
+            let mistakes: Vec<Value> = error.mistakes.iter().map(finding_json).collect();
             let refused = json!({ "valid": false, "mistakes": mistakes });
             writeln!(out, "{refused}").context("cannot write to stdout")?;
             return Ok(ExitCode::from(2));
         }
         Err(error) => return Err(error.into()),
     };
-    let (settings, alone) = (&config.settings, Given::default());
+    let (settings, alone) = (&config.settings, GivenSettings::default());
     let (rules, warnings) = (config.rules(&alone), config.warnings(&alone, settings));
     if args.json {
-        let meant = json!({
+        let report = json!({
             "valid": true,
             "rules": rules.with_overrides().map(rule_json).collect::<Vec<_>>(),
-            "warnings": warnings.iter().map(found_json).collect::<Vec<_>>(),
+            "warnings": warnings.iter().map(finding_json).collect::<Vec<_>>(),
         });
-        writeln!(out, "{meant}").context("cannot write to stdout")?;
+        writeln!(out, "{report}").context("cannot write to stdout")?;
         return Ok(ExitCode::SUCCESS);
     }
     for warning in &warnings {
@@ -67,23 +67,23 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
     Ok(ExitCode::SUCCESS)
 }
 
-fn found_json(found: &Found) -> Value {
-    let (file, at) = match &found.source {
+fn finding_json(finding: &Finding) -> Value {
+    let (file, at) = match &finding.source {
         Source::File(file, at) => (Some(file), *at),
         Source::Name(_) => (None, None),
     };
     let (line, column) = at.unzip();
-    json!({ "file": file, "line": line, "column": column, "text": found.text })
+    json!({ "file": file, "line": line, "column": column, "text": finding.text })
 }
 
 fn rule_json((rule, overrides): (&Rule, &Overrides)) -> Value {
-    let overrides = overrides.iter().map(|(key, meant)| {
-        let meant = match meant {
+    let overrides = overrides.iter().map(|(key, key_override)| {
+        let key_override = match key_override {
             Override::Limited(rule) => json!(rule.limits().iter().map(limit_json).collect::<Vec<_>>()),
             Override::Unlimited => json!("unlimited"),
             Override::Blocked => json!("blocked"),
         };
-        (key.to_owned(), meant)
+        (key.to_owned(), key_override)
     });
     json!({
         "name": rule.name(),
@@ -123,13 +123,13 @@ fn described(rules: &RuleSet, settings: &Settings, warnings: usize) -> String {
             "  {}, up to {bytes} bytes per key, without the store: {policy}",
             rule.algorithm()
         ));
-        for (key, meant) in overrides.iter() {
-            let meant = match meant {
+        for (key, key_override) in overrides.iter() {
+            let key_override = match key_override {
                 Override::Limited(rule) => rates(rule),
                 Override::Unlimited => "unlimited".to_owned(),
                 Override::Blocked => "blocked".to_owned(),
             };
-            lines.push(format!("  {key}: {meant}"));
+            lines.push(format!("  {key}: {key_override}"));
         }
     }
     let inline = if rules.allows_inline() { "allowed" } else { "not allowed" };

@@ -1,8 +1,8 @@
-//! Configuration: a YAML file, variables of the environment and flags.
+//! Configuration: a YAML file, environment variables and flags.
 //!
-//! A file is read in two stages. `yaml` reads the text into `node`s: what was written, with the place of every value.
-//! `file` and `rule` say what it means, a `section` at a time. All mistakes are found at once, each with its place and the
-//! remedy. `startup` puts the sources over each other; `warning` names what is legal but unwise.
+//! A file is read in two stages. `yaml` parses the text into `node`s, each with its line and column. `file` and `rule`
+//! interpret them, a `section` at a time. All mistakes are reported at once, each with its position and remedy (`finding`).
+//! `startup` merges the sources; `warning` lists what is legal but unwise.
 //!
 //! ```yaml
 //! rules:
@@ -13,22 +13,22 @@
 
 mod amount;
 mod file;
-mod mistake;
+mod finding;
 mod node;
+mod rate_limiter_form;
 mod rule;
+mod rule_values;
 mod schema;
 mod section;
 mod setting;
-mod small;
 mod startup;
-mod values;
 mod warning;
 mod yaml;
 
 pub(crate) use file::Config;
-pub(crate) use mistake::{ConfigError, Found, Source};
+pub(crate) use finding::{ConfigError, Finding, Source};
 pub(crate) use schema::{RATE_PATTERN, schema};
-pub(crate) use setting::Given;
+pub(crate) use setting::GivenSettings;
 pub(crate) use startup::{Startup, StartupFile};
 
 /// A file that uses every field, with comments.

@@ -1,7 +1,7 @@
-//! What was written: a tree of YAML values, each with its place.
+//! A tree of YAML values, each with its position in the file.
 //!
-//! Reading into a tree instead of into structs is what lets the second stage report every mistake of a
-//! file: serde stops at the first field that does not fit.
+//! The tree lets the second stage report every mistake of a file. Parsing into structs would stop at the first one,
+//! as serde does.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use serde_saphyr::Spanned;
 
 use crate::text::excerpt;
 
-/// A value and its place.
-pub(super) type Node = Spanned<Value>;
+/// A value and its position.
+pub(super) type Node = Spanned<YamlValue>;
 
 /// A YAML value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub(super) enum YamlValue {
     Null,
     Bool(bool),
     /// A whole number that is not negative.
@@ -30,9 +30,9 @@ pub(super) enum Value {
 /// A number that is negative, has a fraction or an exponent, or is too large.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Number {
-    /// Decimal digits that read back as the same number.
+    /// Decimal digits that parse to the same number.
     pub(super) decimal: String,
-    /// What stands in the file.
+    /// The number as written in the file.
     written: String,
 }
 
@@ -43,8 +43,8 @@ impl Number {
     }
 }
 
-impl Value {
-    /// How a mistake speaks of it.
+impl YamlValue {
+    /// The value as a mistake describes it.
     pub(super) fn kind(&self) -> String {
         match self {
             Self::Null => "nothing".to_owned(),
@@ -56,7 +56,7 @@ impl Value {
         }
     }
 
-    /// The text of a value without parts.
+    /// The text of a scalar.
     pub(super) fn text(&self) -> Option<String> {
         match self {
             Self::Text(text) => Some(text.clone()),
@@ -68,11 +68,11 @@ impl Value {
     }
 }
 
-/// Looks up how numbers are written in `text`, from which the nodes were read: the parser hands over
-/// values alone, and in a file that says `60.0` nobody finds `60`.
+/// Looks up the spelling of numbers in `text`, the source of the nodes. The parser returns only values: a mistake would
+/// quote `60` where the file has `60.0`.
 pub(super) fn keep_numbers_as_written(node: &mut Node, text: &str) {
     match &mut node.value {
-        Value::Number(number) => {
+        YamlValue::Number(number) => {
             let span = node.defined.span();
             let found = span.byte_offset().zip(span.byte_len()).and_then(|(offset, len)| {
                 let (offset, len) = (usize::try_from(offset).ok()?, usize::try_from(len).ok()?);
@@ -82,78 +82,80 @@ pub(super) fn keep_numbers_as_written(node: &mut Node, text: &str) {
                 written.clone_into(&mut number.written);
             }
         }
-        Value::List(items) => items.iter_mut().for_each(|item| keep_numbers_as_written(item, text)),
-        Value::Map(entries) => entries.iter_mut().for_each(|(_, node)| keep_numbers_as_written(node, text)),
-        Value::Null | Value::Bool(_) | Value::Whole(_) | Value::Text(_) => {}
+        YamlValue::List(items) => items.iter_mut().for_each(|item| keep_numbers_as_written(item, text)),
+        YamlValue::Map(entries) => {
+            entries.iter_mut().for_each(|(_, node)| keep_numbers_as_written(node, text))
+        }
+        YamlValue::Null | YamlValue::Bool(_) | YamlValue::Whole(_) | YamlValue::Text(_) => {}
     }
 }
 
-impl<'de> Deserialize<'de> for Value {
+impl<'de> Deserialize<'de> for YamlValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ValueVisitor)
+        deserializer.deserialize_any(YamlVisitor)
     }
 }
 
-struct ValueVisitor;
+struct YamlVisitor;
 
-impl<'de> Visitor<'de> for ValueVisitor {
-    type Value = Value;
+impl<'de> Visitor<'de> for YamlVisitor {
+    type Value = YamlValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a YAML value")
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E>(self) -> Result<YamlValue, E> {
+        Ok(YamlValue::Null)
     }
 
-    fn visit_none<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_none<E>(self) -> Result<YamlValue, E> {
+        Ok(YamlValue::Null)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<YamlValue, E> {
+        Ok(YamlValue::Bool(value))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::Whole(value))
+    fn visit_u64<E>(self, value: u64) -> Result<YamlValue, E> {
+        Ok(YamlValue::Whole(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(u64::try_from(value).map_or_else(|_| Value::Number(Number::new(&value)), Value::Whole))
+    fn visit_i64<E>(self, value: i64) -> Result<YamlValue, E> {
+        Ok(u64::try_from(value).map_or_else(|_| YamlValue::Number(Number::new(&value)), YamlValue::Whole))
     }
 
-    fn visit_u128<E>(self, value: u128) -> Result<Value, E> {
-        Ok(Value::Number(Number::new(&value)))
+    fn visit_u128<E>(self, value: u128) -> Result<YamlValue, E> {
+        Ok(YamlValue::Number(Number::new(&value)))
     }
 
-    fn visit_i128<E>(self, value: i128) -> Result<Value, E> {
-        Ok(Value::Number(Number::new(&value)))
+    fn visit_i128<E>(self, value: i128) -> Result<YamlValue, E> {
+        Ok(YamlValue::Number(Number::new(&value)))
     }
 
-    /// The shortest decimal that reads back as the same number: for up to 15 digits, what was written.
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Value::Number(Number::new(&value)))
+    /// The shortest decimal that parses to the same number: exact for up to 15 digits.
+    fn visit_f64<E>(self, value: f64) -> Result<YamlValue, E> {
+        Ok(YamlValue::Number(Number::new(&value)))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::Text(value.to_owned()))
+    fn visit_str<E>(self, value: &str) -> Result<YamlValue, E> {
+        Ok(YamlValue::Text(value.to_owned()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<YamlValue, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element()? {
             list.push(item);
         }
-        Ok(Value::List(list))
+        Ok(YamlValue::List(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<YamlValue, A::Error> {
         let mut map = Vec::new();
         while let Some(entry) = entries.next_entry()? {
             map.push(entry);
         }
-        Ok(Value::Map(map))
+        Ok(YamlValue::Map(map))
     }
 }
 
@@ -162,24 +164,24 @@ mod tests {
     use super::super::yaml::parse;
     use super::*;
 
-    fn value(text: &str) -> Value {
+    fn value(text: &str) -> YamlValue {
         parse(text).unwrap().value
     }
 
     fn number(text: &str) -> (String, String) {
-        let Value::Number(Number { decimal, written }) = value(text) else { panic!("a number") };
+        let YamlValue::Number(Number { decimal, written }) = value(text) else { panic!("a number") };
         (decimal, written)
     }
 
     #[test]
     fn scalars_keep_their_text() {
-        assert_eq!(value("60/1m"), Value::Text("60/1m".into()));
-        assert_eq!(value("60"), Value::Whole(60));
-        assert_eq!(value("true"), Value::Bool(true));
-        assert_eq!(value("\"true\""), Value::Text("true".into()));
-        assert_eq!(value("yes"), Value::Text("yes".into()));
-        assert_eq!(value(".nan"), Value::Text(".nan".into()));
-        assert_eq!(value("# nothing\n"), Value::Null);
+        assert_eq!(value("60/1m"), YamlValue::Text("60/1m".into()));
+        assert_eq!(value("60"), YamlValue::Whole(60));
+        assert_eq!(value("true"), YamlValue::Bool(true));
+        assert_eq!(value("\"true\""), YamlValue::Text("true".into()));
+        assert_eq!(value("yes"), YamlValue::Text("yes".into()));
+        assert_eq!(value(".nan"), YamlValue::Text(".nan".into()));
+        assert_eq!(value("# nothing\n"), YamlValue::Null);
     }
 
     #[test]
@@ -189,7 +191,9 @@ mod tests {
         {
             assert_eq!(number(text), (decimal.into(), text.into()));
         }
-        let Value::List(items) = value("[&a 6.50, *a, !!float 7, 8.0 ] # käse") else { panic!("a list") };
+        let YamlValue::List(items) = value("[&a 6.50, *a, !!float 7, 8.0 ] # käse") else {
+            panic!("a list")
+        };
         let kinds: Vec<String> = items.iter().map(|item| item.value.kind()).collect();
         assert_eq!(kinds, ["`6.50`", "`6.50`", "`7`", "`8.0`"]);
     }

@@ -1,17 +1,17 @@
-//! What one rule of a configuration file means.
+//! Reads one rule of a configuration file.
 
 use serde_saphyr::{Location, Spanned};
 use slidegate::ruleset::{Override, Overrides};
 use slidegate::{Algorithm, Rate, Rule};
 
-use super::mistake::Findings;
-use super::node::{Node, Value};
-use super::section::{LATER, Section};
-use super::values::{at_budget, boolean, decimal, on_store_error, rate, whole, word};
+use super::finding::Findings;
+use super::node::{Node, YamlValue};
+use super::rule_values::{at_budget, boolean, decimal, on_store_error, rate, whole, word};
+use super::section::{Section, UNSUPPORTED};
 use crate::rules::AlgorithmText;
 use crate::text::{did_you_mean, excerpt, nearest};
 
-/// What the fields of a rule are called.
+/// Names of the fields of a rule.
 const FIELDS: [&str; 11] = [
     "limit",
     "limits",
@@ -26,26 +26,26 @@ const FIELDS: [&str; 11] = [
     "overrides",
 ];
 
-const MEANINGS: &str = "write a rate such as 600/1m, a list of rates, unlimited or blocked";
-const WORDS: [&str; 2] = ["unlimited", "blocked"];
+const OVERRIDE_FORMS: &str = "write a rate such as 600/1m, a list of rates, unlimited or blocked";
+const OVERRIDE_WORDS: [&str; 2] = ["unlimited", "blocked"];
 
-/// A rule as a file gives it.
+/// A rule of a configuration file.
 #[derive(Debug, Clone)]
 pub(super) struct FileRule {
     pub(super) rule: Rule,
     pub(super) overrides: Overrides,
-    /// Where its name stands.
+    /// The position of its name.
     pub(super) at: Location,
-    /// Whether it says what answers when the store does not.
+    /// Whether it sets `on_store_error`.
     pub(super) has_policy: bool,
 }
 
-/// Reads a rule, or says everything that is wrong with it.
-pub(super) fn read(name: &Spanned<String>, node: &Node, found: &mut Findings) -> Option<FileRule> {
+/// Reads a rule; adds all its mistakes to `findings`.
+pub(super) fn read(name: &Spanned<String>, node: &Node, findings: &mut Findings) -> Option<FileRule> {
     let (prefix, at) = (format!("rule `{}`: ", excerpt(&name.value)), name.referenced);
-    let mut section = Section::open(prefix, node, ("fields", "{ limit: 60/1m }"), found)?;
+    let mut section = Section::open(prefix, node, ("fields", "{ limit: 60/1m }"), findings)?;
     for (name, _) in section.fields {
-        section.check_name(name, &FIELDS, &[("match", LATER)], "is not a field of a rule");
+        section.check_name(name, &FIELDS, &[("match", UNSUPPORTED)], "is not a field of a rule");
     }
     let rates = rates(&mut section, at);
     let rule = rates.into_iter().fold(Rule::builder(&name.value), slidegate::RuleBuilder::limit);
@@ -61,16 +61,16 @@ pub(super) fn read(name: &Spanned<String>, node: &Node, found: &mut Findings) ->
         return None;
     }
     let given = section.node("overrides");
-    let rule = rule.build().map_err(|error| found.add(at, &error.to_string())).ok()?;
-    let overrides = given.map(|node| overrides(&rule, node, found)).unwrap_or_default();
+    let rule = rule.build().map_err(|error| findings.add(at, &error.to_string())).ok()?;
+    let overrides = given.map(|node| overrides(&rule, node, findings)).unwrap_or_default();
     Some(FileRule { rule, overrides, at, has_policy: policy.is_some() })
 }
 
-/// Exactly one of `limit` and `limits`.
+/// Reads `limit` or `limits`; exactly one must be given.
 fn rates(section: &mut Section<'_, '_>, rule_at: Location) -> Vec<Rate> {
     match (section.node("limit"), section.node("limits")) {
         (Some(_), None) => section.read("limit", rate).into_iter().collect(),
-        (None, Some(Node { value: Value::List(items), .. })) => {
+        (None, Some(Node { value: YamlValue::List(items), .. })) => {
             let read = items.iter().enumerate().filter_map(|(index, item)| {
                 let wrong = |text| section.mistake(item.referenced, &format!("limits[{index}]: {text}"));
                 rate(item).map_err(wrong).ok()
@@ -101,7 +101,7 @@ fn algorithm(section: &mut Section<'_, '_>) -> Algorithm {
         entries: section.read("entries", whole),
     };
     if text.algorithm.is_none() && section.node("algorithm").is_some() {
-        return Algorithm::default(); // A mistake already; which parameters belong is not known.
+        return Algorithm::default(); // Already a mistake; it is unknown which parameters belong to it.
     }
     text.parse().unwrap_or_else(|errors| {
         for (field, text) in errors {
@@ -113,14 +113,14 @@ fn algorithm(section: &mut Section<'_, '_>) -> Algorithm {
 }
 
 /// Reads the overrides of `rule`: `{ alice: 600/1m, "ci-*": unlimited, mallory: blocked }`.
-fn overrides(rule: &Rule, node: &Node, found: &mut Findings) -> Overrides {
+fn overrides(rule: &Rule, node: &Node, findings: &mut Findings) -> Overrides {
     let mut overrides = Overrides::default();
     let prefix = format!("rule `{}`: overrides: ", excerpt(rule.name()));
     let expected = ("keys", "{ alice: 600/1m }");
-    let Some(mut section) = Section::open(prefix, node, expected, found) else { return overrides };
+    let Some(mut section) = Section::open(prefix, node, expected, findings) else { return overrides };
     for (key, node) in section.fields {
-        let added = meaning(rule, node).and_then(|meant| {
-            overrides.add(&key.value, meant).map_err(|error| vec![(key.referenced, error.to_string())])
+        let added = override_of(rule, node).and_then(|key_override| {
+            overrides.add(&key.value, key_override).map_err(|error| vec![(key.referenced, error.to_string())])
         });
         for (at, text) in added.err().into_iter().flatten() {
             section.mistake(at, &format!("`{}`: {text}", excerpt(&key.value)));
@@ -129,19 +129,23 @@ fn overrides(rule: &Rule, node: &Node, found: &mut Findings) -> Overrides {
     overrides
 }
 
-/// What stands at a key, or everything that is wrong with it.
-fn meaning(rule: &Rule, node: &Node) -> Result<Override, Vec<(Location, String)>> {
+/// Reads the override of a key, or returns all its mistakes.
+fn override_of(rule: &Rule, node: &Node) -> Result<Override, Vec<(Location, String)>> {
     let wrong = |text: String| vec![(node.referenced, text)];
     let rates = match &node.value {
-        Value::Text(text) if text == "unlimited" => return Ok(Override::Unlimited),
-        Value::Text(text) if text == "blocked" => return Ok(Override::Blocked),
-        Value::Text(text) if nearest(text, WORDS.into_iter()).is_some() => {
-            return Err(wrong(format!("`{}` is unknown; {}", excerpt(text), did_you_mean(text, &WORDS))));
+        YamlValue::Text(text) if text == "unlimited" => return Ok(Override::Unlimited),
+        YamlValue::Text(text) if text == "blocked" => return Ok(Override::Blocked),
+        YamlValue::Text(text) if nearest(text, OVERRIDE_WORDS.into_iter()).is_some() => {
+            return Err(wrong(format!(
+                "`{}` is unknown; {}",
+                excerpt(text),
+                did_you_mean(text, &OVERRIDE_WORDS)
+            )));
         }
-        Value::Text(_) => {
+        YamlValue::Text(_) => {
             vec![rate(node).map_err(|text| wrong(format!("{text}; or write unlimited or blocked")))?]
         }
-        Value::List(items) => {
+        YamlValue::List(items) => {
             let (mut rates, mut wrong) = (Vec::new(), Vec::new());
             for item in items {
                 match rate(item) {
@@ -154,7 +158,7 @@ fn meaning(rule: &Rule, node: &Node) -> Result<Override, Vec<(Location, String)>
             }
             rates
         }
-        other => return Err(wrong(format!("found {}; {MEANINGS}", other.kind()))),
+        other => return Err(wrong(format!("found {}; {OVERRIDE_FORMS}", other.kind()))),
     };
     rule.with_rates(&rates).map(Override::Limited).map_err(|error| {
         let text = error.to_string();

@@ -1,7 +1,6 @@
 //! The JSON schema of a configuration file, for editors.
 //!
-//! A schema says what has the right shape. What two fields mean together, and what a number means, only
-//! `slidegate validate` says.
+//! A schema checks the shape of each field. `slidegate validate` also checks fields together and explains numbers.
 
 use serde_json::{Value, json};
 use slidegate::Algorithm;
@@ -9,11 +8,11 @@ use slidegate::rule::{BUCKETS_MAX, ENTRIES_MAX, ENTRIES_MIN, Edge, LIMITS_MAX, N
 
 use slidegate::ruleset::PATTERNS_MAX;
 
-/// What can be seen of ASCII, without `" \ { }`.
+/// Printable ASCII without `" \ { }`.
 const NAME: &str = r"^[!#-\[\]-z|~]+$";
-/// How names of inline rules begin. It is negated by `not`: not every validator knows look-ahead.
+/// The start of names of inline rules. Negated by `not`, because not every validator supports look-ahead.
 const INLINE_NAME: &str = "^(sliding-log|compact-log|sliding-buckets|sliding-counter|fixed-window|gcra)/";
-/// `LIMIT/WINDOW`, with the units short and in words.
+/// `LIMIT/WINDOW`, with short and long names of units.
 pub(crate) const RATE_PATTERN: &str =
     "^[0-9]{1,13}/[0-9]{0,12}(ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)$";
 const DURATION: &str = "^[0-9]+(ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)$";
@@ -24,7 +23,7 @@ pub(crate) fn schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "slidegate configuration",
-        "description": "What `slidegate serve --config FILE` reads. Beyond the shape, ask `slidegate validate FILE`.",
+        "description": "The file that `slidegate serve --config FILE` reads. `slidegate validate FILE` checks more than this schema.",
         "type": "object",
         "additionalProperties": false,
         "anyOf": [{ "required": ["rules"] }, { "required": ["rate-limiter"] }],
@@ -39,7 +38,7 @@ pub(crate) fn schema() -> Value {
                 },
                 "additionalProperties": { "$ref": "#/$defs/rule" },
             },
-            "rate-limiter": small(),
+            "rate-limiter": rate_limiter_form(),
             "http": {
                 "description": "Address and port on which HTTP is served.",
                 "type": "string",
@@ -56,10 +55,10 @@ pub(crate) fn schema() -> Value {
                 "description": "Threads that serve HTTP. Without it, one fewer than there are cores, and at least one.",
                 "type": "integer", "minimum": 1, "maximum": 1_024,
             },
-            "deadline": duration("How long a store may take to answer before on_store_error does.", "50ms"),
+            "deadline": duration("How long a store may take before on_store_error answers in its place.", "50ms"),
             "memory_budget": bytes("Bytes that states in this process may take.", "1GiB"),
             "token_file": {
-                "description": "A file with the token that callers must show as `Authorization: Bearer ...`.",
+                "description": "A file with the token that callers must send as `Authorization: Bearer ...`.",
                 "type": "string",
                 "minLength": 1,
             },
@@ -69,11 +68,11 @@ pub(crate) fn schema() -> Value {
                 &json!([]),
             ),
             "headers": list(
-                "Sets of headers that go with a decision; `none` alone for none.",
+                "Sets of headers that are sent with a decision; `none` alone for none.",
                 &json!({ "enum": ["draft-11", "x-ratelimit", "github", "none"] }),
                 &json!(["draft-11"]),
             ),
-            "inline_rules": flag("Whether requests may bring rules of their own."),
+            "inline_rules": flag("Whether requests may contain inline rules."),
             "bounds": bounds(),
         },
         "$defs": { "rate": rate(), "rule": rule() },
@@ -95,7 +94,7 @@ fn rule() -> Value {
                 "maxItems": LIMITS_MAX,
             },
             "algorithm": {
-                "description": "How the window is kept.",
+                "description": "The algorithm that counts within the window.",
                 "enum": Algorithm::ALL.map(Algorithm::name),
                 "default": Algorithm::default().name(),
             },
@@ -113,16 +112,16 @@ fn rule() -> Value {
                 "type": "integer", "minimum": ENTRIES_MIN, "maximum": ENTRIES_MAX, "default": 128,
             },
             "headroom": {
-                "description": "The share of each limit that is held back.",
+                "description": "The share of each limit that is kept in reserve.",
                 "anyOf": [
                     { "type": "number", "minimum": 0, "exclusiveMaximum": 1 },
                     { "type": "string", "pattern": "^0(\\.[0-9]{1,6})?$" },
                 ],
                 "default": 0,
             },
-            "shadow": flag("Decides and counts, and never refuses."),
+            "shadow": flag("Whether the rule decides and counts without refusing."),
             "on_store_error": {
-                "description": "What answers when the store does not.",
+                "description": "The outage policy: the answer when the store fails.",
                 "anyOf": [
                     { "enum": ["deny", "allow"] },
                     {
@@ -150,7 +149,7 @@ fn rule() -> Value {
 fn overrides() -> Value {
     json!({
         "description": format!(
-            "Keys with limits of their own: exact keys first, then at most {PATTERNS_MAX} patterns with `*` in their order."
+            "Keys with their own limits: exact keys first, then at most {PATTERNS_MAX} patterns with `*` in file order."
         ),
         "type": "object",
         "propertyNames": { "minLength": 1, "maxLength": 1_024 },
@@ -163,7 +162,7 @@ fn overrides() -> Value {
     })
 }
 
-fn small() -> Value {
+fn rate_limiter_form() -> Value {
     json!({
         "description": "The small-service form of one rule, `default`.",
         "type": "object",
@@ -171,7 +170,7 @@ fn small() -> Value {
         "required": ["window-size", "max-requests"],
         "properties": {
             "use-algo": {
-                "description": "The name of the algorithm, as small services call it or as we do.",
+                "description": "The algorithm, by its small-service name or by its slidegate name.",
                 "type": "string",
                 "default": "sliding-window-algo",
             },
@@ -189,7 +188,7 @@ fn small() -> Value {
 
 fn bounds() -> Value {
     json!({
-        "description": "What one caller, and all of them, may ask of the server.",
+        "description": "Bounds on requests and connections.",
         "type": "object",
         "additionalProperties": false,
         "properties": {
@@ -201,7 +200,7 @@ fn bounds() -> Value {
             },
             "request_time": duration("How long a request may take to arrive.", "10s"),
             "idle_time": duration("How long a connection may be idle.", "75s"),
-            "drain_time": duration("How long requests in flight may take to end once the server was asked to.", "10s"),
+            "drain_time": duration("How long requests in flight may take after the server is told to stop.", "10s"),
         },
     })
 }

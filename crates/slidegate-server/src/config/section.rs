@@ -1,56 +1,56 @@
-//! A mapping of a file, read field by field. Everything that is wrong with it is collected.
+//! A mapping of the file, read field by field. All its mistakes are collected.
 
 use serde_saphyr::{Location, Spanned};
 
-use super::mistake::Findings;
-use super::node::{Node, Value};
+use super::finding::Findings;
+use super::node::{Node, YamlValue};
 use crate::text::{did_you_mean, excerpt};
 
-/// Why a field that is promised is refused.
-pub(super) const LATER: &str = "is not supported by this version; remove it";
+/// The mistake for a planned field that this version does not support.
+pub(super) const UNSUPPORTED: &str = "is not supported by this version; remove it";
 
 /// The fields of a mapping.
 pub(super) struct Section<'a, 'f> {
-    /// What stands before a field's name in mistakes, for example "rule `api`: ".
+    /// The prefix of field names in mistakes, for example "rule `api`: ".
     prefix: String,
     pub(super) fields: &'a [(Spanned<String>, Node)],
-    pub(super) found: &'f mut Findings,
-    found_before: usize,
+    pub(super) findings: &'f mut Findings,
+    findings_before: usize,
 }
 
 impl<'a, 'f> Section<'a, 'f> {
-    /// The fields of `node`; where it is no mapping, that is a mistake.
+    /// The fields of `node`; anything but a mapping is a mistake.
     pub(super) fn open(
         prefix: String,
         node: &'a Node,
         (expected, example): (&str, &str),
-        found: &'f mut Findings,
+        findings: &'f mut Findings,
     ) -> Option<Self> {
-        let Value::Map(fields) = &node.value else {
+        let YamlValue::Map(fields) = &node.value else {
             let kind = node.value.kind();
-            found
+            findings
                 .add(node.referenced, &format!("{prefix}expected {expected}, found {kind}; write {example}"));
             return None;
         };
-        let found_before = found.found.len();
-        Some(Self { prefix, fields, found, found_before })
+        let findings_before = findings.list.len();
+        Some(Self { prefix, fields, findings, findings_before })
     }
 
     pub(super) fn mistake(&mut self, at: Location, text: &str) {
-        self.found.add(at, &format!("{}{text}", self.prefix));
+        self.findings.add(at, &format!("{}{text}", self.prefix));
     }
 
-    /// Whether no mistake was found.
+    /// Whether the section has no mistakes so far.
     pub(super) fn is_good(&self) -> bool {
-        self.found.found.len() == self.found_before
+        self.findings.list.len() == self.findings_before
     }
 
-    /// A field, if it is there.
+    /// A field, if present.
     pub(super) fn node(&self, name: &str) -> Option<&'a Node> {
         self.fields.iter().find(|(field, _)| field.value == name).map(|(_, node)| node)
     }
 
-    /// Reads a field, if it is there.
+    /// Reads a field, if present and valid.
     pub(super) fn read<T>(
         &mut self,
         name: &str,
@@ -60,7 +60,7 @@ impl<'a, 'f> Section<'a, 'f> {
         read(node).map_err(|text| self.mistake(node.referenced, &format!("{name}: {text}"))).ok()
     }
 
-    /// Refuses a name that is not one of `known`, or that is one of `refused`, each with its reason.
+    /// Refuses a name that is not in `known`, or that is in `refused`, which gives the reason.
     pub(super) fn check_name(
         &mut self,
         Spanned { value: name, referenced: at, .. }: &Spanned<String>,

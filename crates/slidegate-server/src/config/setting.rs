@@ -1,4 +1,4 @@
-//! The settings: their names, how the text of each is read from any source, and which were given.
+//! The settings: their names, how each is read from text, and which were given.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,11 +12,11 @@ use slidegate_redis::WAIT_MAX;
 use slidegate_stores::{StoreUrl, UrlError};
 
 use super::amount::{bytes, count, duration};
-use super::mistake::Source;
+use super::finding::Source;
 use crate::service::{HeaderSet, Secret, Settings};
 use crate::text::{did_you_mean, excerpt};
 
-/// All settings, as a file nests them, each with what to write. Variables of the environment are called after them.
+/// All settings, named as a file nests them, each with a remedy. Environment variables are named after them.
 pub(super) const SETTINGS: [(&str, &str); 15] = [
     ("http", "write `http: 127.0.0.1:8080`"),
     ("threads", "write a whole number"),
@@ -35,7 +35,7 @@ pub(super) const SETTINGS: [(&str, &str); 15] = [
     ("bounds.drain_time", "write a duration such as 10s"),
 ];
 
-/// Settings of which several may be given: a list in a file, separated by commas elsewhere.
+/// Settings that take several values: a list in a file, separated by commas elsewhere.
 pub(super) const LISTS: [&str; 2] = ["hosts", "headers"];
 
 const HEADER_SETS: [(&str, HeaderSet); 3] =
@@ -46,37 +46,37 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 const TOKEN_BYTES_MIN: usize = 16;
 const TOKEN_BYTES_MAX: usize = 4_096;
 
-/// The variable of the environment that gives a setting.
+/// The name of the environment variable of a setting.
 pub(super) fn variable(setting: &str) -> String {
     format!("SLIDEGATE_{}", setting.replace('.', "_").to_ascii_uppercase())
 }
 
-/// The settings that a source gave, which are good in themselves, and the texts of each.
+/// The valid settings that were given, each with its source and texts.
 #[derive(Clone, Default)]
-pub(crate) struct Given(BTreeMap<&'static str, (Source, Vec<String>)>);
+pub(crate) struct GivenSettings(BTreeMap<&'static str, (Source, Vec<String>)>);
 
-/// Without the texts, as the URL of a store may hold a password.
-impl fmt::Debug for Given {
+/// Leaves out the texts: the URL of a store may contain a password.
+impl fmt::Debug for GivenSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
 }
 
-impl Given {
-    /// Reads a setting into `settings`, and notes who gave it.
+impl GivenSettings {
+    /// Reads a setting into `settings`, and records its source.
     pub(super) fn set(
         &mut self,
         settings: &mut Settings,
         setting: &'static str,
         texts: Vec<String>,
         source: &Source,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), SettingError> {
         set(settings, setting, &texts)?;
         self.0.insert(setting, (source.clone(), texts));
         Ok(())
     }
 
-    /// These settings, and those of `below` where there are none.
+    /// These settings, completed by those of `below`.
     pub(super) fn over(&self, below: &Self) -> Self {
         Self(below.0.iter().chain(&self.0).map(|(setting, given)| (*setting, given.clone())).collect())
     }
@@ -85,22 +85,22 @@ impl Given {
         self.0.get(setting).map(|(source, _)| source.clone())
     }
 
-    /// The texts of a setting, so that a later reading can tell whether it was changed.
+    /// The texts of a setting, to detect changes.
     pub(super) fn texts(&self, setting: &str) -> Option<&[String]> {
         self.0.get(setting).map(|(_, texts)| texts.as_slice())
     }
 
-    /// Whether requests may bring rules of their own, where that was given.
+    /// The value of `inline_rules`, if given.
     pub(super) fn inline_rules(&self) -> Option<bool> {
         self.texts("inline_rules").map(|texts| texts == ["true"])
     }
 }
 
-/// What is wrong with a setting: which of its texts, and why.
-pub(super) type Wrong = (usize, String);
+/// The index of the wrong text of a setting, and the error.
+pub(super) type SettingError = (usize, String);
 
-/// Reads a setting. Only those of [`LISTS`] have other than one text.
-fn set(settings: &mut Settings, setting: &str, texts: &[String]) -> Result<(), Wrong> {
+/// Reads a setting. Only those of [`LISTS`] take several texts.
+fn set(settings: &mut Settings, setting: &str, texts: &[String]) -> Result<(), SettingError> {
     match setting {
         "hosts" => settings.hosts = each(texts, host)?,
         "headers" => settings.headers = headers(texts)?,
@@ -122,7 +122,7 @@ fn set_one(settings: &mut Settings, setting: &str, text: &str) -> Result<(), Str
         "deadline" => settings.deadline = duration(text, MILLISECOND, WAIT_MAX)?,
         "memory_budget" => settings.memory_budget = Some(bytes(text, BUDGET_BYTES_MIN, 1 << 50)?),
         "token_file" => settings.token = Some(token(text)?),
-        // Rules carry it, so that it changes with them.
+        // Checked only: the rule set holds it, so that it changes without a restart.
         "inline_rules" => _ = boolean(text)?,
         "bounds.body_bytes" => bounds.body_bytes = size(bytes(text, 1 << 10, 64 << 20)?),
         "bounds.header_bytes" => bounds.header_bytes = size(bytes(text, 8 << 10, 1 << 20)?),
@@ -135,7 +135,7 @@ fn set_one(settings: &mut Settings, setting: &str, text: &str) -> Result<(), Str
     Ok(())
 }
 
-/// Small enough for any machine, by the range that was checked.
+/// The range check keeps it within `usize`.
 fn size(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
@@ -156,7 +156,7 @@ fn boolean(text: &str) -> Result<bool, String> {
     text.parse().map_err(|_| format!("expected true or false, found `{}`; write one of them", excerpt(text)))
 }
 
-fn each<T>(texts: &[String], read: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, Wrong> {
+fn each<T>(texts: &[String], read: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, SettingError> {
     texts.iter().enumerate().map(|(index, text)| read(text).map_err(|text| (index, text))).collect()
 }
 
@@ -169,8 +169,8 @@ fn host(text: &str) -> Result<String, String> {
     Ok(text.to_ascii_lowercase())
 }
 
-/// `none` alone is no header at all.
-fn headers(texts: &[String]) -> Result<Vec<HeaderSet>, Wrong> {
+/// Reads the header sets; `none` alone means no headers.
+fn headers(texts: &[String]) -> Result<Vec<HeaderSet>, SettingError> {
     if matches!(texts, [text] if text == "none") {
         return Ok(Vec::new());
     }
@@ -192,19 +192,19 @@ fn headers(texts: &[String]) -> Result<Vec<HeaderSet>, Wrong> {
     Ok(found)
 }
 
-/// Reads a token; a line break at its end does not count. What the file holds is never repeated.
-/// It comes from a file of its own, because the configuration may be read by many.
+/// Reads a token from its file; a line break at the end does not count. Errors never quote the token. It has a file of
+/// its own because many people may read the configuration.
 fn token(path: &str) -> Result<Secret, String> {
     let name = excerpt(path);
     let mut text = String::new();
     let most = TOKEN_BYTES_MAX as u64 + 3;
     let read = File::open(path).and_then(|file| file.take(most).read_to_string(&mut text));
-    read.map_err(|error| format!("`{name}` cannot be read: {error}; check the path and who may read it"))?;
+    read.map_err(|error| format!("`{name}` cannot be read: {error}; check the path and its permissions"))?;
     let token = text.strip_suffix('\n').unwrap_or(&text);
     let token = token.strip_suffix('\r').unwrap_or(token);
     if !(TOKEN_BYTES_MIN..=TOKEN_BYTES_MAX).contains(&token.len()) {
         let range = format!("{TOKEN_BYTES_MIN} to {TOKEN_BYTES_MAX} bytes");
-        let remedy = "write one, for example by `openssl rand -hex 32`";
+        let remedy = "write one, for example with `openssl rand -hex 32`";
         return Err(format!("`{name}` holds no token of {range}; {remedy}"));
     }
     if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -218,13 +218,13 @@ fn token(path: &str) -> Result<Secret, String> {
 mod tests {
     use super::*;
 
-    fn wrong(setting: &str, texts: &[&str]) -> Wrong {
+    fn wrong(setting: &str, texts: &[&str]) -> SettingError {
         let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
         set(&mut Settings::default(), setting, &texts).unwrap_err()
     }
 
     #[test]
-    fn every_setting_has_a_reader_and_every_reader_refuses_nonsense() {
+    fn every_setting_is_read_and_refuses_nonsense() {
         for (setting, _) in SETTINGS {
             let (_, text) = wrong(setting, &["no such thing \u{1}"]);
             assert!(!text.contains("is not a setting") && text.contains("; "), "{setting}: {text}");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wrong_one_of_several_is_named() {
+    fn an_error_in_a_list_names_the_index() {
         assert_eq!(wrong("headers", &["draft-11", "draft-11"]).0, 1);
         assert!(wrong("headers", &["x-ratelimit", "github"]).1.contains("the same names"));
         assert!(wrong("headers", &["draft-11", "none"]).1.contains("`none` is unknown"));

@@ -1,5 +1,5 @@
-//! What a server starts with: flags over the environment (`SLIDEGATE_HTTP` and its like) over a file over defaults. All are
-//! read together, so that one run names every mistake.
+//! The settings and rules that a server starts with. Flags take precedence over environment variables
+//! (`SLIDEGATE_HTTP`), then the file, then the defaults. All are read together, so that one run reports every mistake.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,42 +8,42 @@ use std::time::Duration;
 use slidegate::{Rate, Rule, RuleSet};
 
 use super::file::Config;
-use super::mistake::{ConfigError, Found, Source};
-use super::setting::{Given, LISTS, SETTINGS, variable};
-use super::small::DEFAULT_RULE;
+use super::finding::{ConfigError, Finding, Source};
+use super::rate_limiter_form::DEFAULT_RULE;
+use super::setting::{GivenSettings, LISTS, SETTINGS, variable};
 use super::warning;
 use crate::service::Settings;
 use crate::text::{did_you_mean, excerpt};
 
-/// What all our variables begin with.
+/// The prefix of slidegate's environment variables.
 const PREFIX: &str = "SLIDEGATE_";
 /// The variable that names the configuration file.
 const CONFIG: &str = "SLIDEGATE_CONFIG";
 
-/// What a server starts with.
+/// The settings and rules that a server starts with.
 #[derive(Debug)]
 pub(crate) struct Startup {
     pub(crate) settings: Settings,
     pub(crate) rules: RuleSet,
-    /// What is legal but unwise.
-    pub(crate) warnings: Vec<Found>,
-    /// The file that was read, for a [`FileReloader`](crate::reload::FileReloader); without one there is nothing to reload.
+    /// Warnings: legal but unwise rules and settings.
+    pub(crate) warnings: Vec<Finding>,
+    /// The configuration file, if any, for a [`FileReloader`](crate::reload::FileReloader).
     pub(crate) file: Option<StartupFile>,
 }
 
-/// The configuration file of a server, and what it was read with.
+/// The configuration file of a server at its start.
 #[derive(Debug)]
 pub(crate) struct StartupFile {
     pub(crate) path: PathBuf,
     pub(crate) config: Config,
-    /// What flags and environment give, which goes over it.
-    pub(crate) over: Given,
+    /// The settings given by flags and environment, which take precedence over the file.
+    pub(crate) over: GivenSettings,
     pub(crate) settings: Settings,
 }
 
 impl Startup {
-    /// Reads everything, or says everything that is wrong. `flags` are settings by name (`http`, `bounds.idle_time`)
-    /// with their texts; a file named by a flag goes over one named by the environment.
+    /// Reads all sources, or returns all mistakes. `flags` are settings by name (`http`, `bounds.idle_time`) with their
+    /// texts; a `file` given by flag takes precedence over `SLIDEGATE_CONFIG`.
     pub(crate) fn read(
         file: Option<&Path>,
         flags: &[(&'static str, Option<&str>)],
@@ -56,7 +56,7 @@ impl Startup {
             Err(error) => (None, error.mistakes),
         };
         let mut settings = config.as_ref().map_or_else(Settings::default, |config| config.settings.clone());
-        let mut over = Given::default();
+        let mut over = GivenSettings::default();
         let of_environment = give(&mut over, &mut settings, texts);
         let flags = flags.iter().filter_map(|(setting, text)| {
             let name = format!("--{}", setting.replace(['.', '_'], "-"));
@@ -78,11 +78,15 @@ impl Startup {
     }
 }
 
-/// A setting that a flag or a variable gives.
-type Text = (&'static str, OsString, Source);
+/// A setting given by a flag or a variable: name, text, source.
+type GivenText = (&'static str, OsString, Source);
 
 /// Reads texts into `settings`; returns the mistakes.
-fn give(given: &mut Given, settings: &mut Settings, texts: impl IntoIterator<Item = Text>) -> Vec<Found> {
+fn give(
+    given: &mut GivenSettings,
+    settings: &mut Settings,
+    texts: impl IntoIterator<Item = GivenText>,
+) -> Vec<Finding> {
     let mut mistakes = Vec::new();
     for (setting, text, source) in texts {
         let read = text.into_string().map_err(|_| "is not UTF-8; write it as UTF-8".to_owned());
@@ -94,19 +98,19 @@ fn give(given: &mut Given, settings: &mut Settings, texts: impl IntoIterator<Ite
             };
             given.set(settings, setting, texts, &source).map_err(|(_, text)| text)
         });
-        mistakes.extend(read.err().map(|text| Found::new(source, &text)));
+        mistakes.extend(read.err().map(|text| Finding::new(source, &text)));
     }
     mistakes
 }
 
-/// What the environment says. An empty variable is as good as none.
+/// The environment variables of slidegate. An empty variable counts as unset.
 #[derive(Debug, Default)]
 struct Environment {
     /// The configuration file.
     config: Option<PathBuf>,
-    texts: Vec<Text>,
-    /// Variables that look like ours and are not.
-    warnings: Vec<Found>,
+    texts: Vec<GivenText>,
+    /// Unknown variables with the prefix [`PREFIX`].
+    warnings: Vec<Finding>,
 }
 
 impl Environment {
@@ -125,16 +129,16 @@ impl Environment {
             } else {
                 let known: Vec<&str> = known.iter().map(String::as_str).chain([CONFIG]).collect();
                 let remedy = did_you_mean(&name, &known);
-                let text = format!("is not a variable of ours and has no effect; {remedy}");
-                read.warnings.push(Found::new(Source::Name(excerpt(&name)), &text));
+                let text = format!("is not a variable of slidegate and has no effect; {remedy}");
+                read.warnings.push(Finding::new(Source::Name(excerpt(&name)), &text));
             }
         }
         read
     }
 }
 
-/// Without a file: rule `default`, five a minute, so that the small-service route answers at once.
-fn without_file(given: &Given) -> RuleSet {
+/// The rules without a file: rule `default`, five per minute, so that the small-service route works at once.
+fn without_file(given: &GivenSettings) -> RuleSet {
     let rate = Rate::new(5, Duration::from_secs(60)).ok();
     let rule = rate.and_then(|rate| Rule::builder(DEFAULT_RULE).limit(rate).build().ok());
     let mut rules: RuleSet = rule.into_iter().collect();
@@ -154,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn without_anything_there_is_a_default() {
+    fn without_file_flags_and_variables_there_is_a_default_rule() {
         let started = Startup::read(None, &[("http", None)], []).unwrap();
         assert_eq!(started.settings.http.to_string(), "127.0.0.1:8080");
         let rule = started.rules.get("default").unwrap();
@@ -164,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_of_all_sources_are_named_at_once() {
+    fn mistakes_of_all_sources_are_reported_at_once() {
         let missing = Path::new("no-such-file.yaml");
         let environment = variables(&[("SLIDEGATE_HTTP", "8080"), ("SLIDEGATE_DEADLINE", "50")]);
         let flags = [("http", Some("x")), ("memory_budget", Some("y"))];
@@ -183,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_goes_over_a_variable_and_both_are_warned_about_by_name() {
+    fn a_flag_takes_precedence_and_warnings_name_their_source() {
         let environment = variables(&[
             ("SLIDEGATE_HTTP", "0.0.0.0:1"),
             ("SLIDEGATE_HOST", "x"),
@@ -193,7 +197,7 @@ mod tests {
         assert_eq!(started.settings.http.port(), 2);
         let warnings: Vec<String> = started.warnings.iter().map(ToString::to_string).collect();
         assert!(
-            warnings[0].contains("SLIDEGATE_COLOUR_OF_BIKESHED: is not a variable of ours"),
+            warnings[0].contains("SLIDEGATE_COLOUR_OF_BIKESHED: is not a variable of slidegate"),
             "{warnings:?}"
         );
         assert!(warnings[1].ends_with("did you mean `SLIDEGATE_HOSTS`?"), "{warnings:?}");
@@ -203,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_go_over_the_environment_over_the_file_over_defaults() {
+    fn precedence_is_flags_then_environment_then_file_then_defaults() {
         let path = std::env::temp_dir().join(format!("slidegate-startup-{}.yaml", std::process::id()));
         let text = "rules: { api: { limit: 5/1m } }\nhttp: 127.0.0.1:3\ndeadline: 30ms\nbounds: { connections: 7 }\n";
         std::fs::write(&path, text).unwrap();
@@ -222,7 +226,7 @@ mod tests {
         assert_eq!((settings.http.port(), settings.deadline), (1, Duration::from_millis(20)));
         assert_eq!(settings.bounds.connections, 7);
         assert_eq!(settings.bounds.body_bytes, Settings::default().bounds.body_bytes);
-        assert_eq!(settings.store.kind(), "memory", "an empty variable says nothing");
+        assert_eq!(settings.store.kind(), "memory", "an empty variable counts as unset");
         assert_eq!(settings.headers, [HeaderSet::Draft11, HeaderSet::GitHub]);
         assert_eq!(settings.bounds.idle_time, Duration::from_secs(5));
         assert_eq!((started.file.unwrap().path, started.warnings), (path, vec![]));

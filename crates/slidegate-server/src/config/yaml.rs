@@ -1,4 +1,4 @@
-//! From a file's text to its nodes: what the parser is told, and its errors in our words.
+//! Parses the text of a file into nodes: the limits of the parser, and its errors in terms of the file.
 
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::{NonFiniteFloatPolicy, Options};
@@ -6,18 +6,18 @@ use serde_saphyr::{Error, Location};
 
 use super::node::{self, Node};
 
-/// Most values of a file, names and what aliases repeat included: a rule with its limit has four.
+/// Most values of a file, with names and expanded aliases: a rule with its limit has four.
 const VALUES_MAX: usize = 250_000;
 /// Deepest nesting.
 const DEPTH_MAX: usize = 64;
-/// Most values that are written as a reference to another.
+/// Most aliases (`*name`).
 const ALIASES_MAX: usize = 50_000;
-/// Most values that others may refer to.
+/// Most anchors (`&name`).
 const ANCHORS_MAX: usize = 50_000;
-/// Most mappings that are merged into others.
+/// Most merge keys (`<<`).
 const MERGES_MAX: usize = 50_000;
 
-/// Reads a file's text, or says where it is wrong and why.
+/// Parses the text of a file, or returns the position and the error.
 pub(super) fn parse(text: &str) -> Result<Node, (Location, String)> {
     let mut root: Node = serde_saphyr::from_str_with_options(text, options())
         .map_err(|error| (error.location().unwrap_or(Location::UNKNOWN), message(&error)))?;
@@ -26,8 +26,8 @@ pub(super) fn parse(text: &str) -> Result<Node, (Location, String)> {
 }
 
 fn options() -> Options {
-    // `yes` and `on` are texts here as in YAML 1.2; `.nan` is a text and no number. One anchor may serve
-    // any number of rules: what aliases repeat counts as values, so their ratio to anchors says nothing.
+    // `yes` and `on` are texts, as in YAML 1.2, and so is `.nan`. One anchor may serve any number of rules: expanded
+    // aliases count as values, so the ratio of aliases to anchors needs no bound.
     serde_saphyr::options! {
         strict_booleans: true,
         non_finite_float_policy: NonFiniteFloatPolicy::AsString,
@@ -43,7 +43,7 @@ fn options() -> Options {
     }
 }
 
-/// Our words where the parser speaks of its own programming interface.
+/// The parser's error, reworded where it speaks of its own API.
 fn message(error: &Error) -> String {
     match error {
         Error::AliasError { error, .. } => message(error),
@@ -57,12 +57,12 @@ fn message(error: &Error) -> String {
             let text = error.to_string();
             let place = error.location().map(|at| format!(" at line {}, column {}", at.line(), at.column()));
             let text = place.and_then(|place| text.strip_suffix(place.as_str())).unwrap_or(&text);
-            format!("is not YAML: {text}; mend the syntax here or just before")
+            format!("is not YAML: {text}; correct the syntax here or just before")
         }
     }
 }
 
-/// A limit of the parser that the file goes beyond.
+/// The error for a limit of the parser that the file exceeds.
 fn beyond(breach: &BudgetBreach) -> String {
     match breach {
         BudgetBreach::Nodes { .. } => {

@@ -54,7 +54,7 @@ impl Difference {
 pub(crate) fn with_override_windows(rule: &Rule, overrides: &Overrides) -> Rule {
     let rates = |rule: &Rule| rule.limits().iter().map(Limit::rate).collect::<Vec<Rate>>();
     let own = rates(rule);
-    let limited = overrides.iter().filter_map(|(_, meant)| match meant {
+    let limited = overrides.iter().filter_map(|(_, key_override)| match key_override {
         Override::Limited(rule) => Some(rule),
         Override::Unlimited | Override::Blocked => None,
     });

@@ -12,7 +12,7 @@ use slidegate::{Limiter, Rule, RuleSet};
 use tokio::sync::Mutex;
 
 use super::difference::{Difference, with_override_windows};
-use crate::config::{Config, ConfigError, Found, StartupFile};
+use crate::config::{Config, ConfigError, Finding, StartupFile};
 use crate::rules::LiveRules;
 
 /// How long requests in flight may hold the old rules before states are migrated regardless.
@@ -231,7 +231,7 @@ async fn wait_until_released(rules: &Arc<RuleSet>) {
     tokio::time::timeout(IN_FLIGHT_TIME_MAX, all_ended).await.ok();
 }
 
-fn texts(found: &[Found]) -> Vec<String> {
+fn texts(found: &[Finding]) -> Vec<String> {
     found.iter().map(ToString::to_string).collect()
 }
 

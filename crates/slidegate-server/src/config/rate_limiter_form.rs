@@ -1,6 +1,6 @@
 //! The small-service form: `rate-limiter: { use-algo: sliding-window-algo, window-size: 60, max-requests: 5 }`.
 //!
-//! It means rule `default`. Services that are written first use these names, and move here by keeping their file.
+//! It defines rule `default`. Small services use these names and can keep their file when they migrate.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use serde_saphyr::Spanned;
 use slidegate::rate::LIMIT_MAX;
 use slidegate::{Algorithm, Rate, RateError, Rule};
 
-use super::mistake::Findings;
+use super::finding::Findings;
 use super::node::Node;
+use super::rule_values::{whole, word};
 use super::section::Section;
-use super::values::{whole, word};
 use crate::text::{did_you_mean, excerpt};
 
-/// The rule that the form means.
+/// The rule that the form defines.
 pub(super) const DEFAULT_RULE: &str = "default";
 
 const FIELDS: [&str; 3] = ["use-algo", "window-size", "max-requests"];
 
-/// Names that small services use, and ours for them. `-algo` at the end may be left out.
+/// Algorithm names of small services, without the optional suffix `-algo`.
 const NAMES: [(&str, Algorithm); 10] = [
     ("sliding-window", Algorithm::SlidingLog),
     ("sliding-window-log", Algorithm::SlidingLog),
@@ -33,7 +33,7 @@ const NAMES: [(&str, Algorithm); 10] = [
     ("gcra", Algorithm::Gcra),
 ];
 
-/// Our own names are good too, where they are not in the table.
+/// Accepts names of the table and slidegate's own names.
 fn algorithm(text: &str) -> Result<Algorithm, String> {
     let name = text.replace('_', "-").to_ascii_lowercase();
     let name = name.strip_suffix("-algo").or_else(|| name.strip_suffix("-algorithm")).unwrap_or(&name);
@@ -42,17 +42,17 @@ fn algorithm(text: &str) -> Result<Algorithm, String> {
         let known: Vec<String> = NAMES.iter().map(|(known, _)| format!("{known}-algo")).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let ours = Algorithm::ALL.map(Algorithm::name);
-        // The nearest among names with and without the ending.
+        // The nearest name, with or without the suffix.
         let bare = did_you_mean(name, &ours);
         let remedy = if bare.starts_with("did you mean") { bare } else { did_you_mean(text, &known) };
         format!("`{}` is unknown; {remedy}", excerpt(text))
     })
 }
 
-/// Reads the form, or says everything that is wrong with it.
-pub(super) fn read(name: &Spanned<String>, node: &Node, found: &mut Findings) -> Option<Rule> {
+/// Reads the form; adds all its mistakes to `findings`.
+pub(super) fn read(name: &Spanned<String>, node: &Node, findings: &mut Findings) -> Option<Rule> {
     let expected = ("fields", "{ window-size: 60, max-requests: 5 }");
-    let mut form = Section::open("rate-limiter: ".to_owned(), node, expected, found)?;
+    let mut form = Section::open("rate-limiter: ".to_owned(), node, expected, findings)?;
     for (name, _) in form.fields {
         form.check_name(name, &FIELDS, &[], "is not a field here");
     }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_small_services_mean_ours() {
+    fn algorithm_names_of_small_services_are_accepted() {
         for (text, name) in [
             ("sliding-window-algo", "sliding-log"),
             ("sliding_window_algo", "sliding-log"),

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, or unwise about it, and where.
+//! Findings: mistakes in a configuration and warnings about it, each with its source.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use thiserror::Error;
 
 use crate::text::escaped;
 
-/// Where something was given.
+/// Where a setting or a rule was given.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Source {
-    /// An argument of the command line (`--http`) or a variable of the environment, by its name.
+    /// A flag (`--http`) or an environment variable, by name.
     Name(String),
-    /// A file, with line and column counted from 1; none for a file that cannot be read, which has no lines.
+    /// A file, with line and column from 1; `None` for a file that cannot be read.
     File(String, Option<(u64, u64)>),
 }
 
@@ -27,38 +27,38 @@ impl fmt::Display for Source {
 
 /// A mistake or a warning with its source; the text names the field and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct Finding {
     pub(crate) source: Source,
     pub(crate) text: String,
 }
 
-impl Found {
+impl Finding {
     pub(super) fn new(source: Source, text: &str) -> Self {
         Self { source, text: escaped(text) }
     }
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.source, self.text)
     }
 }
 
-/// What was found in one file so far.
+/// The findings of one file so far.
 #[derive(Debug)]
 pub(super) struct Findings {
     file: String,
-    pub(super) found: Vec<Found>,
+    pub(super) list: Vec<Finding>,
 }
 
 impl Findings {
     pub(super) fn of(file: &str) -> Self {
-        Self { file: escaped(file), found: Vec::new() }
+        Self { file: escaped(file), list: Vec::new() }
     }
 
-    /// Adds what was found at a place of the file; where the parser knows none, at its start.
+    /// Adds a finding at a position; an unknown position means the start of the file.
     pub(super) fn add(&mut self, at: Location, text: &str) {
-        self.found.push(Found::new(self.source(at), text));
+        self.list.push(Finding::new(self.source(at), text));
     }
 
     pub(super) fn source(&self, at: Location) -> Source {
@@ -66,18 +66,18 @@ impl Findings {
         Source::File(self.file.clone(), Some(place))
     }
 
-    /// `value`, if nothing was found.
+    /// `value`, if there are no findings.
     pub(super) fn into_result<T>(mut self, value: T) -> Result<T, ConfigError> {
-        self.found.sort_by(|one, other| one.source.cmp(&other.source));
-        if self.found.is_empty() { Ok(value) } else { Err(ConfigError { mistakes: self.found }) }
+        self.list.sort_by(|one, other| one.source.cmp(&other.source));
+        if self.list.is_empty() { Ok(value) } else { Err(ConfigError { mistakes: self.list }) }
     }
 }
 
-/// Everything that is wrong with a configuration, a line per mistake, in the order of its sources and of the file.
+/// All mistakes of a configuration, one per line, ordered by source and position.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) struct ConfigError {
     /// At least one.
-    pub(crate) mistakes: Vec<Found>,
+    pub(crate) mistakes: Vec<Finding>,
 }
 
 impl fmt::Display for ConfigError {

@@ -1,9 +1,9 @@
-//! Values of a rule's fields. What is said against one does not name the field: the caller knows it.
+//! Reads the values of a rule's fields. Errors do not name the field; the caller adds it.
 
 use slidegate::Rate;
 use slidegate::rule::{AtBudget, Decimal, DecimalError, OnStoreError};
 
-use super::node::{Node, Value};
+use super::node::{Node, YamlValue};
 use crate::rules::parse_rate;
 use crate::text::{did_you_mean, excerpt};
 
@@ -11,7 +11,7 @@ const POLICIES: &str = "choose deny, allow or { local: 0.25 }";
 
 pub(super) fn word(node: &Node) -> Result<&str, String> {
     match &node.value {
-        Value::Text(text) => Ok(text),
+        YamlValue::Text(text) => Ok(text),
         other => Err(format!(
             "expected a name, found {}; write the name without brackets or as text",
             other.kind()
@@ -21,14 +21,14 @@ pub(super) fn word(node: &Node) -> Result<&str, String> {
 
 pub(super) fn whole(node: &Node) -> Result<u64, String> {
     match node.value {
-        Value::Whole(number) => Ok(number),
+        YamlValue::Whole(number) => Ok(number),
         ref other => Err(format!("expected a whole number, found {}; write digits only", other.kind())),
     }
 }
 
 pub(super) fn boolean(node: &Node) -> Result<bool, String> {
     match node.value {
-        Value::Bool(value) => Ok(value),
+        YamlValue::Bool(value) => Ok(value),
         ref other => Err(format!("expected true or false, found {}; write one of them", other.kind())),
     }
 }
@@ -36,7 +36,7 @@ pub(super) fn boolean(node: &Node) -> Result<bool, String> {
 /// Reads `LIMIT/WINDOW`.
 pub(super) fn rate(node: &Node) -> Result<Rate, String> {
     match &node.value {
-        Value::Text(text) => parse_rate(text),
+        YamlValue::Text(text) => parse_rate(text),
         other => Err(format!("expected LIMIT/WINDOW, found {}; write for example 60/1m", other.kind())),
     }
 }
@@ -44,10 +44,10 @@ pub(super) fn rate(node: &Node) -> Result<Rate, String> {
 /// Reads a decimal, from a number or a text.
 pub(super) fn decimal(node: &Node) -> Result<Decimal, String> {
     match &node.value {
-        // The shortest text of a number is exact for every decimal that the rule grammar can hold.
-        Value::Whole(number) => number.to_string().parse(),
-        Value::Number(number) => number.decimal.parse(),
-        Value::Text(text) => text.parse(),
+        // The shortest text of a number is exact for every decimal that a rule can hold.
+        YamlValue::Whole(number) => number.to_string().parse(),
+        YamlValue::Number(number) => number.decimal.parse(),
+        YamlValue::Text(text) => text.parse(),
         other => {
             let found = other.kind();
             return Err(format!("expected a decimal from 0 to 1, found {found}; write for example 0.05"));
@@ -59,9 +59,9 @@ pub(super) fn decimal(node: &Node) -> Result<Decimal, String> {
 /// Reads `deny`, `allow` or `{ local: 0.25 }`.
 pub(super) fn on_store_error(node: &Node) -> Result<OnStoreError, String> {
     match &node.value {
-        Value::Text(text) if text == "deny" => Ok(OnStoreError::Deny),
-        Value::Text(text) if text == "allow" => Ok(OnStoreError::Allow),
-        Value::Map(fields) => {
+        YamlValue::Text(text) if text == "deny" => Ok(OnStoreError::Deny),
+        YamlValue::Text(text) if text == "allow" => Ok(OnStoreError::Allow),
+        YamlValue::Map(fields) => {
             if let Some((unknown, _)) = fields.iter().find(|(name, _)| name.value != "local") {
                 return Err(format!("{}: is not a field here; {POLICIES}", excerpt(&unknown.value)));
             }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_are_three() {
+    fn outage_policies_are_deny_allow_and_local() {
         let read = |text: &str| on_store_error(&parse(text).unwrap());
         assert_eq!(read("deny"), Ok(OnStoreError::Deny));
         assert_eq!(read("allow"), Ok(OnStoreError::Allow));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_budget_a_new_key_is_refused_or_an_old_one_goes() {
+    fn at_budget_is_refuse_or_evict_oldest() {
         let read = |text: &str| at_budget(&parse(text).unwrap());
         assert_eq!(read("refuse"), Ok(AtBudget::Refuse));
         assert_eq!(read("evict-oldest"), Ok(AtBudget::EvictOldest));
