@@ -1,17 +1,16 @@
-//! What those who run a server ask it: who asks most, to read its configuration again, and what orchestrators ask:
-//! whether it lives and is ready.
+//! Routes for operators and orchestrators: the busiest keys, reload, liveness and readiness.
 
 use serde::Serialize;
 use slidegate::rule::OnStoreError;
 
-use super::problem::{BAD_FILE, NO_FILE, Problem, STORE_BEHIND};
+use super::problem::{BAD_FILE, NO_FILE, Problem, STORE_NOT_MIGRATED};
 use super::reply::{Content, Reply};
 use crate::reload::{FileReloader, ReloadResult};
 use crate::service::Service;
 use crate::text::escaped;
 use crate::top::LISTED_MAX as TOP_LISTED_MAX;
 
-/// Keys of each kind that are listed unless the query says otherwise.
+/// Default number of listed keys of each kind.
 const LISTED: usize = 20;
 
 /// `GET /v1/top`: the keys that were allowed and denied most since the server started; `?n=` says how many.
@@ -27,7 +26,7 @@ pub(super) fn top(service: &Service, query: &str) -> Result<Reply, Problem> {
     Ok(Reply::of(&service.counters.top.read(listed)))
 }
 
-/// What a reload did.
+/// The answer to a reload.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     result: &'static str,
@@ -38,7 +37,7 @@ struct Report<'a> {
     warnings: &'a [String],
 }
 
-/// `POST /v1/admin/reload`: what a changed file would do by itself, at once and with an answer.
+/// `POST /v1/admin/reload`: reloads the file at once and answers with the result.
 pub(super) async fn reload(reloader: Option<&FileReloader>) -> Result<Reply, Problem> {
     let Some(reloader) = reloader else {
         let text = "the server was started without a file; start it with --config FILE";
@@ -53,37 +52,38 @@ pub(super) async fn reload(reloader: Option<&FileReloader>) -> Result<Reply, Pro
             return Err(Problem::new(BAD_FILE, &text));
         }
         ReloadResult::StoreFailed(text) => {
-            let text = format!("the old rules stay in force: {text}; it is tried again every few seconds");
-            return Err(Problem::new(STORE_BEHIND, &text));
+            let text =
+                format!("the old rules stay in force: {text}; check the store, the server retries every 5 s");
+            return Err(Problem::new(STORE_NOT_MIGRATED, &text));
         }
     };
     let (needs_restart, warnings) = (&report.needs_restart, &report.warnings);
     Ok(Reply::of(&Report { result, added, changed, removed, needs_restart, warnings }))
 }
 
-/// `GET /livez`: the answer says it all. It never depends on the store, which a restart would not repair.
+/// `GET /livez`: always 200. It never depends on the store, which a restart would not repair.
 pub(super) fn live() -> Reply {
     Reply::text(200, Content::Text, "ok\n".to_owned())
 }
 
-/// `GET /readyz`: whether requests should come here; `?verbose` says why or why not, line by line.
+/// `GET /readyz`: whether the server should get requests; `?verbose` adds a line per check.
 pub(super) async fn ready(service: &Service, query: &str, draining: bool) -> Reply {
     let rules = service.rules();
-    // Where every rule that refuses lets pass what the store does not answer, the server is of use without it.
+    // The server is ready without the store if every rule that can refuse has `on_store_error: allow`.
     let needs_store = rules.iter().any(|rule| !rule.shadow() && rule.on_store_error() != OnStoreError::Allow);
     let store = service.store_answers().await;
     let config = "the last file was not accepted; the rules before it are in force";
     let config = (!service.counters.metrics.last_reload_ok()).then(|| config.to_owned());
-    // What is looked at, why it fails, and whether the server is not ready without it.
-    let parts = [
-        ("serving", draining.then(|| "is about to end".to_owned()), true),
+    // Name of the check, why it fails, and whether readiness needs it.
+    let checks = [
+        ("serving", draining.then(|| "is shutting down".to_owned()), true),
         ("store", store.err().map(|failure| failure.text), needs_store),
         ("config", config, false),
     ];
-    let ready = parts.iter().all(|(_, failed, is_needed)| failed.is_none() || !is_needed);
+    let ready = checks.iter().all(|(_, failed, is_needed)| failed.is_none() || !is_needed);
     let mut text = String::new();
     if parameter(query, "verbose").is_some() {
-        text.extend(parts.iter().map(|(name, failed, is_needed)| line(name, failed.as_deref(), *is_needed)));
+        text.extend(checks.iter().map(|(name, failed, is_needed)| line(name, failed.as_deref(), *is_needed)));
     }
     text.push_str(if ready { "ok\n" } else { "not ready\n" });
     Reply::text(if ready { 200 } else { 503 }, Content::Text, text)
@@ -96,7 +96,7 @@ fn line(name: &str, failed: Option<&str>, is_needed: bool) -> String {
     }
 }
 
-/// The value of a parameter; the empty text if it has none.
+/// The value of a query parameter; empty if it has no value.
 fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
     let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     pairs.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value)
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parameter_is_found_with_and_without_a_value() {
+    fn a_parameter_may_have_no_value() {
         assert_eq!(parameter("a=1&n=20&verbose", "n"), Some("20"));
         assert_eq!(parameter("a=1&verbose", "verbose"), Some(""));
         assert_eq!(parameter("nn=1", "n"), None);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_how_bad_it_is() {
+    fn a_line_marks_ok_failed_and_warning() {
         assert_eq!(line("store", None, true), "[+] store: ok\n");
         assert_eq!(line("store", Some("gone\naway"), true), "[-] store: gone\\naway\n");
         assert_eq!(line("store", Some("gone"), false), "[!] store: gone\n");

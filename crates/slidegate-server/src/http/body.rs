@@ -1,7 +1,7 @@
-//! What a body asks for, read in one go without copying.
+//! Parses the body of a check in one pass without copying.
 //!
-//! These readers know only good input. Where they fail, `slow_body` reads again, says what is
-//! wrong, and is the one that is right: what it accepts is accepted.
+//! These parsers handle only valid input. Where they fail, `body_errors` parses again and reports the mistake; its
+//! result is authoritative.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,13 +14,13 @@ use slidegate::rule::OnStoreError;
 use slidegate::ruleset::{InlineRule, RuleRef};
 use slidegate::{ChargeRequest, Key, Rate};
 
+use super::body_errors;
 use super::problem::Problem;
-use super::slow_body;
 use crate::rules::AlgorithmText;
 
 /// The body of a check, a peek or an explanation.
 #[derive(Debug, PartialEq)]
-pub(super) struct Request<'a> {
+pub(super) struct CheckBody<'a> {
     pub(super) charges: Charges<'a>,
     pub(super) policy: Option<OnStoreError>,
 }
@@ -41,30 +41,30 @@ impl<'a> Charges<'a> {
     }
 }
 
-impl<'a> Request<'a> {
-    /// Reads a body.
+impl<'a> CheckBody<'a> {
+    /// Parses a body.
     pub(super) fn read(body: &'a [u8]) -> Result<Self, Problem> {
         match Self::read_good(body) {
             Some(request) => Ok(request),
-            None => slow_body::request(body).map_err(|text| Problem::malformed(&text)),
+            None => body_errors::request(body).map_err(|text| Problem::malformed(&text)),
         }
     }
 
-    /// Reads a body that is as it should be.
+    /// Parses a body; `None` if it is not valid.
     pub(super) fn read_good(body: &'a [u8]) -> Option<Self> {
-        serde_json::from_slice::<Body<'_>>(body).ok()?.request()
+        serde_json::from_slice::<RawBody<'_>>(body).ok()?.request()
     }
 
-    /// Reads the body of a batch.
+    /// Parses the body of a batch.
     pub(super) fn read_batch(body: &'a [u8]) -> Result<Vec<Self>, Problem> {
-        match serde_json::from_slice::<Body<'_>>(body).ok().and_then(Body::batch) {
+        match serde_json::from_slice::<RawBody<'_>>(body).ok().and_then(RawBody::batch) {
             Some(batch) if !batch.is_empty() => Ok(batch),
-            _ => slow_body::batch(body).map_err(|text| Problem::malformed(&text)),
+            _ => body_errors::batch(body).map_err(|text| Problem::malformed(&text)),
         }
     }
 }
 
-/// The policy that a request names.
+/// The outage policy of that name.
 pub(super) fn policy(name: &str) -> Option<OnStoreError> {
     match name {
         "allow" => Some(OnStoreError::Allow),
@@ -73,34 +73,34 @@ pub(super) fn policy(name: &str) -> Option<OnStoreError> {
     }
 }
 
-/// A batch, a request or one of its charges: they differ in which of the fields they may have.
-struct Body<'a>(BodyFields<'a>);
+/// A batch, a request or a charge: each allows some of the fields.
+struct RawBody<'a>(RawBodyFields<'a>);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct BodyFields<'a> {
+struct RawBodyFields<'a> {
     #[serde(borrow, default, deserialize_with = "given")]
-    rule: Option<Value<'a>>,
+    rule: Option<RuleOrLimit<'a>>,
     #[serde(borrow, default, deserialize_with = "given")]
-    key: Option<Text<'a>>,
+    key: Option<BodyText<'a>>,
     #[serde(default, deserialize_with = "given")]
     cost: Option<u64>,
     #[serde(borrow, default, deserialize_with = "given")]
-    checks: Option<Vec<Body<'a>>>,
+    checks: Option<Vec<RawBody<'a>>>,
     #[serde(borrow, default, deserialize_with = "given")]
-    tag: Option<Text<'a>>,
+    tag: Option<BodyText<'a>>,
     #[serde(borrow, default, deserialize_with = "given")]
-    on_store_error: Option<Text<'a>>,
+    on_store_error: Option<BodyText<'a>>,
 }
 
-/// A value that is there: `null` is none.
+/// A present value; `null` is an error.
 fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
-impl<'a> Body<'a> {
-    fn batch(self) -> Option<Vec<Request<'a>>> {
-        let BodyFields { checks, rule: None, key: None, cost: None, tag: None, on_store_error: None } =
+impl<'a> RawBody<'a> {
+    fn batch(self) -> Option<Vec<CheckBody<'a>>> {
+        let RawBodyFields { checks, rule: None, key: None, cost: None, tag: None, on_store_error: None } =
             self.0
         else {
             return None;
@@ -108,101 +108,107 @@ impl<'a> Body<'a> {
         checks?.into_iter().map(Self::request).collect()
     }
 
-    fn request(mut self) -> Option<Request<'a>> {
-        if let Some(Text(tag)) = self.0.tag.take() {
+    fn request(mut self) -> Option<CheckBody<'a>> {
+        if let Some(BodyText(tag)) = self.0.tag.take() {
             Key::new(&tag).ok()?;
         }
         let policy = match self.0.on_store_error.take() {
-            Some(Text(name)) => Some(policy(&name)?),
+            Some(BodyText(name)) => Some(policy(&name)?),
             None => None,
         };
         let charges = match self.0 {
-            BodyFields { checks: Some(charges), rule: None, key: None, cost: None, .. } => {
+            RawBodyFields { checks: Some(charges), rule: None, key: None, cost: None, .. } => {
                 Charges::Several(charges.into_iter().map(Self::charge).collect::<Option<_>>()?)
             }
             _ => Charges::One([self.charge()?]),
         };
-        Some(Request { charges, policy })
+        Some(CheckBody { charges, policy })
     }
 
     fn charge(self) -> Option<ChargeRequest<'a>> {
-        let BodyFields { rule, key: Some(Text(key)), cost, checks: None, tag: None, on_store_error: None } =
-            self.0
+        let RawBodyFields {
+            rule,
+            key: Some(BodyText(key)),
+            cost,
+            checks: None,
+            tag: None,
+            on_store_error: None,
+        } = self.0
         else {
             return None;
         };
         let rule = match rule? {
-            Value::Text(name) => RuleRef::Named(name),
-            Value::Inline(rule) => RuleRef::Inline(rule),
-            Value::Whole(_) => return None,
+            RuleOrLimit::Text(name) => RuleRef::Named(name),
+            RuleOrLimit::Inline(rule) => RuleRef::Inline(rule),
+            RuleOrLimit::Whole(_) => return None,
         };
         Some(ChargeRequest { rule, key, cost: cost.unwrap_or(1) })
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Body<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for RawBody<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(BodyVisitor)
+        deserializer.deserialize_map(RawBodyVisitor)
     }
 }
 
-/// Takes objects only. Without it, serde would take a list of the fields' values too.
-struct BodyVisitor;
+/// Accepts objects only. The derived reader would also accept a list of the fields' values.
+struct RawBodyVisitor;
 
-impl<'de> Visitor<'de> for BodyVisitor {
-    type Value = Body<'de>;
+impl<'de> Visitor<'de> for RawBodyVisitor {
+    type Value = RawBody<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
     #[inline]
-    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Body<'de>, A::Error> {
-        BodyFields::deserialize(MapAccessDeserializer::new(fields)).map(Body)
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<RawBody<'de>, A::Error> {
+        RawBodyFields::deserialize(MapAccessDeserializer::new(fields)).map(RawBody)
     }
 }
 
-/// A text that is borrowed from the body unless it has escapes.
+/// A text, borrowed from the body unless it has escapes.
 #[derive(Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+struct BodyText<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// What a rule or its limit may be: the name of the rule or the rule itself, a rate or a number beside its window.
-enum Value<'a> {
+/// The value of `rule` (a name or an inline rule) or of `limit` (a rate or a number).
+enum RuleOrLimit<'a> {
     Whole(u64),
     Text(Cow<'a, str>),
     Inline(InlineRule),
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Value<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for RuleOrLimit<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ValueVisitor)
+        deserializer.deserialize_any(RuleOrLimitVisitor)
     }
 }
 
-struct ValueVisitor;
+struct RuleOrLimitVisitor;
 
-impl<'de> Visitor<'de> for ValueVisitor {
-    type Value = Value<'de>;
+impl<'de> Visitor<'de> for RuleOrLimitVisitor {
+    type Value = RuleOrLimit<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a rule or a limit")
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Value<'de>, E> {
-        Ok(Value::Whole(number))
+    fn visit_u64<E>(self, number: u64) -> Result<RuleOrLimit<'de>, E> {
+        Ok(RuleOrLimit::Whole(number))
     }
 
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Value<'de>, E> {
-        Ok(Value::Text(Cow::Borrowed(text)))
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<RuleOrLimit<'de>, E> {
+        Ok(RuleOrLimit::Text(Cow::Borrowed(text)))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Value<'de>, E> {
-        Ok(Value::Text(Cow::Owned(text.to_owned())))
+    fn visit_str<E>(self, text: &str) -> Result<RuleOrLimit<'de>, E> {
+        Ok(RuleOrLimit::Text(Cow::Owned(text.to_owned())))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Value<'de>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<RuleOrLimit<'de>, A::Error> {
         let fields = InlineFields::deserialize(MapAccessDeserializer::new(fields))?;
-        fields.rule().map(Value::Inline).ok_or_else(|| A::Error::custom("no rule"))
+        fields.rule().map(RuleOrLimit::Inline).ok_or_else(|| A::Error::custom("no rule"))
     }
 }
 
@@ -210,15 +216,15 @@ impl<'de> Visitor<'de> for ValueVisitor {
 #[serde(deny_unknown_fields)]
 struct InlineFields<'a> {
     #[serde(borrow)]
-    limit: Value<'a>,
+    limit: RuleOrLimit<'a>,
     #[serde(borrow, default, deserialize_with = "given")]
-    window: Option<Text<'a>>,
+    window: Option<BodyText<'a>>,
     #[serde(borrow, default, deserialize_with = "given")]
-    algorithm: Option<Text<'a>>,
+    algorithm: Option<BodyText<'a>>,
     #[serde(default, deserialize_with = "given")]
     buckets: Option<u64>,
     #[serde(borrow, default, deserialize_with = "given")]
-    edge: Option<Text<'a>>,
+    edge: Option<BodyText<'a>>,
     #[serde(default, deserialize_with = "given")]
     entries: Option<u64>,
 }
@@ -232,8 +238,8 @@ impl InlineFields<'_> {
             entries: self.entries,
         };
         let rate = match (&self.limit, &self.window) {
-            (Value::Whole(units), Some(window)) => Rate::new(*units, parse_window(&window.0)?).ok()?,
-            (Value::Text(rate), None) => rate.parse().ok()?,
+            (RuleOrLimit::Whole(units), Some(window)) => Rate::new(*units, parse_window(&window.0)?).ok()?,
+            (RuleOrLimit::Text(rate), None) => rate.parse().ok()?,
             _ => return None,
         };
         Some(InlineRule::new(rate, text.parse().ok()?))

@@ -1,4 +1,4 @@
-//! One connection, from its first byte to its last.
+//! Serves one connection.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -18,29 +18,29 @@ use tokio::net::TcpStream;
 use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep};
 
-use super::farewell;
-use super::gate::{Gate, Head};
-use super::handlers::{Asked, Handlers};
+use super::access::{AccessControl, Head};
+use super::drain_unread;
+use super::fast_path;
+use super::handlers::{Handlers, HttpRequest};
 use super::openapi;
-use super::plain;
 use super::problem::Problem;
 use super::reply::Reply;
-use super::stream::Watched;
-use super::watch::{Stage, Watch, Watcher};
+use super::watchdog::{RequestProgress, Stage, Watchdog};
+use super::watched_stream::WatchedStream;
 use crate::service::Bounds;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// How often, within the time that a request may take, it is looked at.
-const LOOKS: u32 = 4;
-/// While the server drains, a connection that is idle for so long has sent its last request.
-const LAST_WORDS: Duration = Duration::from_millis(250);
+/// How often the watchdog looks at a connection within its shortest time limit.
+const LOOKS_PER_PERIOD: u32 = 4;
+/// Idle time while the server drains.
+const DRAIN_IDLE_TIME: Duration = Duration::from_millis(250);
 
-/// What all connections share.
+/// State that all connections share.
 pub(super) struct Shared {
-    pub(super) gate: Gate,
+    pub(super) access: AccessControl,
     pub(super) handlers: Handlers,
     pub(super) bounds: Bounds,
-    /// The server is about to end: answers close their connections.
+    /// The server shuts down: answers close their connections.
     pub(super) draining: AtomicBool,
 }
 
@@ -50,120 +50,120 @@ impl Shared {
     }
 }
 
-/// Serves a connection until either side has had enough.
+/// Serves a connection until it is closed by the client, by a time limit or by the shutdown.
 pub(super) async fn serve(mut stream: TcpStream, shared: Arc<Shared>, mut draining: Receiver<bool>) {
-    let watch = Watch::default();
+    let progress = RequestProgress::default();
     let ended = {
-        let plain = pin!(plain::serve(&mut stream, &shared, &watch));
-        under_watch(plain, &watch, &shared.bounds, &mut draining).await
+        let plain = pin!(fast_path::serve(&mut stream, &shared, &progress));
+        with_watchdog(plain, &progress, &shared.bounds, &mut draining).await
     };
-    let last_words = match ended {
-        Ended::Done(plain::After::Other(before)) => {
-            // Most connections never come here, and need not have room for it.
+    let problem = match ended {
+        Ended::Done(fast_path::FastPathEnd::NotPlain(before)) => {
+            // Boxed, because most connections stay on the fast path and need no room for this future.
             return Box::pin(serve_any(stream, before, shared, draining)).await;
         }
-        Ended::Idle => return farewell::leave(stream).await,
-        Ended::Done(plain::After::Ended) => None,
+        Ended::Idle => return drain_unread::close_idle(stream).await,
+        Ended::Done(fast_path::FastPathEnd::Closed) => None,
         Ended::Late => Some(Problem::late("the request")),
     };
-    farewell::close(stream, last_words.as_ref(), &*shared.handlers.clock).await;
+    drain_unread::close(stream, problem.as_ref(), &*shared.handlers.clock).await;
 }
 
-/// Serves requests of any form, the first of which begins with the bytes `before`.
+/// Serves any requests with hyper, which first reads the bytes `before`.
 async fn serve_any(stream: TcpStream, before: Vec<u8>, shared: Arc<Shared>, mut draining: Receiver<bool>) {
-    let watch = Arc::new(Watch::default());
+    let progress = Arc::new(RequestProgress::default());
     let service = {
-        let (shared, watch) = (Arc::clone(&shared), Arc::clone(&watch));
-        service_fn(move |request| answer(request, Arc::clone(&shared), Arc::clone(&watch)))
+        let (shared, progress) = (Arc::clone(&shared), Arc::clone(&progress));
+        service_fn(move |request| answer(request, Arc::clone(&shared), Arc::clone(&progress)))
     };
     let mut connection = http1::Builder::new()
         .half_close(true)
         .header_read_timeout(None)
         .max_buf_size(shared.bounds.header_bytes.max(8 << 10))
-        .serve_connection(Watched::new(stream, before, Arc::clone(&watch)), service);
-    let ended = under_watch(Pin::new(&mut connection), &watch, &shared.bounds, &mut draining).await;
-    let last_words = match ended {
+        .serve_connection(WatchedStream::new(stream, before, Arc::clone(&progress)), service);
+    let ended = with_watchdog(Pin::new(&mut connection), &progress, &shared.bounds, &mut draining).await;
+    let problem = match ended {
         Ended::Done(Err(error)) if error.is_parse_too_large() => {
             Some(Problem::head_too_large(shared.bounds.header_bytes))
         }
         Ended::Done(Err(error)) if error.is_parse() => Some(Problem::not_http()),
-        Ended::Idle => return farewell::leave(connection.into_parts().io.into_stream()).await,
+        Ended::Idle => return drain_unread::close_idle(connection.into_parts().io.into_stream()).await,
         Ended::Done(_) => None,
         Ended::Late => Some(Problem::late("the head of the request")),
     };
     let stream = connection.into_parts().io.into_stream();
-    farewell::close(stream, last_words.as_ref(), &*shared.handlers.clock).await;
+    drain_unread::close(stream, problem.as_ref(), &*shared.handlers.clock).await;
 }
 
-/// How the serving of a connection ended.
+/// Why a connection is no longer served.
 enum Ended<T> {
     Done(T),
-    /// Nothing came for too long.
+    /// No request arrived within the idle time.
     Idle,
     /// The head of a request did not arrive in time.
     Late,
 }
 
-/// Serves, and looks now and then how far it has come.
-async fn under_watch<T>(
+/// Drives `serving` under a watchdog that enforces the time limits.
+async fn with_watchdog<T>(
     mut serving: Pin<&mut impl Future<Output = T>>,
-    watch: &Watch,
+    progress: &RequestProgress,
     bounds: &Bounds,
     draining: &mut Receiver<bool>,
 ) -> Ended<T> {
-    let mut watcher = Watcher::new(bounds.request_time.min(bounds.idle_time) / LOOKS);
+    let mut watchdog = Watchdog::new(bounds.request_time.min(bounds.idle_time) / LOOKS_PER_PERIOD);
     if *draining.borrow_and_update() {
-        watcher = Watcher::new(LAST_WORDS / LOOKS);
+        watchdog = Watchdog::new(DRAIN_IDLE_TIME / LOOKS_PER_PERIOD);
     }
-    let mut timer = pin!(sleep(watcher.period));
+    let mut timer = pin!(sleep(watchdog.period));
     loop {
         tokio::select! {
             biased;
             done = &mut serving => return Ended::Done(done),
             () = &mut timer => {}
-            Ok(()) = draining.changed() => watcher = Watcher::new(LAST_WORDS / LOOKS),
+            Ok(()) = draining.changed() => watchdog = Watchdog::new(DRAIN_IDLE_TIME / LOOKS_PER_PERIOD),
         }
-        let idle_time = if *draining.borrow() { LAST_WORDS } else { bounds.idle_time };
-        match watcher.look(watch) {
+        let idle_time = if *draining.borrow() { DRAIN_IDLE_TIME } else { bounds.idle_time };
+        match watchdog.look(progress) {
             (Stage::Idle, for_time) if for_time >= idle_time => return Ended::Idle,
             (Stage::Head, for_time) if for_time >= bounds.request_time => return Ended::Late,
-            (Stage::Body, for_time) if for_time >= bounds.request_time => watch.set_late(),
+            (Stage::Body, for_time) if for_time >= bounds.request_time => progress.set_late(),
             _ => {}
         }
-        timer.as_mut().reset(Instant::now() + watcher.period);
+        timer.as_mut().reset(Instant::now() + watchdog.period);
     }
 }
 
 async fn answer(
     request: Request<Incoming>,
     shared: Arc<Shared>,
-    watch: Arc<Watch>,
+    progress: Arc<RequestProgress>,
 ) -> Result<Response<String>, Infallible> {
-    watch.enter(Stage::Body);
+    progress.enter(Stage::Body);
     let (parts, body) = request.into_parts();
     let head = head(&parts);
     let passed = if head.host.is_none() && parts.version >= Version::HTTP_11 {
         Err(Problem::malformed("host: is missing; send the header `host`"))
     } else {
-        shared.gate.pass(&head)
+        shared.access.route(&head)
     };
     let mut reply = match passed {
         Err(problem) => problem.reply(),
         Ok(route) => {
-            let reply = match collect(body, shared.bounds.body_bytes, &watch).await {
+            let reply = match collect(body, shared.bounds.body_bytes, &progress).await {
                 Err(problem) => Reply { close: true, ..problem.reply() },
                 Ok(body) => {
-                    watch.enter(Stage::Answering);
+                    progress.enter(Stage::Answering);
                     let draining = shared.is_draining();
                     let query = parts.uri.query().unwrap_or_default();
-                    shared.handlers.answer(route, Asked { query, body: &body, draining }).await
+                    shared.handlers.answer(route, HttpRequest { query, body: &body, draining }).await
                 }
             };
             debug_assert!(openapi::lists(route, reply.status), "{route:?} does not list {}", reply.status);
             reply
         }
     };
-    watch.enter(Stage::Idle);
+    progress.enter(Stage::Idle);
     reply.close |= shared.is_draining();
     Ok(response(reply))
 }
@@ -172,7 +172,7 @@ fn head(parts: &hyper::http::request::Parts) -> Head<'_> {
     let value = |name: HeaderName| match parts.headers.get_all(name).iter().collect::<Vec<_>>()[..] {
         [] => None,
         [value] => Some(value.as_bytes()),
-        // Two are one too many: neither is believed.
+        // A repeated header is ambiguous and counts as invalid.
         _ => Some(&b""[..]),
     };
     Head {
@@ -186,21 +186,21 @@ fn head(parts: &hyper::http::request::Parts) -> Head<'_> {
     }
 }
 
-/// The whole body. Most come in one piece, which is not copied.
-async fn collect(mut body: Incoming, bytes_max: usize, watch: &Watch) -> Result<Bytes, Problem> {
+/// Collects the body. A body in one frame, the usual case, is not copied.
+async fn collect(mut body: Incoming, bytes_max: usize, progress: &RequestProgress) -> Result<Bytes, Problem> {
     let mut all = Bytes::new();
     loop {
-        // What is here, and what is announced.
+        // The bytes so far, and those that the client has announced.
         if (all.len() as u64).saturating_add(body.size_hint().lower()) > bytes_max as u64 {
             return Err(Problem::too_large(bytes_max));
         }
         let frame = poll_fn(|context| match Pin::new(&mut body).poll_frame(context) {
-            Poll::Pending if watch.is_late() => Poll::Ready(Err(Problem::late("the body"))),
+            Poll::Pending if progress.is_late() => Poll::Ready(Err(Problem::late("the body"))),
             polled => polled.map(Ok),
         });
         let Some(frame) = frame.await? else { return Ok(all) };
         let frame = frame.map_err(|_| Problem::malformed("body: ended too early; send all of it"))?;
-        // Trailers are of no interest.
+        // Trailers are ignored.
         let Ok(data) = frame.into_data() else { continue };
         if all.is_empty() {
             all = data;

@@ -1,4 +1,4 @@
-//! What callers may look at: the rules in force, what is used of them, and why a charge would pass or not.
+//! JSON that explains: the rules in force, what is used of them, and why a charge would pass or not.
 
 use serde_json::{Value, json};
 use slidegate::rule::{AtBudget, Limit, OnStoreError};
@@ -7,7 +7,7 @@ use slidegate::{ChargeRequest, Decision, Resolved, Rule, RuleSet};
 use super::reply::whole_ms;
 use crate::service::{Explained, LimitUsage};
 
-/// All rules, in the order of their names.
+/// All rules, ordered by name.
 pub(super) fn rules(rules: &RuleSet) -> Value {
     let listed: Vec<_> = rules.iter().map(listed).collect();
     json!({ "rules": listed, "inline_rules": rules.allows_inline() })
@@ -52,13 +52,13 @@ fn limits(usages: &[LimitUsage]) -> Vec<Value> {
     usages.iter().map(usage).collect()
 }
 
-/// What is used of every limit of a rule.
+/// What a key has used of every limit of a rule.
 pub(super) fn used(rule: &Rule, key: &str, usages: &[LimitUsage]) -> Value {
     let algorithm = rule.algorithm().to_string();
     json!({ "rule": rule.name(), "key": key, "algorithm": algorithm, "limits": limits(usages) })
 }
 
-/// The explanation of one or several charges, and what a check of all would say: `None` if they never pass.
+/// The explanation of one or several charges, and the decision on all together: `None` if they can never pass.
 pub(super) fn explained(
     charges: &[(&ChargeRequest<'_>, Explained<'_>)],
     together: Option<&Decision<'_>>,
@@ -81,14 +81,14 @@ fn one(request: &ChargeRequest<'_>, explained: &Explained<'_>) -> Value {
         (_, Some(decision)) => {
             let verdict = decision.verdicts().next().unwrap_or_else(|| decision.binding());
             let wait_ms = verdict.retry_after().map_or(0, whole_ms);
-            // A store that answers knows its numbers.
+            // Decisions of a store always have these numbers.
             let (remaining, limit) = (verdict.remaining().unwrap_or(0), verdict.limit().unwrap_or(0));
             let why = match (verdict.allowed(), verdict.shadow()) {
                 (true, _) => format!("{remaining} units of {limit} are left"),
                 (false, true) => "it would be refused, but the rule is a shadow and never refuses".to_owned(),
                 (false, false) => format!(
-                    "{remaining} units of {limit} are left, {} are asked for; they are there in {wait_ms} ms if nobody \
-                     else spends",
+                    "{remaining} units of {limit} are left, {} are requested; they are available in {wait_ms} ms if \
+                     nobody else spends",
                     request.cost,
                 ),
             };

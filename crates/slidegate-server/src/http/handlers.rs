@@ -1,4 +1,4 @@
-//! What every route does: reads its body, asks the service, writes the answer.
+//! The handlers of all routes: parse the body, call the service, write the answer.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -7,62 +7,62 @@ use slidegate::charge::CHARGES_MAX;
 use slidegate::time::{Clock, SystemClock};
 use slidegate::{ChargeRequest, Decision};
 
-use super::body::Request;
+use super::body::CheckBody;
 use super::problem::Problem;
 use super::reply::{self, Content, Reply, whole_seconds};
 use super::route::{Route, decoded};
-use super::{admin, explanation, openapi, rate_headers, slow_body};
+use super::{admin, body_errors, explanation, openapi, rate_headers};
 use crate::metrics::Transport;
 use crate::reload::FileReloader;
 use crate::service::{HeaderSet, Service, ServiceError, ServiceErrorKind};
 
-/// The rule that the small-service form is about.
+/// The rule of the small-service route.
 const DEFAULT_RULE: &str = "default";
 
 thread_local! {
-    /// A reply and the bytes of its receipt, kept for the next plain check so that it need not allocate them.
-    static KEPT: RefCell<(Reply, Vec<u8>)> = RefCell::new((Reply::json(200, Vec::new()), Vec::new()));
+    /// The buffers of a reply and its receipt, reused by the next check on the fast path.
+    static REUSED: RefCell<(Reply, Vec<u8>)> = RefCell::new((Reply::json(200, Vec::new()), Vec::new()));
 }
 
-/// What the routes need.
+/// The state that handlers share.
 pub(super) struct Handlers {
     pub(super) service: Service,
     pub(super) headers: Box<[HeaderSet]>,
     pub(super) clock: Arc<SystemClock>,
-    /// Reads the configuration again, if there is one.
+    /// Reloads the configuration file, if there is one.
     pub(super) reloader: Option<Arc<FileReloader>>,
 }
 
-/// What the routes look at besides the path.
+/// The query and body of a request.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked<'a> {
-    /// What follows the question mark.
+pub(super) struct HttpRequest<'a> {
+    /// Without the question mark.
     pub(super) query: &'a str,
     pub(super) body: &'a [u8],
-    /// Whether the server is about to end.
+    /// Whether the server is shutting down.
     pub(super) draining: bool,
 }
 
 impl Handlers {
-    /// The answer to a request that passed the gate.
-    pub(super) async fn answer(&self, route: Route<'_>, asked: Asked<'_>) -> Reply {
+    /// Answers a request that access control has routed.
+    pub(super) async fn answer(&self, route: Route<'_>, request: HttpRequest<'_>) -> Reply {
         let begun_us = self.clock.now_us();
-        let reply = self.answer_any(route, asked).await;
-        // A mistake is no decision.
+        let reply = self.answer_any(route, request).await;
+        // Errors are not decisions.
         if route.decides() && matches!(reply.status, 200 | 429) {
-            self.took_since(begun_us);
+            self.observe_duration(begun_us);
         }
         reply
     }
 
-    /// Counts how long a decision took.
-    fn took_since(&self, begun_us: u64) {
+    /// Counts the duration of a decision.
+    fn observe_duration(&self, begun_us: u64) {
         let took_us = self.clock.now_us().saturating_sub(begun_us);
         self.service.counters.metrics.took(Transport::Http, took_us);
     }
 
-    async fn answer_any(&self, route: Route<'_>, asked: Asked<'_>) -> Reply {
-        let Asked { query, body, draining } = asked;
+    async fn answer_any(&self, route: Route<'_>, request: HttpRequest<'_>) -> Reply {
+        let HttpRequest { query, body, draining } = request;
         let answered = match route {
             Route::Check => self.check(body).await,
             Route::CheckBatch => self.check_batch(body).await,
@@ -86,57 +86,57 @@ impl Handlers {
     }
 
     async fn check(&self, body: &[u8]) -> Result<Reply, Problem> {
-        let request = Request::read(body)?;
+        let request = CheckBody::read(body)?;
         let rules = self.service.rules();
         let charges = request.charges.as_slice();
         let decision = self.service.check(Transport::Http, &rules, charges, request.policy).await?;
-        Ok(self.decided(&decision, 429))
+        Ok(self.decision_reply(&decision, 429))
     }
 
-    /// Answers a check that was read where it arrived.
-    pub(super) async fn check_plain(&self, request: &Request<'_>, close: bool, out: &mut Vec<u8>) {
+    /// Answers a check on the fast path.
+    pub(super) async fn check_fast_path(&self, request: &CheckBody<'_>, close: bool, out: &mut Vec<u8>) {
         let begun_us = self.clock.now_us();
         let rules = self.service.rules();
         let charges = request.charges.as_slice();
         match self.service.check(Transport::Http, &rules, charges, request.policy).await {
             Ok(decision) => {
-                KEPT.with_borrow_mut(|(reply, receipt)| {
-                    self.write_decided(&decision, 429, reply, receipt);
+                REUSED.with_borrow_mut(|(reply, receipt)| {
+                    self.write_decision(&decision, 429, reply, receipt);
                     reply.close = close;
                     reply.write(&*self.clock, out);
                 });
-                self.took_since(begun_us);
+                self.observe_duration(begun_us);
             }
             Err(failure) => Reply { close, ..Problem::from(failure).reply() }.write(&*self.clock, out),
         }
     }
 
     async fn peek(&self, body: &[u8]) -> Result<Reply, Problem> {
-        let request = Request::read(body)?;
+        let request = CheckBody::read(body)?;
         let rules = self.service.rules();
         let charges = request.charges.as_slice();
         let decision = self.service.peek(&rules, charges, request.policy).await?;
-        Ok(self.decided(&decision, 200))
+        Ok(self.decision_reply(&decision, 200))
     }
 
-    /// The answer with its headers; a denial has the status `denied`.
-    fn decided(&self, decision: &Decision<'_>, denied: u16) -> Reply {
+    /// A decision with its headers; a denial has the status `denied`.
+    fn decision_reply(&self, decision: &Decision<'_>, denied: u16) -> Reply {
         let mut reply = Reply::json(200, Vec::new());
-        self.write_decided(decision, denied, &mut reply, &mut Vec::new());
+        self.write_decision(decision, denied, &mut reply, &mut Vec::new());
         reply
     }
 
-    /// The same, written over another reply.
-    fn write_decided(&self, decision: &Decision<'_>, denied: u16, reply: &mut Reply, scratch: &mut Vec<u8>) {
+    /// Overwrites a reply with a decision.
+    fn write_decision(&self, decision: &Decision<'_>, denied: u16, reply: &mut Reply, scratch: &mut Vec<u8>) {
         reply.status = if decision.allowed() { 200 } else { denied };
         reply.body.clear();
-        reply::decided(decision, &self.service.receipts, scratch, &mut reply.body);
+        reply::write_decision(decision, &self.service.receipts, scratch, &mut reply.body);
         reply.lines.clear();
         rate_headers::write(&decision.binding(), &self.headers, &*self.clock, &mut reply.lines);
     }
 
     async fn check_batch(&self, body: &[u8]) -> Result<Reply, Problem> {
-        let requests = Request::read_batch(body)?;
+        let requests = CheckBody::read_batch(body)?;
         let rules = self.service.rules();
         let batch: Vec<_> =
             requests.iter().map(|request| (request.charges.as_slice(), request.policy)).collect();
@@ -149,7 +149,9 @@ impl Handlers {
                 out.push(b',');
             }
             match answer {
-                Ok(decision) => reply::decided(&decision, &self.service.receipts, &mut scratch, &mut out),
+                Ok(decision) => {
+                    reply::write_decision(&decision, &self.service.receipts, &mut scratch, &mut out)
+                }
                 Err(failure) => Problem::from(failure).within(&format!("/checks/{index}")).write(&mut out),
             }
         }
@@ -158,7 +160,7 @@ impl Handlers {
     }
 
     async fn explain(&self, body: &[u8]) -> Result<Reply, Problem> {
-        let request = Request::read(body)?;
+        let request = CheckBody::read(body)?;
         let rules = self.service.rules();
         let charges = request.charges.as_slice();
         if charges.is_empty() || charges.len() > CHARGES_MAX {
@@ -171,7 +173,7 @@ impl Handlers {
             let explanation = self.service.explain(&rules, charge).await;
             explained.push((charge, explanation.map_err(|failure| ServiceError { at, ..failure })?));
         }
-        // Charges on one state are summed, so what each would be told alone is not enough.
+        // Charges on one state are summed, so the decisions on each alone are not enough.
         let together = match self.service.peek(&rules, charges, None).await {
             Err(ServiceError { kind: ServiceErrorKind::Never | ServiceErrorKind::Blocked, .. }) => None,
             peeked => Some(peeked?),
@@ -180,22 +182,22 @@ impl Handlers {
     }
 
     async fn refund(&self, body: &[u8]) -> Result<Reply, Problem> {
-        let receipt = slow_body::receipt(body).map_err(|text| Problem::malformed(&text))?;
+        let receipt = body_errors::receipt(body).map_err(|text| Problem::malformed(&text))?;
         Ok(Reply::applied(self.service.refund(&receipt).await?))
     }
 
     async fn settle(&self, body: &[u8]) -> Result<Reply, Problem> {
-        let (receipt, actual) = slow_body::settlement(body).map_err(|text| Problem::malformed(&text))?;
+        let (receipt, actual) = body_errors::settlement(body).map_err(|text| Problem::malformed(&text))?;
         Ok(Reply::applied(self.service.settle(&receipt, actual).await?))
     }
 
     async fn credit(&self, body: &[u8]) -> Result<Reply, Problem> {
-        let credit = slow_body::credit(body).map_err(|text| Problem::malformed(&text))?;
+        let credit = body_errors::credit(body).map_err(|text| Problem::malformed(&text))?;
         Ok(Reply::applied(self.service.credit(&credit).await?))
     }
 
     async fn reset(&self, body: &[u8]) -> Result<Reply, Problem> {
-        let reset = slow_body::reset(body).map_err(|text| Problem::malformed(&text))?;
+        let reset = body_errors::reset(body).map_err(|text| Problem::malformed(&text))?;
         Ok(Reply::applied(self.service.reset(&reset).await?))
     }
 
@@ -217,7 +219,7 @@ impl Handlers {
         let binding = decision.binding();
         let own = rules.get(DEFAULT_RULE).map_err(ServiceError::from)?;
         let window = binding.window().unwrap_or_else(|| own.limits()[0].rate().window());
-        // A shadow rule that would refuse lets pass without counting; of an unlimited key nothing is counted.
+        // A shadow rule that would deny does not charge, and an unlimited key is not counted.
         let before = match binding.used() {
             Some(count) => count.saturating_sub(decision.is_charged().into()).to_string(),
             None if decision.degraded() => "null".to_owned(),

@@ -1,31 +1,31 @@
-//! HTTP: JSON in, JSON out, over whichever store.
+//! HTTP: JSON in, JSON out, over any store.
 //!
-//! The file list is the path of a request: `server` accepts its connection and hands it to a thread, `connection`
-//! serves it under the eyes of `watch`, in the `plain` way or else with hyper, `gate` and `route` say whether and where it goes, `body` reads what
-//! it asks for (`slow_body` says what is wrong with it), `handlers` ask the service, `reply` and `rate_headers` write
-//! the answer, and `problem` is every answer that is none.
+//! The file list is the path of a request: `server` accepts its connection and assigns it to a thread, `connection`
+//! serves it under a `watchdog`, on the `fast_path` or with hyper, `access` and `route` decide whether and where it goes,
+//! `body` parses it (`body_errors` explains its mistakes), `handlers` call the service, `reply` and `rate_headers` encode
+//! the answer, `problem` encodes errors, and `drain_unread` closes the connection.
 //!
-//! `admin` and `openapi` answer those who run the server instead of those who ask it.
+//! `admin` and `openapi` serve operators and tools.
 //!
-//! A route is an arm in [`route`], an arm in [`handlers`] and one in [`openapi`].
+//! To add a route, add an arm in [`route`], an arm in [`handlers`] and one in [`openapi`].
 
+mod access;
 mod admin;
 mod body;
+mod body_errors;
 mod connection;
+mod drain_unread;
 mod explanation;
-mod farewell;
-mod gate;
+mod fast_path;
 mod handlers;
 mod openapi;
-mod plain;
 mod problem;
 mod rate_headers;
 mod reply;
 mod route;
 mod server;
-mod slow_body;
-mod stream;
-mod watch;
+mod watchdog;
+mod watched_stream;
 
 #[cfg(test)]
 mod tests;

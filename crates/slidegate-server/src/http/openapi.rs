@@ -1,7 +1,7 @@
-//! The OpenAPI document: what can be asked here and what is answered, for tools.
+//! The OpenAPI document: routes, bodies and answers, for tools.
 //!
-//! It is made from the table of routes, and says of each what `answers` lists; a debug build refuses to give an
-//! answer whose status is not listed, so no test can see one. `docs/openapi.json` is this document, checked in.
+//! It is generated from the table of routes and from `answers`; a debug build panics on an answer whose status is not
+//! listed, so tests find it. `docs/openapi.json` is this document, checked in.
 
 mod schemas;
 
@@ -18,7 +18,7 @@ pub(super) fn written() -> Vec<u8> {
     text
 }
 
-/// Whether an answer of that status is one that the document knows of.
+/// Whether the document lists that status for the route.
 pub(super) fn lists(route: Route<'_>, status: u16) -> bool {
     answers(route).iter().any(|(listed, ..)| *listed == status)
 }
@@ -34,9 +34,9 @@ fn document() -> Value {
             "title": "slidegate",
             "version": env!("CARGO_PKG_VERSION"),
             "summary": "Rate limiting that holds",
-            "description": "Whatever is not listed with an operation is answered before one is found: 400, 408, 414 and 431 \
-                            to a head that cannot be read, 404 to an unknown path, 405 to another method, 503 when all \
-                            connections are taken. Every one of them is a problem document.",
+            "description": "Answers that operations do not list come before routing: 400, 408, 414 and 431 for a head that \
+                            cannot be read, 404 for an unknown path, 405 for another method, 503 when all connections are \
+                            taken. Each of them is a problem document.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": "http://127.0.0.1:8080" }],
@@ -51,11 +51,11 @@ fn document() -> Value {
 fn operation(path: &str, route: Route<'_>) -> Value {
     let (summary, body) = about(route);
     let mut operation = json!({
-        // Two paths may have one route, but no two operations one name.
+        // Two paths may share a route, but operation names must be unique.
         "operationId": path.trim_matches('/').replace(['/', '-', '.'], "_").replace(['{', '}'], ""),
         "summary": summary,
         "responses": responses(route),
-        // No scheme at all is an alternative: a server without a token wants none.
+        // The empty scheme is an alternative: a server without a token needs none.
         "security": if route.is_open() { json!([]) } else { json!([{}, { "token": [] }]) },
     });
     if let Some(schema) = body {
@@ -69,25 +69,27 @@ fn operation(path: &str, route: Route<'_>) -> Value {
     operation
 }
 
-/// What a route is for, and the schema of its body.
+/// The summary of a route, and the schema of its body.
 fn about(route: Route<'_>) -> (&'static str, Option<&'static str>) {
     match route {
         Route::Check => ("Ask for units; charges all of them or none", Some("Request")),
         Route::CheckBatch => ("Ask for several requests, each on its own", Some("Batch")),
         Route::Peek => ("Ask without charging", Some("Request")),
-        Route::Explain => ("Which rule, which override, what is used, when it would pass", Some("Request")),
+        Route::Explain => {
+            ("Explain a decision: rule, override, usage and wait; charges nothing", Some("Request"))
+        }
         Route::Refund => ("Take back a whole admission", Some("Refund")),
-        Route::Settle => ("Replace the cost of an admission by what was really spent", Some("Settlement")),
+        Route::Settle => ("Replace the cost of an admission by the units really spent", Some("Settlement")),
         Route::Credit => ("Give back the oldest units of a key", Some("Credit")),
         Route::Reset => ("Forget a key", Some("Reset")),
         Route::Rules => ("The rules in force", None),
-        Route::Key { .. } => ("What is used of every limit of a rule", None),
+        Route::Key { .. } => ("What a key has used of every limit of a rule", None),
         Route::Rlaas { .. } => ("The small-service form, on rule `default`: charges one unit", None),
         Route::Top => ("The keys that were allowed and denied most since the server started", None),
         Route::Reload => ("Read the configuration file again and put it in force", None),
         Route::Metrics => ("Metrics for Prometheus", None),
-        Route::Livez => ("Whether the server lives; never depends on the store", None),
-        Route::Readyz => ("Whether requests should come here", None),
+        Route::Livez => ("Liveness; never depends on the store", None),
+        Route::Readyz => ("Readiness: whether the server should get requests", None),
         Route::OpenApi => ("This document", None),
     }
 }
@@ -112,7 +114,7 @@ fn answers(route: Route<'_>) -> Vec<(u16, Content, &'static str)> {
         Route::Readyz => (Content::Text, "string", &[503]),
         Route::OpenApi => (Content::Json, "Document", &[]),
     };
-    // A body that is cut short, a foreign host, a body that is late or too large: wherever it goes.
+    // Every route can be answered so: a truncated body, a foreign host, a late body, a body too large.
     let mut statuses = [&[200, 400, 403, 408, 413], others].concat();
     statuses.extend((!route.is_open()).then_some(401));
     statuses.extend(route.has_body().then_some(415));
@@ -144,14 +146,16 @@ fn description(status: u16) -> &'static str {
     match status {
         200 => "The answer",
         400 => "The request is not understood, or its receipt is not accepted",
-        401 => "The request shows no valid token",
-        403 => "The key is blocked, inline rules are not allowed, or the request comes from elsewhere",
+        401 => "The request has no valid token",
+        403 => "The key is blocked, inline rules are not allowed, or the request comes from another site",
         404 => "There is no such rule",
         408 => "The request did not arrive in time",
         409 => "There is no configuration file",
         413 => "The body is too large",
         415 => "The body is not JSON",
-        422 => "The cost is above the limit, the receipt cannot be settled for that, or the file is not good",
+        422 => {
+            "The cost is above the limit, the receipt cannot be settled for that, or the file has mistakes"
+        }
         429 => "Denied",
         _ => "The store did not answer, or the server is not ready",
     }
@@ -168,14 +172,14 @@ fn parameters(route: Route<'_>) -> Vec<Value> {
     match route {
         Route::Key { .. } => vec![
             in_path("rule", "The name of a rule, its slashes written %2F"),
-            in_path("key", "Who is limited, slashes and all"),
+            in_path("key", "Who is limited; may contain slashes"),
         ],
         Route::Rlaas { .. } => vec![in_path("userId", "Who is limited")],
         Route::Top => {
             let keys = json!({ "type": "integer", "minimum": 1, "maximum": LISTED_MAX });
             in_query("n", "Keys of each kind", keys)
         }
-        Route::Readyz => in_query("verbose", "Says why, line by line", json!({ "type": "string" })),
+        Route::Readyz => in_query("verbose", "Adds a line per check", json!({ "type": "string" })),
         _ => Vec::new(),
     }
 }
@@ -188,39 +192,39 @@ mod tests {
     const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
 
     #[test]
-    fn the_checked_in_document_is_this_one() {
+    fn the_checked_in_document_is_up_to_date() {
         let path = Path::new(PAGE);
         let right = String::from_utf8(written()).unwrap();
         if std::env::var_os("SLIDEGATE_WRITE_DOCS").is_some() {
             std::fs::write(path, &right).unwrap();
         }
-        let shown = std::fs::read_to_string(path).unwrap_or_default();
+        let checked_in = std::fs::read_to_string(path).unwrap_or_default();
         assert!(
-            shown == right,
+            checked_in == right,
             "`SLIDEGATE_WRITE_DOCS=1 cargo test -p slidegate-server openapi` writes docs/openapi.json"
         );
     }
 
     #[test]
-    fn every_path_of_the_router_is_in_the_document_and_the_other_way_round() {
+    fn router_and_document_have_the_same_paths() {
         let document = document();
         let listed: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
         for path in &listed {
             let known = PATHS.iter().chain(TEMPLATES).find(|(known, ..)| known == path).unwrap();
-            let asked = path.replace("{rule}", "api").replace("{key}", "alice").replace("{userId}", "alice");
-            let found = Route::find(known.1, &asked).unwrap();
+            let filled = path.replace("{rule}", "api").replace("{key}", "alice").replace("{userId}", "alice");
+            let found = Route::find(known.1, &filled).unwrap();
             assert_eq!(about(found), about(known.2), "{path}");
             assert_eq!(about(found).1.is_some(), found.has_body(), "{path}");
             for method in ["GET", "POST", "PUT", "DELETE", "PATCH"] {
                 let is_listed = document["paths"][path.as_str()].get(method.to_ascii_lowercase()).is_some();
-                assert_eq!(Route::find(method, &asked).is_ok(), is_listed, "{method} {path}");
+                assert_eq!(Route::find(method, &filled).is_ok(), is_listed, "{method} {path}");
             }
         }
         assert_eq!(listed.len(), PATHS.len() + TEMPLATES.len());
     }
 
     #[test]
-    fn every_reference_leads_somewhere_and_every_schema_is_used() {
+    fn every_reference_resolves_and_every_schema_is_used() {
         let text = String::from_utf8(written()).unwrap();
         let all = schemas::all();
         let known = all.as_object().unwrap();

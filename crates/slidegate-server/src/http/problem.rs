@@ -1,4 +1,4 @@
-//! Problems: every answer that is none, as `application/problem+json` (RFC 9457).
+//! Problems: error answers as `application/problem+json` (RFC 9457).
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use super::reply::{Content, Reply};
 use crate::service::{ServiceError, ServiceErrorKind};
 use crate::text::escaped;
 
-/// A problem: a document, and lines of the head that go with it. Results carry it, so it is small.
+/// A problem document with its headers. Boxed, so that results that contain it stay small.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Problem(Box<Document>);
 
@@ -17,7 +17,7 @@ struct Document {
     title: &'static str,
     status: u16,
     detail: String,
-    /// What it is about: a JSON pointer into the body, or the name of a header.
+    /// The wrong field: a JSON pointer into the body, or the name of a header.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,28 +25,28 @@ struct Document {
     /// Present when the store did not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     degraded: Option<bool>,
-    /// Present when the store did not answer: whether the charge may have been made all the same.
+    /// Present when the store did not answer: whether the charge may have been made.
     #[serde(skip_serializing_if = "Option::is_none")]
     maybe_charged: Option<bool>,
-    /// Lines of the head that go with it.
+    /// Its header lines.
     #[serde(skip)]
     lines: &'static str,
 }
 
 /// Status, name and title of a problem.
-type About = (u16, &'static str, &'static str);
+type ProblemKind = (u16, &'static str, &'static str);
 
-const MALFORMED: About = (400, "malformed", "The request is not understood");
-pub(super) const FOREIGN: About = (403, "foreign", "The request comes from elsewhere");
-pub(super) const UNKNOWN_ROUTE: About = (404, "unknown-route", "There is nothing at this path");
-pub(super) const NO_FILE: About = (409, "no-file", "There is no configuration file");
-pub(super) const BAD_FILE: About = (422, "configuration", "The configuration is not accepted");
-pub(super) const STORE_BEHIND: About = (503, "store", "The store does not follow");
+const MALFORMED: ProblemKind = (400, "malformed", "The request is not understood");
+pub(super) const FOREIGN: ProblemKind = (403, "foreign", "The request comes from another site");
+pub(super) const UNKNOWN_ROUTE: ProblemKind = (404, "unknown-route", "There is nothing at this path");
+pub(super) const NO_FILE: ProblemKind = (409, "no-file", "There is no configuration file");
+pub(super) const BAD_FILE: ProblemKind = (422, "configuration", "The configuration is not accepted");
+pub(super) const STORE_NOT_MIGRATED: ProblemKind = (503, "store", "The store did not migrate its states");
 
 impl Problem {
     /// A problem from a text of the form `field: what is wrong; remedy`.
-    pub(super) fn new((status, name, title): About, text: &str) -> Self {
-        // What ends with a quote is what the caller wrote, whatever it says.
+    pub(super) fn new((status, name, title): ProblemKind, text: &str) -> Self {
+        // A text that ends with a quote ends with user input, which may contain "; ".
         let (what, remedy) = match text.rsplit_once("; ").filter(|_| !text.ends_with('"')) {
             Some((what, remedy)) => (what, Some(escaped(remedy))),
             None => (text, expected(text).map(|expected| format!("send {}", escaped(expected)))),
@@ -75,14 +75,14 @@ impl Problem {
     }
 
     pub(super) fn unauthorized(text: &str) -> Self {
-        let problem = Self::new((401, "unauthorized", "The request shows no valid token"), text);
+        let problem = Self::new((401, "unauthorized", "The request has no valid token"), text);
         problem.with_lines("www-authenticate: Bearer\r\n")
     }
 
     pub(super) fn method(allowed: &'static str) -> Self {
         let text = format!("method: is not for this path; use {allowed}");
         let lines = if allowed == "GET" { "allow: GET\r\n" } else { "allow: POST\r\n" };
-        Self::new((405, "method", "The path is asked in another way"), &text).with_lines(lines)
+        Self::new((405, "method", "The path needs another method"), &text).with_lines(lines)
     }
 
     pub(super) fn late(what: &str) -> Self {
@@ -116,7 +116,7 @@ impl Problem {
         Self::new((503, "busy", "The server has no connection left"), &text)
     }
 
-    /// The same about a part of the body.
+    /// Prefixes the field with a pointer to a part of the body.
     pub(super) fn within(mut self, pointer: &str) -> Self {
         if let Some(field) = self.0.field.as_mut().filter(|field| field.starts_with('/')) {
             field.insert_str(0, pointer);
@@ -126,7 +126,7 @@ impl Problem {
 
     /// Appends the document.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        // Writing to memory does not fail, and all of it can be written as JSON.
+        // Serialising strings and numbers to memory does not fail.
         let _ = serde_json::to_writer(out, &self.0);
     }
 
@@ -159,7 +159,7 @@ impl From<ServiceError> for Problem {
     }
 }
 
-/// `checks[0].cost` as `/checks/0/cost`; names of headers and the like stay as they are.
+/// `checks[0].cost` as `/checks/0/cost`; names outside the body stay as they are.
 fn pointer(field: &str) -> String {
     match field {
         "body" | "content-type" | "host" | "origin" | "authorization" | "method" | "path" | "store"
@@ -168,7 +168,7 @@ fn pointer(field: &str) -> String {
     }
 }
 
-/// What `field: expected this, found that` names.
+/// The expectation in `field: expected this, found that`.
 fn expected(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once(": expected ")?;
     rest.split_once(", found ").map(|(expected, _)| expected)
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_taken_apart() {
+    fn a_text_is_split_into_field_detail_and_remedy() {
         let problem =
             Problem::malformed("checks[12].rule.limit: expected a whole number; write 5").within("/checks/3");
         let written = serde_json::to_value(&problem.0).unwrap();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_field_has_none() {
+    fn a_text_without_a_field_has_none() {
         let problem = Problem::malformed("all of it is wrong: really");
         assert_eq!((problem.0.field, problem.0.remedy), (None, None));
     }

@@ -1,8 +1,7 @@
-//! Headers that tell callers where they stand.
+//! Rate limit headers.
 //!
-//! `RateLimit-Policy` and `RateLimit` are lists of structured fields (RFC 9651) as in draft 11 of the IETF's rate
-//! limit headers; the two older sets go with them where the settings say so. A decision speaks through the limit that
-//! binds it, and so do the headers.
+//! `RateLimit-Policy` and `RateLimit` are lists of structured fields (RFC 9651) as in draft 11 of the IETF's rate limit
+//! headers; the settings can add the two older sets. The headers show the binding limit of the decision.
 
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use slidegate::time::Clock;
 use super::reply::{number, whole_seconds};
 use crate::service::HeaderSet;
 
-/// Appends the lines that go with the verdict that binds a decision. A decision without numbers has none.
+/// Appends the headers of the binding verdict; none for a decision without numbers.
 pub(super) fn write(binding: &Verdict<'_>, sets: &[HeaderSet], clock: &dyn Clock, lines: &mut Vec<u8>) {
     let (Some(limit), Some(used), Some(remaining)) = (binding.limit(), binding.used(), binding.remaining())
     else {
@@ -46,8 +45,8 @@ fn seconds(wait: Option<Duration>) -> u64 {
     wait.map_or(0, whole_seconds)
 }
 
-/// Seconds until this request passes where nothing is left for it, else until nothing is used. Of an admission
-/// that took the last units it is not known when the first of them come back, only when all will have.
+/// Seconds until this request passes, if it was denied with nothing left; else until nothing is used. After an admission
+/// that took the last units, only the latter is known.
 fn until_more_seconds(binding: &Verdict<'_>, remaining: u64) -> u64 {
     let denied_empty = remaining == 0 && !binding.allowed();
     seconds(if denied_empty { binding.retry_after() } else { binding.reset_after() })
@@ -57,7 +56,7 @@ fn draft_11(binding: &Verdict<'_>, limit: u64, remaining: u64, reset_seconds: u6
     lines.extend_from_slice(b"ratelimit-policy: ");
     name(binding.rule(), lines);
     parameter(b";q=", limit, lines);
-    // The draft has no windows below a second.
+    // The draft has no windows shorter than a second.
     if let Some(window) = binding.window().filter(|window| window.as_secs() > 0) {
         parameter(b";w=", whole_seconds(window), lines);
     }
@@ -68,7 +67,7 @@ fn draft_11(binding: &Verdict<'_>, limit: u64, remaining: u64, reset_seconds: u6
     lines.extend_from_slice(b"\r\n");
 }
 
-/// A name of a rule is printable ASCII without quotes and backslashes: it needs no escaping.
+/// Rule names are printable ASCII without quotes and backslashes, so they need no escaping.
 fn name(rule: &str, lines: &mut Vec<u8>) {
     lines.push(b'"');
     lines.extend_from_slice(rule.as_bytes());

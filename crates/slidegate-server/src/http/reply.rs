@@ -1,4 +1,4 @@
-//! Answers, and how they are written.
+//! Answers and their encoding.
 
 use std::cell::Cell;
 use std::time::{Duration, SystemTime};
@@ -14,19 +14,19 @@ use crate::receipts::ReceiptText;
 /// The length of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`.
 const DATE_BYTES: usize = 29;
 
-/// An answer: status, lines of the head (`name: value\r\n`), body.
+/// An answer: status, header lines (`name: value\r\n`), body.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: u16,
     pub(super) content: Content,
-    /// Besides those that every answer has.
+    /// Header lines besides those that every answer has.
     pub(super) lines: Vec<u8>,
     pub(super) body: Vec<u8>,
-    /// Whether the connection ends with it.
+    /// Whether to close the connection after it.
     pub(super) close: bool,
 }
 
-/// What a body is.
+/// The content type of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     Json,
@@ -47,28 +47,28 @@ impl Content {
 }
 
 impl Reply {
-    /// JSON that is already written.
+    /// Serialised JSON.
     pub(super) fn json(status: u16, body: Vec<u8>) -> Self {
         Self { status, content: Content::Json, lines: Vec::new(), body, close: false }
     }
 
-    /// Text of some kind.
+    /// A text.
     pub(super) fn text(status: u16, content: Content, body: String) -> Self {
         Self { content, ..Self::json(status, body.into_bytes()) }
     }
 
     /// A value as JSON.
     pub(super) fn of(value: &impl Serialize) -> Self {
-        // Whatever is answered can be written as JSON.
+        // The types of answers always serialise.
         Self::json(200, serde_json::to_vec(value).unwrap_or_default())
     }
 
-    /// What a refund, a settlement, a credit or a reset did.
+    /// The result of a refund, a settlement, a credit or a reset.
     pub(super) fn applied(Applied { applied, units }: Applied) -> Self {
         Self::json(200, format!("{{\"applied\":{applied},\"units\":{units}}}").into_bytes())
     }
 
-    /// Appends a whole answer.
+    /// Appends the answer, head and body.
     pub(super) fn write(&self, clock: &impl Clock, out: &mut Vec<u8>) {
         match self.status {
             200 => out.extend_from_slice(b"HTTP/1.1 200 OK\r\n"),
@@ -99,11 +99,11 @@ impl Reply {
 }
 
 thread_local! {
-    /// The date that was written last, with its seconds since 1970.
+    /// The last formatted date, and its seconds since 1970.
     static DATE: Cell<(u64, [u8; DATE_BYTES])> = const { Cell::new((u64::MAX, [0; DATE_BYTES])) };
 }
 
-/// The date of so many seconds since 1970. It is put together once a second.
+/// The HTTP date, formatted once per second.
 fn date(seconds: u64) -> [u8; DATE_BYTES] {
     let (of_seconds, date) = DATE.get();
     if of_seconds == seconds {
@@ -126,7 +126,7 @@ fn text(value: &str, out: &mut Vec<u8>) {
     let _ = serde_json::to_writer(out, value);
 }
 
-/// Appends `,"name":value`; null where nobody knows the value.
+/// Appends `,"name":value`; null for an unknown value.
 fn field(name: &str, value: Option<u64>, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"");
     out.extend_from_slice(name.as_bytes());
@@ -137,7 +137,7 @@ fn field(name: &str, value: Option<u64>, out: &mut Vec<u8>) {
     }
 }
 
-/// Milliseconds, rounded up: a caller that waits so long does not come too early.
+/// Milliseconds, rounded up, so that a caller does not retry too early.
 pub(super) fn whole_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
@@ -147,8 +147,8 @@ pub(super) fn whole_seconds(duration: Duration) -> u64 {
     duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
 }
 
-/// Appends the answer to a check or a peek.
-pub(super) fn decided(
+/// Appends a decision as JSON.
+pub(super) fn write_decision(
     decision: &Decision<'_>,
     receipts: &ReceiptText,
     scratch: &mut Vec<u8>,
@@ -177,7 +177,7 @@ pub(super) fn decided(
     out.push(b'}');
 }
 
-/// For several charges, or where a verdict differs from the answer: a shadow rule that would have refused.
+/// Whether there are several charges, or a verdict differs from the answer because a shadow rule would have denied.
 fn shows_verdicts(decision: &Decision<'_>, allowed: bool) -> bool {
     let mut verdicts = decision.verdicts();
     let first = verdicts.next();
@@ -204,7 +204,7 @@ fn verdicts(decision: &Decision<'_>, degraded: bool, out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-/// Appends the numbers of a verdict; null where nobody knows them. An unlimited key has none to wait for.
+/// Appends the numbers of a verdict; null where they are unknown. An unlimited key has waits of 0.
 fn numbers(verdict: &Verdict<'_>, degraded: bool, out: &mut Vec<u8>) {
     field("limit", verdict.limit(), out);
     field("used", verdict.used(), out);
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_those_of_http() {
+    fn dates_have_the_http_format() {
         for (seconds, text) in [
             (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
             (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),

@@ -1,9 +1,9 @@
-//! Where a request goes.
+//! Routes: paths and methods.
 
 use super::problem::{Problem, UNKNOWN_ROUTE};
 use crate::text::nearest;
 
-/// What a request is for. Parts of paths are still percent-encoded.
+/// A route. Its path parameters are still percent-encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Route<'a> {
     Check,
@@ -25,7 +25,7 @@ pub(super) enum Route<'a> {
     OpenApi,
 }
 
-/// Paths without parts, with their method.
+/// Paths without parameters, and their methods.
 pub(super) const PATHS: &[(&str, &str, Route<'static>)] = &[
     ("/v1/check", "POST", Route::Check),
     ("/v1/check-batch", "POST", Route::CheckBatch),
@@ -45,7 +45,7 @@ pub(super) const PATHS: &[(&str, &str, Route<'static>)] = &[
     ("/openapi.json", "GET", Route::OpenApi),
 ];
 
-/// Paths with parts, as people write them.
+/// Paths with parameters, and their methods.
 pub(super) const TEMPLATES: &[(&str, &str, Route<'static>)] = &[
     ("/v1/keys/{rule}/{key}", "GET", Route::Key { rule: "{rule}", key: "{key}" }),
     ("/v1/rlaas/{userId}", "GET", Route::Rlaas { user: "{userId}" }),
@@ -55,7 +55,7 @@ impl<'a> Route<'a> {
     /// The route of a method and a path.
     pub(super) fn find(method: &str, path: &'a str) -> Result<Self, Problem> {
         let (allowed, route) = Self::at(path)?;
-        // Asking for the head alone is refused where asking is spending.
+        // HEAD is refused where the request would charge.
         let is_head = method == "HEAD" && allowed == "GET" && !matches!(route, Self::Rlaas { .. });
         if method == allowed || is_head { Ok(route) } else { Err(Problem::method(allowed)) }
     }
@@ -67,7 +67,7 @@ impl<'a> Route<'a> {
         if let Some(user) = path.strip_prefix("/v1/rlaas/").filter(|user| !user.contains('/')) {
             return Ok(("GET", Self::Rlaas { user }));
         }
-        // What follows the rule is the key, slashes and all.
+        // The rest of the path is the key, which may contain slashes.
         if let Some((rule, key)) = path.strip_prefix("/v1/keys/").and_then(|rest| rest.split_once('/')) {
             return Ok(("GET", Self::Key { rule, key }));
         }
@@ -79,7 +79,7 @@ impl<'a> Route<'a> {
         Err(Problem::new(UNKNOWN_ROUTE, &format!("path: is unknown; {remedy}")))
     }
 
-    /// Whether it is asked with a JSON body.
+    /// Whether it needs a JSON body.
     pub(super) fn has_body(self) -> bool {
         matches!(
             self,
@@ -94,12 +94,12 @@ impl<'a> Route<'a> {
         )
     }
 
-    /// Whether it is answered without a token.
+    /// Whether it needs no token.
     pub(super) fn is_open(self) -> bool {
         matches!(self, Self::Livez | Self::Readyz | Self::OpenApi)
     }
 
-    /// Whether its answer is a decision, whose time is counted.
+    /// Whether its answer is a decision, whose duration is counted.
     pub(super) fn decides(self) -> bool {
         matches!(self, Self::Check | Self::CheckBatch | Self::Peek | Self::Rlaas { .. })
     }
@@ -107,7 +107,7 @@ impl<'a> Route<'a> {
 
 const BAD_PERCENT: &str = "path: has a % without two hexadecimal digits; write % itself as %25";
 
-/// The text that a part of a path stands for; the error says what is wrong with it.
+/// Percent-decodes a path parameter.
 pub(super) fn decoded(part: &str) -> Result<String, &'static str> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_decoded() {
+    fn parameters_are_percent_decoded() {
         assert_eq!(decoded("alice"), Ok("alice".into()));
         assert_eq!(decoded("yt%3Aquota%2Fkey1%25"), Ok("yt:quota/key1%".into()));
         assert_eq!(decoded("k%c3%A4se+"), Ok("käse+".into()));

@@ -1,11 +1,10 @@
 //! Accepts connections and hands them to threads.
 //!
-//! There are as many threads as cores, less one, each with a runtime of its own: a connection never changes its thread, and nothing is
-//! stolen or shared on the way of a request. One listener accepts for all of them and hands each connection to the
-//! thread that has the fewest.
+//! There are as many threads as cores, less one, each with its own runtime: a connection stays on its thread, and no
+//! task is stolen. One listener accepts for all threads and assigns each connection to the thread with the fewest.
 //!
-//! Rejected: a listener per thread on the same port (`SO_REUSEPORT`). A second server that is started by mistake would
-//! share the port without a word, and each of the two would count half of the requests.
+//! Rejected: a listener per thread on the same port (`SO_REUSEPORT`). A second server started by mistake would silently
+//! share the port, and each of the two would count half of the requests.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -22,20 +21,20 @@ use tokio::runtime::Builder;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
+use super::access::AccessControl;
 use super::connection::{self, Shared};
-use super::farewell;
-use super::gate::Gate;
+use super::drain_unread;
 use super::handlers::Handlers;
 use super::problem::Problem;
 use crate::reload::FileReloader;
 use crate::service::{Service, Settings};
 
-/// Connections that wait to be accepted.
+/// Most connections that wait to be accepted.
 const BACKLOG: u32 = 4_096;
-/// Connections beyond the bound that are told so at the same time; others are closed without a word.
-const TURNED_AWAY_MAX: usize = 64;
-/// Before trying again where the system has no room for another connection.
-const PAUSE: Duration = Duration::from_millis(50);
+/// Most connections beyond the bound that get a 503 at the same time; further ones are closed without an answer.
+const REFUSED_MAX: usize = 64;
+/// Pause after a failed accept.
+const ACCEPT_RETRY_TIME: Duration = Duration::from_millis(50);
 
 /// A server that listens.
 pub(crate) struct Server {
@@ -45,7 +44,7 @@ pub(crate) struct Server {
     threads: usize,
 }
 
-/// Why a server cannot be.
+/// Why a server cannot start.
 #[derive(Debug, Error)]
 pub(crate) enum ServeError {
     #[error("http: cannot listen on {address}: {source}; choose another address with --http")]
@@ -54,10 +53,10 @@ pub(crate) enum ServeError {
     Thread(#[source] io::Error),
 }
 
-/// How a server ended.
+/// The result of a graceful shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Drained {
-    /// Connections that were cut because their requests took too long to end.
+    /// Connections that were cut because their requests exceeded the drain time.
     pub(crate) cut: usize,
 }
 
@@ -72,7 +71,7 @@ impl Server {
         let address = settings.http;
         let listen = || -> io::Result<_> {
             let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-            // A server that was just stopped leaves its address in use for a while.
+            // A server that was just stopped leaves its address in TIME_WAIT.
             socket.set_reuseaddr(true)?;
             socket.bind(address)?;
             let listener = socket.listen(BACKLOG)?;
@@ -81,7 +80,7 @@ impl Server {
         let (address, listener) = listen().map_err(|source| ServeError::Listen { address, source })?;
         let headers = settings.headers.clone().into();
         let shared = Arc::new(Shared {
-            gate: Gate::new(settings, address.ip()),
+            access: AccessControl::new(settings, address.ip()),
             handlers: Handlers { service, headers, clock, reloader },
             bounds: settings.bounds.clone(),
             draining: AtomicBool::new(false),
@@ -94,7 +93,7 @@ impl Server {
         self.address
     }
 
-    /// Serves until `stop`, then lets what has begun come to its end.
+    /// Serves until `stop`, then drains the requests in flight.
     pub(crate) async fn run(self, stop: impl Future<Output = ()>) -> Result<Drained, ServeError> {
         let Self { listener, shared, threads, .. } = self;
         let (drain, draining) = watch::channel(false);
@@ -109,7 +108,7 @@ impl Server {
             accept(accepted, &workers, &shared).await;
         }
         shared.draining.store(true, Ordering::Relaxed);
-        // Those that the system let in before are served.
+        // Connections in the backlog are still served.
         while let Ok(accepted @ Ok(_)) = timeout(Duration::ZERO, listener.accept()).await {
             accept(accepted, &workers, &shared).await;
         }
@@ -133,31 +132,31 @@ async fn accept(
         stream.into_std()
     });
     let Ok(stream) = stream else {
-        // Out of files or memory, or gone already. Those who are connected may leave; meanwhile others wait.
-        sleep(PAUSE).await;
+        // Out of files or memory, or the client is gone. New connections wait until open ones close.
+        sleep(ACCEPT_RETRY_TIME).await;
         return;
     };
     let open: usize = workers.iter().map(Worker::open).sum();
-    if open >= shared.bounds.connections + TURNED_AWAY_MAX {
+    if open >= shared.bounds.connections + REFUSED_MAX {
         return;
     }
-    let welcome = open < shared.bounds.connections;
+    let within_bound = open < shared.bounds.connections;
     if let Some(worker) = workers.iter().min_by_key(|worker| worker.open()) {
-        worker.hand(stream, welcome);
+        worker.assign(stream, within_bound);
     }
 }
 
-/// A connection on its way to a thread.
-struct Arrival {
+/// A connection that is assigned to a thread.
+struct AcceptedConnection {
     stream: TcpStream,
-    /// Whether there is room for it.
-    welcome: bool,
-    place: Place,
+    /// Whether it is within the bound on connections; if not, it gets a 503.
+    within_bound: bool,
+    slot: ConnectionSlot,
 }
 
 /// A thread that serves connections.
 struct Worker {
-    arrivals: mpsc::UnboundedSender<Arrival>,
+    accepted_connections: mpsc::UnboundedSender<AcceptedConnection>,
     open: Arc<AtomicUsize>,
     ended: oneshot::Receiver<()>,
 }
@@ -175,66 +174,66 @@ impl Worker {
         let work = work(receiver, Arc::clone(shared), draining.clone());
         let body = move || {
             runtime.block_on(work);
-            // Nobody may wait any more.
+            // The receiver may be gone.
             let _ = ending.send(());
         };
         thread::Builder::new().name(format!("http-{number}")).spawn(body).map_err(ServeError::Thread)?;
-        Ok(Self { arrivals: sender, open, ended })
+        Ok(Self { accepted_connections: sender, open, ended })
     }
 
-    /// Connections that it has.
+    /// Its open connections.
     fn open(&self) -> usize {
         self.open.load(Ordering::Relaxed)
     }
 
-    fn hand(&self, stream: TcpStream, welcome: bool) {
+    fn assign(&self, stream: TcpStream, within_bound: bool) {
         self.open.fetch_add(1, Ordering::Relaxed);
-        let place = Place(Arc::clone(&self.open));
-        // Only a thread that panicked takes it no more.
-        let _ = self.arrivals.send(Arrival { stream, welcome, place });
+        let slot = ConnectionSlot(Arc::clone(&self.open));
+        // Fails only if the thread panicked.
+        let _ = self.accepted_connections.send(AcceptedConnection { stream, within_bound, slot });
     }
 
-    /// Waits for its end; says how many connections were cut.
+    /// Waits for its end; returns how many connections were cut.
     async fn end(self) -> usize {
-        drop(self.arrivals);
-        // It ends without a word only if it panicked.
+        drop(self.accepted_connections);
+        // An error means that the thread panicked.
         let _ = self.ended.await;
         self.open.load(Ordering::Relaxed)
     }
 }
 
-/// Serves what arrives, and after the last arrival waits for all to end, within the time that there is.
+/// Serves connections; once no more are assigned, waits for all to end, at most for the drain time.
 async fn work(
-    mut arrivals: mpsc::UnboundedReceiver<Arrival>,
+    mut accepted_connections: mpsc::UnboundedReceiver<AcceptedConnection>,
     shared: Arc<Shared>,
     draining: watch::Receiver<bool>,
 ) {
-    // Every connection holds a sender: when the last is gone there is nothing to receive.
+    // Every connection holds a sender: the receiver ends when the last one is dropped.
     let (alive, mut all_gone) = mpsc::channel::<()>(1);
-    while let Some(Arrival { stream, welcome, place }) = arrivals.recv().await {
+    while let Some(AcceptedConnection { stream, within_bound, slot }) = accepted_connections.recv().await {
         let Ok(stream) = tokio::net::TcpStream::from_std(stream) else { continue };
         let (shared, draining, alive) = (Arc::clone(&shared), draining.clone(), alive.clone());
         tokio::spawn(async move {
-            if welcome {
+            if within_bound {
                 let metrics = &shared.handlers.service.counters.metrics;
                 metrics.connection_opened();
                 connection::serve(stream, Arc::clone(&shared), draining).await;
                 metrics.connection_closed();
             } else {
                 let problem = Problem::busy(shared.bounds.connections);
-                farewell::close(stream, Some(&problem), &*shared.handlers.clock).await;
+                drain_unread::close(stream, Some(&problem), &*shared.handlers.clock).await;
             }
-            drop((place, alive));
+            drop((slot, alive));
         });
     }
     drop(alive);
     let _ = timeout(shared.bounds.drain_time, all_gone.recv()).await;
 }
 
-/// The place of a connection among the open ones, given back when it ends however it may.
-struct Place(Arc<AtomicUsize>);
+/// Counts a connection as open until it is dropped, also by a panic.
+struct ConnectionSlot(Arc<AtomicUsize>);
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -11,7 +11,7 @@ use crate::server::RedisServer;
 use crate::serving::Serving;
 
 const CONFIG: &str = "rules: { api: { limit: 5/1m, overrides: { ci: unlimited, mallory: blocked } }, \
-                      dear: { limit: 2/1m } }\ninline_rules: true\n";
+                      search: { limit: 2/1m } }\ninline_rules: true\n";
 
 fn ask(verb: &str, url: &str, args: &[&str]) -> Run {
     run(&[&[verb], args, &["--store", url]].concat(), "")
@@ -52,10 +52,10 @@ fn rules_are_the_server_s_or_come_inline_and_counts_are_shared() {
     let left = ask("peek", &url, &["bob", "--rule", "api", "--json"]).out;
     assert!(left.contains(r#""used":1,"#), "the other limit was not charged: {left}");
 
-    let ran = ask("run", &url, &["carol", "--rule", "dear"]);
+    let ran = ask("run", &url, &["carol", "--rule", "search"]);
     assert_eq!(ran.code, 125, "no command");
     let mut program =
-        command(&["run", "carol", "--rule", "dear", "--cost", "2", "--store", &url, "--", "echo", "hi"]);
+        command(&["run", "carol", "--rule", "search", "--cost", "2", "--store", &url, "--", "echo", "hi"]);
     let (first, second) = (output_of(&mut program), output_of(&mut program));
     assert_eq!((first.code, first.out.as_str(), first.err.as_str()), (0, "hi\n", ""));
     assert_eq!((second.code, second.out.as_str()), (75, ""));

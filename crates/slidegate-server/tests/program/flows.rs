@@ -131,10 +131,10 @@ fn a_reset_forgets_the_key_and_its_receipts() {
 
 #[test]
 fn what_can_never_pass_is_an_answer_and_no_failure() {
-    let config = "rules:\n  dear: { limits: [20/1m, 8/1h] }\n";
+    let config = "rules:\n  search: { limits: [20/1m, 8/1h] }\n";
     let line = |op: &str, costs: &[u64]| {
         let charges: Vec<_> =
-            costs.iter().map(|cost| json!({ "rule": "dear", "key": "a", "cost": cost })).collect();
+            costs.iter().map(|cost| json!({ "rule": "search", "key": "a", "cost": cost })).collect();
         json!({ "at_us": NOW_US, "op": op, "charges": charges }).to_string()
     };
     let replayed = replay(
@@ -143,8 +143,8 @@ fn what_can_never_pass_is_an_answer_and_no_failure() {
     );
     assert_eq!((replayed.code, replayed.err.as_str()), (0, ""));
     let answers = replayed.answers();
-    let alone = "cost: 9 units can never pass rule `dear`, whose limit is 8;";
-    let summed = "charges[0].cost: with the other charges of key `a`, 9 units can never pass rule `dear`,";
+    let alone = "cost: 9 units can never pass rule `search`, whose limit is 8;";
+    let summed = "charges[0].cost: with the other charges of key `a`, 9 units can never pass rule `search`,";
     for (answer, start) in answers.iter().zip([alone, alone, summed]) {
         assert_eq!(answer["error"], "never");
         let message = answer["message"].as_str().unwrap();

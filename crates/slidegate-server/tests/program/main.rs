@@ -10,14 +10,14 @@ mod control_characters;
 mod cron;
 mod demo;
 mod flows;
+#[path = "../../src/http/tests/fuzzed_bodies.rs"]
+#[allow(dead_code, reason = "tests inside the program use the rest")]
+mod fuzzed_bodies;
 mod inline_rules;
 mod large_files;
 mod live_change;
 mod local_store;
 mod malformed_lines;
-#[path = "../../src/http/tests/mischief.rs"]
-#[allow(dead_code, reason = "tests inside the program use the rest")]
-mod mischief;
 mod overrides;
 mod program;
 mod readme;

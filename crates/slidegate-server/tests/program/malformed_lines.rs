@@ -3,7 +3,7 @@
 use crate::program::{Run, file_of, replay, run};
 
 const CONFIG: &str =
-    "inline_rules: true\nrules:\n  api: { limit: 5/1m }\n  dear: { limits: [2/1m, 10/1h] }\n";
+    "inline_rules: true\nrules:\n  api: { limit: 5/1m }\n  search: { limits: [2/1m, 10/1h] }\n";
 
 fn replayed(lines: &[&str]) -> Run {
     replay(CONFIG, &lines.iter().map(ToString::to_string).collect::<Vec<_>>())
@@ -98,7 +98,7 @@ fn charges_that_cannot_be() {
             "charges[0].key: has 513 bytes, at most 512",
         ),
         (&line(r#"[{"rule":"apy","key":"a"}]"#), "unknown-rule", "`apy` is unknown; did you mean `api`?"),
-        (&line(r#"[{"rule":"login","key":"a"}]"#), "unknown-rule", "choose from: api, dear"),
+        (&line(r#"[{"rule":"login","key":"a"}]"#), "unknown-rule", "choose from: api, search"),
         (&line("[]"), "charges", "0 given; give 1 to 64"),
         (&line(&of_count(65)), "charges", "65 given; give 1 to 64"),
     ]);
@@ -115,13 +115,13 @@ fn of_several_charges_the_bad_one_is_named() {
         (&line(r#"{"rule":"api","key":"a","cost":0}"#), "cost", "charges[1].cost: 0 asked of rule `api`"),
     ]);
     let answers = replayed(&[
-        &line(r#"{"rule":"dear","key":"a","cost":3}"#),
+        &line(r#"{"rule":"search","key":"a","cost":3}"#),
         &line(r#"{"rule":"api","key":"a","cost":4}"#),
         &line(r#"{"rule":"api","key":"b","cost":6}"#),
     ])
     .answers();
     for (answer, start) in answers.iter().zip([
-        "charges[1].cost: 3 units can never pass rule `dear`, whose limit is 2;",
+        "charges[1].cost: 3 units can never pass rule `search`, whose limit is 2;",
         "charges[0].cost: with the other charges of key `a`, 6 units can never pass rule `api`, whose limit is 5;",
         "charges[1].cost: 6 units can never pass rule `api`",
     ]) {
@@ -192,7 +192,7 @@ fn receipts_of_lines_that_have_none() {
         r##"{"at_us":3,"op":"refund","receipt":"#4"}"##,
         r##"{"at_us":3,"op":"refund","receipt":"#5"}"##,
         r##"{"at_us":3,"op":"refund","receipt":"#11"}"##,
-        r##"{"at_us":3,"op":"refund","receipt":"#1","rule":"dear"}"##,
+        r##"{"at_us":3,"op":"refund","receipt":"#1","rule":"search"}"##,
         r##"{"at_us":3,"op":"settle","receipt":"#1","actual":86}"##,
         r##"{"at_us":3,"op":"refund","receipt":"#1","rule":"api"}"##,
         r#"{"at_us":3,"op":"check","charges":[{"rule":"api","key":"a","cost":6}]}"#,
@@ -205,7 +205,7 @@ fn receipts_of_lines_that_have_none() {
         (6, "receipt", "line 4 is not a check"),
         (7, "receipt", "line 5 is blank"),
         (8, "receipt", "line 11 lies ahead"),
-        (9, "receipt", "is not of rule `dear` but of api"),
+        (9, "receipt", "is not of rule `search` but of api"),
         (13, "receipt", "line 14 could never pass"),
         (10, "actual", "81 units above the charge of rule `api`, at most 80"),
     ] {

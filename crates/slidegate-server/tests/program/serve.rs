@@ -9,7 +9,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::client::{Client, request};
-use crate::mischief::{Random, mutated};
+use crate::fuzzed_bodies::{Random, mutated};
 use crate::program::{Run, file_of, run};
 use crate::server::RedisServer;
 use crate::serving::Serving;

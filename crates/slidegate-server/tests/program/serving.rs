@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStderr, Command, ExitStatus};
 
-use crate::client::{Answer, Client};
+use crate::client::{Client, HttpAnswer};
 use crate::program::command;
 
 /// A running server on a free port. Dropping it kills it.
@@ -34,7 +34,7 @@ impl Serving {
         Client::connect(self.address).expect("it accepts")
     }
 
-    pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
+    pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> HttpAnswer {
         self.connect().ask(method, path, body)
     }
 

@@ -1,4 +1,4 @@
-//! The schemas of bodies, written like types of TypeScript.
+//! The schemas of bodies, in a notation like TypeScript types.
 
 use serde_json::{Map, Value, json};
 use slidegate::Algorithm;
@@ -9,7 +9,7 @@ use crate::config::RATE_PATTERN;
 
 /// Objects and their fields.
 const OBJECTS: &[(&str, &str)] = &[
-    // What is asked.
+    // Requests.
     ("One", "rule: RuleOrName, key: Key, cost?: Cost, tag?: Key, on_store_error?: OnStoreError"),
     ("Several", "checks: Charge[], tag?: Key, on_store_error?: OnStoreError"),
     ("Charge", "rule: RuleOrName, key: Key, cost?: Cost"),
@@ -18,7 +18,7 @@ const OBJECTS: &[(&str, &str)] = &[
     ("Settlement", "receipt: string, actual: integer"),
     ("Credit", "rule: RuleOrName, key: Key, units: Cost"),
     ("Reset", "rule: RuleOrName, key: Key"),
-    // What is answered to those who ask for units or give them back.
+    // Answers to charges and returns.
     (
         "Decision",
         "allowed: boolean, rule: string, limit: integer|null, used: integer|null, remaining: integer|null, \
@@ -32,7 +32,7 @@ const OBJECTS: &[(&str, &str)] = &[
     ),
     ("Answers", "answers: (Decision|Problem)[]"),
     ("Applied", "applied: boolean, units: integer"),
-    // What is answered to those who look.
+    // Answers to reads.
     ("Explanation", "allowed: boolean, retry_after_ms: integer|null, checks: Explained[]"),
     (
         "Explained",
@@ -67,7 +67,7 @@ const OBJECTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// All of them, by name.
+/// All schemas, by name.
 pub(super) fn all() -> Value {
     let mut all = json!({
         "Request": schema("One|Several"),
@@ -84,7 +84,7 @@ pub(super) fn all() -> Value {
     for &(name, fields) in OBJECTS {
         all[name] = object(fields);
     }
-    // What types do not say.
+    // Constraints that the notation cannot express.
     for (name, field, keyword, value) in [
         ("Several", "checks", "minItems", json!(1)),
         ("Several", "checks", "maxItems", json!(64)),
@@ -117,7 +117,7 @@ fn inline_rule() -> Value {
     json!({ "oneOf": [parts, form(&["limit"], json!({ "limit": rate }))] })
 }
 
-/// An object of these fields and no others: `name: type`, or `name?: type` if it may be left out.
+/// An object with exactly these fields: `name: type`, or `name?: type` for an optional one.
 fn object(fields: &str) -> Value {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for field in fields.split(", ") {

@@ -1,20 +1,20 @@
-//! What every route answers when all is well.
+//! The answers of every route to valid requests.
 
 use serde_json::{Value, json};
 
-use super::harness::Running;
+use super::test_server::TestServer;
 
 const RULES: &str = "
 rules:
   api: { limit: 5/1m }
-  dear: { limits: [3/1m, 4/24h] }
+  search: { limits: [3/1m, 4/24h] }
   watched: { limit: 1/1m, shadow: true }
   default: { limit: 5/60s }
 inline_rules: true
 ";
 
-/// The answer without what differs from run to run.
-fn steady(mut json: Value) -> Value {
+/// The answer with the fields that differ from run to run masked.
+fn masked(mut json: Value) -> Value {
     for field in ["receipt", "reset_after_ms", "retry_after_ms"] {
         if let Some(value) = json.get_mut(field).filter(|value| !value.is_null()) {
             *value = json!("some");
@@ -25,7 +25,7 @@ fn steady(mut json: Value) -> Value {
 
 #[test]
 fn a_check_answers_with_every_field_of_the_contract() {
-    let server = Running::start(RULES);
+    let server = TestServer::start(RULES);
     let body = r#"{"rule":"api","key":"alice","cost":4}"#;
     let answer = server.post("/v1/check", body);
     assert_eq!((answer.status, answer.header("content-type").as_deref()), (200, Some("application/json")));
@@ -34,7 +34,7 @@ fn a_check_answers_with_every_field_of_the_contract() {
     assert!(json["receipt"].as_str().is_some_and(|receipt| receipt.len() > 40), "{json}");
     assert!(json["reset_after_ms"].as_u64().is_some_and(|ms| (1..=60_000).contains(&ms)), "{json}");
     assert_eq!(
-        steady(json),
+        masked(json),
         json!({"allowed":true,"rule":"api","limit":5,"used":4,"remaining":1,"retry_after_ms":"some",
                "reset_after_ms":"some","degraded":false,"receipt":"some"})
     );
@@ -43,7 +43,7 @@ fn a_check_answers_with_every_field_of_the_contract() {
     let json = denied.json();
     assert!(json["retry_after_ms"].as_u64().is_some_and(|ms| (1..=60_000).contains(&ms)), "{json}");
     assert_eq!(
-        steady(json),
+        masked(json),
         json!({"allowed":false,"rule":"api","limit":5,"used":4,"remaining":1,"retry_after_ms":"some",
                "reset_after_ms":"some","degraded":false,"receipt":null})
     );
@@ -52,7 +52,7 @@ fn a_check_answers_with_every_field_of_the_contract() {
 
 #[test]
 fn the_order_of_fields_is_that_of_the_contract() {
-    let server = Running::start(RULES);
+    let server = TestServer::start(RULES);
     let body = server.post("/v1/check", r#"{"rule":"api","key":"alice"}"#).body;
     let mut at = 0;
     for field in [
@@ -66,15 +66,15 @@ fn the_order_of_fields_is_that_of_the_contract() {
         "degraded",
         "receipt",
     ] {
-        let place = body.find(&format!("\"{field}\":")).unwrap_or_else(|| panic!("{field}: {body}"));
-        assert!(place > at || at == 0, "{field}: {body}");
-        at = place;
+        let next = body.find(&format!("\"{field}\":")).unwrap_or_else(|| panic!("{field}: {body}"));
+        assert!(next > at || at == 0, "{field}: {body}");
+        at = next;
     }
 }
 
 #[test]
-fn inline_rules_are_named_after_what_they_are() {
-    let server = Running::start(RULES);
+fn inline_rules_are_named_after_algorithm_and_window() {
+    let server = TestServer::start(RULES);
     let body = r#"{"rule":{"limit":2,"window":"60s","algorithm":"sliding-counter"},"key":"alice"}"#;
     let json = server.post("/v1/check", body).json();
     assert_eq!((&json["rule"], &json["limit"]), (&json!("sliding-counter/60s"), &json!(2)));
@@ -85,12 +85,13 @@ fn inline_rules_are_named_after_what_they_are() {
 
 #[test]
 fn several_charges_show_every_verdict() {
-    let server = Running::start(RULES);
-    let body = r#"{"checks":[{"rule":"api","key":"alice","cost":2},{"rule":"dear","key":"bob"}],"tag":"t"}"#;
+    let server = TestServer::start(RULES);
+    let body =
+        r#"{"checks":[{"rule":"api","key":"alice","cost":2},{"rule":"search","key":"bob"}],"tag":"t"}"#;
     let json = server.post("/v1/check", body).json();
     assert_eq!(
         (&json["allowed"], &json["rule"], &json["remaining"]),
-        (&json!(true), &json!("dear"), &json!(2))
+        (&json!(true), &json!("search"), &json!(2))
     );
     let checks = json["checks"].as_array().unwrap();
     assert_eq!(checks.len(), 2);
@@ -100,13 +101,13 @@ fn several_charges_show_every_verdict() {
     );
     assert_eq!(
         (&checks[1]["rule"], &checks[1]["key"], &checks[1]["used"]),
-        (&json!("dear"), &json!("bob"), &json!(1))
+        (&json!("search"), &json!("bob"), &json!(1))
     );
 }
 
 #[test]
-fn a_shadow_shows_where_it_would_have_refused() {
-    let server = Running::start(RULES);
+fn a_shadow_rule_shows_the_verdict_that_would_have_refused() {
+    let server = TestServer::start(RULES);
     let body = r#"{"rule":"watched","key":"alice"}"#;
     assert!(server.post("/v1/check", body).json().get("checks").is_none());
     let second = server.post("/v1/check", body);
@@ -118,7 +119,7 @@ fn a_shadow_shows_where_it_would_have_refused() {
 
 #[test]
 fn a_peek_charges_nothing_and_is_always_200() {
-    let server = Running::start(RULES);
+    let server = TestServer::start(RULES);
     let body = r#"{"rule":"api","key":"alice","cost":5}"#;
     for _ in 0..3 {
         let peeked = server.post("/v1/peek", body);
@@ -132,8 +133,8 @@ fn a_peek_charges_nothing_and_is_always_200() {
 }
 
 #[test]
-fn units_come_back_by_receipt_credit_and_reset() {
-    let server = Running::start(RULES);
+fn units_are_given_back_by_refund_settle_credit_and_reset() {
+    let server = TestServer::start(RULES);
     let check = |cost: u64| {
         let answer = server.post("/v1/check", &format!(r#"{{"rule":"api","key":"alice","cost":{cost}}}"#));
         answer.json()["receipt"].as_str().unwrap_or_default().to_owned()
@@ -142,7 +143,7 @@ fn units_come_back_by_receipt_credit_and_reset() {
     let first = check(3);
     let refund = |receipt: &str| server.post("/v1/refund", &json!({ "receipt": receipt }).to_string());
     assert_eq!(refund(&first).body, r#"{"applied":true,"units":3}"#);
-    assert_eq!(refund(&first).body, r#"{"applied":false,"units":0}"#, "it is spent");
+    assert_eq!(refund(&first).body, r#"{"applied":false,"units":0}"#, "the receipt is spent");
     let second = check(4);
     let settle = json!({ "receipt": second, "actual": 1 }).to_string();
     assert_eq!(server.post("/v1/settle", &settle).body, r#"{"applied":true,"units":3}"#);
@@ -157,10 +158,10 @@ fn units_come_back_by_receipt_credit_and_reset() {
 }
 
 #[test]
-fn a_batch_is_answered_in_order_each_on_its_own() {
-    let server = Running::start(RULES);
+fn requests_of_a_batch_are_decided_separately_and_answered_in_order() {
+    let server = TestServer::start(RULES);
     let one = r#"{"rule":"api","key":"alice","cost":3}"#;
-    let two = r#"{"checks":[{"rule":"api","key":"bob","cost":2},{"rule":"dear","key":"bob","cost":2}]}"#;
+    let two = r#"{"checks":[{"rule":"api","key":"bob","cost":2},{"rule":"search","key":"bob","cost":2}]}"#;
     let unknown = r#"{"rule":"apy","key":"bob"}"#;
     let never = r#"{"checks":[{"rule":"api","key":"bob"},{"rule":"api","key":"eve","cost":6}]}"#;
     let batch = format!(r#"{{"checks":[{one},{one},{two},{unknown},{never},{one}]}}"#);
@@ -179,11 +180,11 @@ fn a_batch_is_answered_in_order_each_on_its_own() {
 }
 
 #[test]
-fn an_explanation_names_the_numbers_and_charges_nothing() {
-    let server = Running::start(RULES);
-    server.post("/v1/check", r#"{"rule":"dear","key":"alice","cost":3}"#);
+fn an_explanation_shows_usage_and_charges_nothing() {
+    let server = TestServer::start(RULES);
+    server.post("/v1/check", r#"{"rule":"search","key":"alice","cost":3}"#);
     let explain = |cost: u64| {
-        let body = format!(r#"{{"rule":"dear","key":"alice","cost":{cost}}}"#);
+        let body = format!(r#"{{"rule":"search","key":"alice","cost":{cost}}}"#);
         server.post("/v1/explain", &body).json()
     };
     for _ in 0..2 {
@@ -201,11 +202,11 @@ fn an_explanation_names_the_numbers_and_charges_nothing() {
 
 #[test]
 fn rules_and_keys_are_shown() {
-    let server = Running::start(RULES);
+    let server = TestServer::start(RULES);
     let json = server.ask("GET", "/v1/rules", "").json();
     let names: Vec<_> =
         json["rules"].as_array().unwrap().iter().map(|rule| rule["rule"].as_str().unwrap()).collect();
-    assert_eq!((names, &json["inline_rules"]), (vec!["api", "dear", "default", "watched"], &json!(true)));
+    assert_eq!((names, &json["inline_rules"]), (vec!["api", "default", "search", "watched"], &json!(true)));
     server.post("/v1/check", r#"{"rule":"api","key":"yt:quota/käse %"}"#);
     let path = "/v1/keys/api/yt:quota%2Fk%C3%A4se%20%25";
     let json = server.ask("GET", path, "").json();
@@ -214,14 +215,13 @@ fn rules_and_keys_are_shown() {
     assert_eq!(
         (&slashed["key"], &slashed["limits"][0]["used"]),
         (&json["key"], &json!(1)),
-        "slashes are the key's"
+        "slashes belong to the key"
     );
 }
 
-/// The rule of an endpoint is named after it.
 #[test]
 fn a_rule_may_be_named_like_a_path() {
-    let server = Running::start("{ rules: { /login: { limit: 5/1m }, login: { limit: 7/1m } } }");
+    let server = TestServer::start("{ rules: { /login: { limit: 5/1m }, login: { limit: 7/1m } } }");
     let charged = server.post("/v1/check", r#"{"rule":"/login","key":"a/b","cost":2}"#);
     assert_eq!((charged.status, &charged.json()["rule"]), (200, &json!("/login")));
     let used = server.ask("GET", "/v1/keys/%2Flogin/a/b", "").json();
@@ -234,8 +234,8 @@ fn a_rule_may_be_named_like_a_path() {
 
 /// Worked example 11.
 #[test]
-fn the_small_service_counts_before_each_call() {
-    let server = Running::start(RULES);
+fn the_small_service_route_shows_the_count_before_each_call() {
+    let server = TestServer::start(RULES);
     let answers: Vec<_> = (0..6).map(|_| server.ask("GET", "/v1/rlaas/alice", "")).collect();
     for (count, answer) in answers.iter().enumerate() {
         let allowed = count < 5;
@@ -247,9 +247,9 @@ fn the_small_service_counts_before_each_call() {
 
 /// Worked example 10.
 #[test]
-fn a_daily_quota_refuses_the_call_that_does_not_fit_with_its_wait() {
+fn a_daily_quota_refuses_the_96th_call_with_the_exact_wait() {
     let rules = "rules: { yt-quota: { limit: 10000/24h, headroom: 0.05 } }";
-    let server = Running::start(rules);
+    let server = TestServer::start(rules);
     let mut client = server.connect();
     let body = r#"{"rule":"yt-quota","key":"yt:quota:key1","cost":100}"#;
     for call in 1..=95 {
@@ -259,7 +259,7 @@ fn a_daily_quota_refuses_the_call_that_does_not_fit_with_its_wait() {
     let refused = client.ask("POST", "/v1/check", body);
     let wait_ms = refused.json()["retry_after_ms"].as_u64().unwrap();
     assert_eq!((refused.status, &refused.json()["remaining"]), (429, &json!(0)));
-    // The first of them leaves a day after it came.
+    // The first call expires a day after it was made.
     assert!((86_400_000 - 600_000..=86_400_000).contains(&wait_ms), "{wait_ms}");
     let seconds: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert_eq!(seconds, wait_ms.div_ceil(1_000));
@@ -268,8 +268,8 @@ fn a_daily_quota_refuses_the_call_that_does_not_fit_with_its_wait() {
 }
 
 #[test]
-fn requests_that_come_together_are_answered_in_order() {
-    let server = Running::start(RULES);
+fn pipelined_requests_are_answered_in_order() {
+    let server = TestServer::start(RULES);
     let mut client = server.connect();
     let body = br#"{"rule":"api","key":"alice"}"#;
     let check = super::client::request("POST", "/v1/check", &[("content-type", "application/json")], body);
@@ -280,10 +280,9 @@ fn requests_that_come_together_are_answered_in_order() {
     assert!(answers[2].json()["rules"].is_array());
 }
 
-/// However a request is cut into packets, it is the same request.
 #[test]
-fn a_request_may_arrive_in_pieces() {
-    let server = Running::start("rules: { api: { limit: 1000/1m } }");
+fn a_request_may_arrive_in_two_packets() {
+    let server = TestServer::start("rules: { api: { limit: 1000/1m } }");
     let body = br#"{"rule":"api","key":"alice"}"#;
     let check = super::client::request("POST", "/v1/check", &[("content-type", "application/json")], body);
     let mut client = server.connect();

@@ -1,57 +1,57 @@
-//! The quick reader of bodies and the slow one say the same, and neither falls over.
+//! Fuzzed bodies: the fast parser and the slow one agree, and neither panics.
 
 use super::client::request;
-use super::harness::Running;
-use super::mischief::{Random, SEEDS, mutated};
-use crate::http::body::Request;
-use crate::http::slow_body;
+use super::fuzzed_bodies::{Random, SEEDS, mutated};
+use super::test_server::TestServer;
+use crate::http::body::CheckBody;
+use crate::http::body_errors;
 
 #[test]
-fn the_quick_reader_takes_nothing_that_the_slow_one_does_not() {
-    let (mut taken, mut refused) = (0, 0);
+fn fast_and_slow_parser_agree_on_fuzzed_bodies() {
+    let (mut accepted, mut refused) = (0, 0);
     for seed in 0..20_000 {
         let body = mutated(&mut Random::new(seed));
-        let shown = String::from_utf8_lossy(&body);
-        match (Request::read_good(&body), slow_body::request(&body)) {
-            (Some(quick), Ok(slow)) => {
-                assert_eq!(quick, slow, "seed {seed}: {shown}");
-                taken += 1;
+        let text = String::from_utf8_lossy(&body);
+        match (CheckBody::read_good(&body), body_errors::request(&body)) {
+            (Some(fast), Ok(slow)) => {
+                assert_eq!(fast, slow, "seed {seed}: {text}");
+                accepted += 1;
             }
-            (Some(_), Err(error)) => panic!("seed {seed}: only the quick one takes {shown}: {error}"),
-            (None, Ok(_)) => panic!("seed {seed}: only the slow one takes {shown}"),
+            (Some(_), Err(error)) => panic!("seed {seed}: only the fast parser accepts {text}: {error}"),
+            (None, Ok(_)) => panic!("seed {seed}: only the slow parser accepts {text}"),
             (None, Err(error)) => {
-                assert!(!error.is_empty() && error.len() < 1_000, "seed {seed}: {shown}: {error}");
+                assert!(!error.is_empty() && error.len() < 1_000, "seed {seed}: {text}: {error}");
                 refused += 1;
             }
         }
     }
-    assert!(taken > 1_000 && refused > 1_000, "{taken} were taken and {refused} refused");
+    assert!(accepted > 1_000 && refused > 1_000, "{accepted} were accepted and {refused} refused");
     for seed in SEEDS {
-        assert!(Request::read_good(seed.as_bytes()).is_some(), "{seed}");
+        assert!(CheckBody::read_good(seed.as_bytes()).is_some(), "{seed}");
     }
 }
 
-/// Left to itself, serde takes the values of an object's fields as a list, too.
+/// The readers that serde derives would also accept a list of the fields' values.
 #[test]
-fn a_list_is_no_object() {
+fn a_list_in_place_of_an_object_is_refused() {
     for body in [
         r#"["api","alice"]"#,
         r#"{"checks":[["api","alice",2]]}"#,
         r#"{"rule":[5,"60s"],"key":"alice"}"#,
         r#"{"rule":"api","key":"alice","on_store_error":{"allow":null}}"#,
     ] {
-        assert!(Request::read_good(body.as_bytes()).is_none(), "{body}");
-        assert!(slow_body::request(body.as_bytes()).is_err(), "{body}");
+        assert!(CheckBody::read_good(body.as_bytes()).is_none(), "{body}");
+        assert!(body_errors::request(body.as_bytes()).is_err(), "{body}");
     }
     for body in [r#"{"checks":[["api","alice"]]}"#, r#"[[{"rule":"api","key":"alice"}]]"#] {
-        assert!(Request::read_batch(body.as_bytes()).is_err(), "{body}");
+        assert!(CheckBody::read_batch(body.as_bytes()).is_err(), "{body}");
     }
 }
 
 #[test]
-fn whatever_is_sent_is_answered() {
+fn every_fuzzed_body_is_answered() {
     let server =
-        Running::start("{ rules: { api: { limit: 5/1m }, dear: { limit: 3/1m } }, inline_rules: true }");
+        TestServer::start("{ rules: { api: { limit: 5/1m }, search: { limit: 3/1m } }, inline_rules: true }");
     let mut client = server.connect();
     let paths = ["check", "check-batch", "peek", "explain", "refund", "settle", "credit", "reset"];
     for seed in 0..4_000 {

@@ -1,11 +1,11 @@
-//! What one caller may ask of the server, and what is said to one who asks for more.
+//! Bounds on requests and connections, and the answers beyond them.
 
 use std::io::{ErrorKind, Read, Write};
 use std::thread;
 use std::time::Duration;
 
 use super::client::{Client, request};
-use super::harness::Running;
+use super::test_server::TestServer;
 
 const RULES: &str = "rules: { api: { limit: 5/1m } }";
 const CHECK: &str = r#"{"rule":"api","key":"alice"}"#;
@@ -19,8 +19,8 @@ fn assert_refused(client: &mut Client, status: u16, name: &str) {
 }
 
 #[test]
-fn a_head_that_cannot_be_read_is_told_why() {
-    let server = Running::start(RULES);
+fn a_malformed_head_gets_a_problem() {
+    let server = TestServer::start(RULES);
     for (bytes, status, name) in [
         (b"garbage\r\n\r\n".to_vec(), 400, "malformed"),
         (b"GET / HTTP/9.9\r\n\r\n".to_vec(), 400, "malformed"),
@@ -40,10 +40,10 @@ fn a_head_that_cannot_be_read_is_told_why() {
     assert_eq!(server.post("/v1/check", CHECK).status, 200, "others are served");
 }
 
-/// Two ways to say where a request ends are how requests are smuggled past a proxy.
+/// Ambiguous framing lets a client smuggle requests past a proxy.
 #[test]
-fn a_request_that_ends_in_two_places_is_not_served() {
-    let server = Running::start(RULES);
+fn a_request_with_ambiguous_framing_is_refused() {
+    let server = TestServer::start(RULES);
     let head = "POST /v1/check HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     for framing in [
         "content-length: 28\r\ncontent-length: 5\r\n",
@@ -61,10 +61,10 @@ fn a_request_that_ends_in_two_places_is_not_served() {
     assert_eq!(json["limits"][0]["used"], 0);
 }
 
-/// The whole body is sent before a byte of the answer is read, as simple clients do it.
+/// Simple clients send the whole body before they read the answer.
 #[test]
-fn a_body_of_100_megabytes_gets_a_refusal_that_can_be_read() {
-    let server = Running::start(RULES);
+fn a_client_that_sends_100_megabytes_can_read_the_refusal() {
+    let server = TestServer::start(RULES);
     let known = format!("content-length: {}\r\n\r\n", 100_000_000);
     let chunked = "transfer-encoding: chunked\r\n\r\n5f5e100\r\n".to_owned();
     for framing in [known, chunked] {
@@ -77,7 +77,7 @@ fn a_body_of_100_megabytes_gets_a_refusal_that_can_be_read() {
         let mut left = 100_000_000;
         while left > 0 {
             let bytes = piece.len().min(left);
-            client.stream.write_all(&piece[..bytes]).expect("it is read to its end");
+            client.stream.write_all(&piece[..bytes]).expect("the server drains the body");
             left -= bytes;
         }
         let answer = client.answer().expect("a refusal");
@@ -86,19 +86,19 @@ fn a_body_of_100_megabytes_gets_a_refusal_that_can_be_read() {
 }
 
 #[test]
-fn a_body_at_the_bound_is_read() {
-    let server = Running::start_with(RULES, |settings| settings.bounds.body_bytes = 6_000);
+fn a_body_at_the_bound_is_accepted() {
+    let server = TestServer::start_with(RULES, |settings| settings.bounds.body_bytes = 6_000);
     for (spaces, status) in [(6_000 - CHECK.len(), 200), (6_001 - CHECK.len(), 413)] {
         let body = format!("{CHECK}{}", " ".repeat(spaces));
         assert_eq!(server.post("/v1/check", &body).status, status);
     }
 }
 
-/// A byte now and then does not keep a request alive.
+/// A slow loris attack: single bytes do not extend the request time.
 #[test]
-fn who_drips_is_cut_off() {
+fn a_slow_request_times_out() {
     let server =
-        Running::start_with(RULES, |settings| settings.bounds.request_time = Duration::from_millis(200));
+        TestServer::start_with(RULES, |settings| settings.bounds.request_time = Duration::from_millis(200));
     let slow_head = request("GET", "/v1/rules", &[("x-long", &"a".repeat(10_000))], b"");
     let slow_plain_head =
         request("POST", "/v1/check", &[JSON, ("x-long", &"a".repeat(3_000))], CHECK.as_bytes());
@@ -110,23 +110,23 @@ fn who_drips_is_cut_off() {
         client.stream.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
         let mut left = bytes[at_once..].iter();
         let mut byte = [0];
-        // The read is what paces the drip.
+        // The read timeout paces the bytes.
         while let Err(error) = client.stream.read(&mut byte) {
             assert!(matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut), "{error}");
-            client.send(&[*left.next().expect("it is cut off before the end")]);
+            client.send(&[*left.next().expect("the server closes before the end")]);
         }
-        client.stream.set_read_timeout(Some(super::client::PATIENCE)).unwrap();
+        client.stream.set_read_timeout(Some(super::client::TIMEOUT)).unwrap();
         client.put_back(byte[0]);
         assert_refused(&mut client, 408, "timeout");
     }
 }
 
 #[test]
-fn a_connection_may_be_idle_only_for_so_long() {
+fn an_idle_connection_is_closed() {
     let server =
-        Running::start_with(RULES, |settings| settings.bounds.idle_time = Duration::from_millis(200));
+        TestServer::start_with(RULES, |settings| settings.bounds.idle_time = Duration::from_millis(200));
     let mut fresh = server.connect();
-    assert!(fresh.is_closed(), "it never said a word");
+    assert!(fresh.is_closed(), "without any request");
     for path in ["/v1/check", "/v1/peek"] {
         let mut client = server.connect();
         assert_eq!(client.ask("POST", path, CHECK).status, 200);
@@ -135,20 +135,20 @@ fn a_connection_may_be_idle_only_for_so_long() {
 }
 
 #[test]
-fn beyond_the_bound_connections_are_told_so_and_others_go_on() {
-    let server = Running::start_with(RULES, |settings| settings.bounds.connections = 8);
-    let mut welcome: Vec<_> = (0..8).map(|_| server.connect()).collect();
-    for client in &mut welcome {
+fn connections_beyond_the_bound_get_503_and_others_go_on() {
+    let server = TestServer::start_with(RULES, |settings| settings.bounds.connections = 8);
+    let mut within_bound: Vec<_> = (0..8).map(|_| server.connect()).collect();
+    for client in &mut within_bound {
         assert_eq!(client.ask("POST", "/v1/peek", CHECK).status, 200);
     }
     for _ in 0..3 {
         assert_refused(&mut server.connect(), 503, "busy");
     }
-    for client in &mut welcome {
+    for client in &mut within_bound {
         assert_eq!(client.ask("POST", "/v1/peek", CHECK).status, 200);
     }
-    drop(welcome.pop());
-    // Its place is free as soon as the server has noticed.
+    drop(within_bound.pop());
+    // The slot is free as soon as the server has noticed.
     loop {
         let mut client = server.connect();
         client.send(&request("POST", "/v1/peek", &[JSON], CHECK.as_bytes()));

@@ -1,4 +1,4 @@
-//! A client that shows what really came over the wire. The tests of the program use it too.
+//! A client that shows the bytes on the wire. The tests of the program use it too.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// Longer than any answer takes on a busy machine: a test that waits so long has failed.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than any answer takes on a busy machine.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One connection.
 pub(crate) struct Client {
@@ -15,27 +15,27 @@ pub(crate) struct Client {
     read: Vec<u8>,
 }
 
-/// An answer as it came.
+/// An answer as received.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Answer {
+pub(crate) struct HttpAnswer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
 
-impl Answer {
+impl HttpAnswer {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// The values of a header, all lines of it.
+    /// The values of a header, joined if it is repeated.
     pub(crate) fn header(&self, name: &str) -> Option<String> {
         let values: Vec<_> =
             self.headers.iter().filter(|(known, _)| known == name).map(|(_, value)| &**value).collect();
         (!values.is_empty()).then(|| values.join(", "))
     }
 
-    /// The name of the problem that it is.
+    /// The name of the problem; asserts that it has a remedy.
     pub(crate) fn problem(&self) -> String {
         assert_eq!(self.header("content-type").as_deref(), Some("application/problem+json"), "{self:?}");
         let json = self.json();
@@ -44,7 +44,7 @@ impl Answer {
         self.problem_name()
     }
 
-    /// The same where there is no remedy to name.
+    /// The name of the problem.
     pub(crate) fn problem_name(&self) -> String {
         let json = self.json();
         for field in ["title", "detail"] {
@@ -58,13 +58,13 @@ impl Answer {
 impl Client {
     pub(crate) fn connect(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, read: Vec::new() })
     }
 
     /// Sends a request and waits for its answer.
-    pub(crate) fn ask(&mut self, method: &str, path: &str, body: &str) -> Answer {
+    pub(crate) fn ask(&mut self, method: &str, path: &str, body: &str) -> HttpAnswer {
         self.ask_with(method, path, &[("content-type", "application/json")], body.as_bytes())
     }
 
@@ -74,7 +74,7 @@ impl Client {
         path: &str,
         headers: &[(&str, &str)],
         body: &[u8],
-    ) -> Answer {
+    ) -> HttpAnswer {
         self.send(&request(method, path, headers, body));
         self.answer().expect("an answer")
     }
@@ -84,7 +84,7 @@ impl Client {
     }
 
     /// The next answer; `None` at the end of the connection.
-    pub(crate) fn answer(&mut self) -> Option<Answer> {
+    pub(crate) fn answer(&mut self) -> Option<HttpAnswer> {
         let head_end = loop {
             if let Some(end) = self.read.windows(4).position(|window| window == b"\r\n\r\n") {
                 break end + 4;
@@ -108,7 +108,7 @@ impl Client {
             assert!(self.read_more(), "the body is cut");
         }
         let body = String::from_utf8(self.read.drain(..length).collect()).unwrap();
-        Some(Answer { status, headers, body })
+        Some(HttpAnswer { status, headers, body })
     }
 
     /// Whether the server has closed the connection; waits for it.
@@ -116,7 +116,7 @@ impl Client {
         !self.read_more()
     }
 
-    /// Reads that byte again.
+    /// Puts a byte back in front of the unread ones.
     pub(crate) fn put_back(&mut self, byte: u8) {
         self.read.insert(0, byte);
     }
@@ -129,7 +129,7 @@ impl Client {
                 self.read.extend_from_slice(&buffer[..count]);
                 true
             }
-            // Whoever was stopped for a while goes on.
+            // The process was suspended and resumed.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
             Err(error) => panic!("the connection broke: {error}"),
         }

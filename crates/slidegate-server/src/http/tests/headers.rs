@@ -1,10 +1,10 @@
-//! Headers, read back by somebody else's reader.
+//! Rate limit headers, parsed by the crate `sfv`.
 
 use sfv::{BareItem, List, ListEntry, Parser};
 use slidegate::time::{Clock, SystemClock};
 
-use super::client::Answer;
-use super::harness::Running;
+use super::client::HttpAnswer;
+use super::test_server::TestServer;
 use crate::service::HeaderSet;
 
 const RULES: &str = "
@@ -16,8 +16,8 @@ rules:
   odd!#$&'()*+,-.:;<=>?@[]^_`|~: { limit: 3/1h }
 ";
 
-/// The only item of a list: its name, and a parameter.
-fn item(answer: &Answer, header: &str, parameter: &str) -> (String, Option<i64>) {
+/// The name and a parameter of the only item of a list.
+fn item(answer: &HttpAnswer, header: &str, parameter: &str) -> (String, Option<i64>) {
     let value = answer.header(header).unwrap_or_else(|| panic!("{header}: {answer:?}"));
     let list: List = Parser::new(&value).parse().unwrap_or_else(|error| panic!("{value}: {error}"));
     let [ListEntry::Item(item)] = &list[..] else { panic!("one item: {value}") };
@@ -30,13 +30,13 @@ fn item(answer: &Answer, header: &str, parameter: &str) -> (String, Option<i64>)
     (name.as_str().to_owned(), number)
 }
 
-fn check(server: &Running, rule: &str, cost: u64) -> Answer {
+fn check(server: &TestServer, rule: &str, cost: u64) -> HttpAnswer {
     server.post("/v1/check", &format!(r#"{{"rule":"{rule}","key":"alice","cost":{cost}}}"#))
 }
 
 #[test]
-fn both_fields_are_structured_and_say_what_the_body_says() {
-    let server = Running::start(RULES);
+fn both_fields_are_structured_and_agree_with_the_body() {
+    let server = TestServer::start(RULES);
     for (cost, status) in [(2, 200), (2, 200), (2, 429), (1, 200), (1, 429)] {
         let answer = check(&server, "api", cost);
         let json = answer.json();
@@ -56,7 +56,7 @@ fn both_fields_are_structured_and_say_what_the_body_says() {
 
 #[test]
 fn windows_are_rounded_up_and_left_out_below_a_second() {
-    let server = Running::start(RULES);
+    let server = TestServer::start(RULES);
     assert_eq!(item(&check(&server, "quick", 1), "ratelimit-policy", "w").1, Some(2));
     assert_eq!(item(&check(&server, "quickest", 1), "ratelimit-policy", "w").1, None);
     let denied = loop {
@@ -69,23 +69,23 @@ fn windows_are_rounded_up_and_left_out_below_a_second() {
 }
 
 #[test]
-fn the_limit_that_binds_speaks() {
-    let server = Running::start(RULES);
+fn headers_show_the_binding_limit() {
+    let server = TestServer::start(RULES);
     let answer = check(&server, "both", 1);
     assert_eq!(item(&answer, "ratelimit-policy", "q"), ("both".into(), Some(2)));
     assert_eq!(item(&answer, "ratelimit-policy", "w"), ("both".into(), Some(86_400)));
 }
 
 #[test]
-fn every_name_of_a_rule_can_be_carried() {
-    let server = Running::start(RULES);
+fn every_character_of_a_rule_name_is_allowed() {
+    let server = TestServer::start(RULES);
     let name = "odd!#$&'()*+,-.:;<=>?@[]^_`|~";
     assert_eq!(item(&check(&server, name, 1), "ratelimit", "r"), (name.into(), Some(2)));
 }
 
 #[test]
-fn older_sets_go_with_it_where_they_are_asked_for() {
-    let server = Running::start_with(RULES, |settings| settings.headers = vec![HeaderSet::XRateLimit]);
+fn settings_choose_the_sets_of_headers() {
+    let server = TestServer::start_with(RULES, |settings| settings.headers = vec![HeaderSet::XRateLimit]);
     let answer = check(&server, "api", 2);
     let value = |name: &str| answer.header(name).map(|value| value.parse::<u64>().unwrap());
     let reset = answer.json()["reset_after_ms"].as_u64().unwrap().div_ceil(1_000);
@@ -93,7 +93,7 @@ fn older_sets_go_with_it_where_they_are_asked_for() {
     assert_eq!((value("x-ratelimit-reset"), answer.header("ratelimit")), (Some(reset), None));
 
     let both = vec![HeaderSet::Draft11, HeaderSet::GitHub];
-    let server = Running::start_with(RULES, |settings| settings.headers = both);
+    let server = TestServer::start_with(RULES, |settings| settings.headers = both);
     let before = SystemClock::new().now_us() / 1_000_000;
     let answer = check(&server, "api", 2);
     let value = |name: &str| answer.header(name).map(|value| value.parse::<u64>().unwrap());
@@ -102,7 +102,7 @@ fn older_sets_go_with_it_where_they_are_asked_for() {
     assert!((before + 60..before + 180).contains(&reset), "{reset} is an instant, about {before} + 60");
     assert!(answer.header("ratelimit").is_some());
 
-    let server = Running::start_with(RULES, |settings| settings.headers = Vec::new());
+    let server = TestServer::start_with(RULES, |settings| settings.headers = Vec::new());
     let answer = check(&server, "api", 5);
     assert!(answer.header("ratelimit").is_none() && answer.header("x-ratelimit-limit").is_none());
     assert!(check(&server, "api", 1).header("retry-after").is_some(), "on every 429");

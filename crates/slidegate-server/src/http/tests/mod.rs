@@ -1,15 +1,15 @@
-//! The server in this process, on a port of its own, asked over real connections.
+//! Tests of the HTTP server in this process, over real connections.
 
 mod answers;
+mod atomic_charges;
 mod bodies;
 mod bounds;
 mod client;
-mod drain;
-mod harness;
+mod fuzzed_bodies;
+mod graceful_shutdown;
 mod headers;
-mod mischief;
 mod overrides;
 mod problems;
 mod receipts;
 mod shared_store;
-mod together;
+mod test_server;

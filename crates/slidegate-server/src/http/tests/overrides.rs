@@ -1,8 +1,8 @@
-//! Keys that a rule treats otherwise.
+//! Overrides of a rule for single keys.
 
 use serde_json::{Value, json};
 
-use super::harness::Running;
+use super::test_server::TestServer;
 
 const RULES: &str = "
 rules:
@@ -12,14 +12,14 @@ rules:
   wide: { limit: 100/1h }
 ";
 
-fn statuses(server: &Running, key: &str) -> Vec<u16> {
+fn statuses(server: &TestServer, key: &str) -> Vec<u16> {
     let body = json!({ "rule": "api", "key": key }).to_string();
     (0..5).map(|_| server.post("/v1/check", &body).status).collect()
 }
 
 #[test]
 fn exact_keys_come_before_patterns_and_patterns_in_their_order() {
-    let server = Running::start(RULES);
+    let server = TestServer::start(RULES);
     assert_eq!(statuses(&server, "bob"), [200, 200, 429, 429, 429]);
     assert_eq!(statuses(&server, "alice"), [200, 200, 200, 200, 429]);
     assert_eq!(statuses(&server, "mallory"), [403; 5]);
@@ -31,10 +31,10 @@ fn exact_keys_come_before_patterns_and_patterns_in_their_order() {
     assert_eq!((&free["limit"], &free["receipt"]), (&Value::Null, &Value::Null), "nothing is counted");
 }
 
-/// With a charge that is counted, an unlimited one is free, and a blocked one keeps both from being made.
+/// Beside a limited charge, an unlimited one is free, and a blocked one refuses both.
 #[test]
-fn with_others_an_override_speaks_for_its_own_charge() {
-    let server = Running::start(RULES);
+fn an_override_applies_to_its_own_charge_among_several() {
+    let server = TestServer::start(RULES);
     let both = |key: &str| {
         let body = json!({ "checks": [{ "rule": "wide", "key": "all" }, { "rule": "api", "key": key }] })
             .to_string();
@@ -45,10 +45,10 @@ fn with_others_an_override_speaks_for_its_own_charge() {
     assert_eq!((both("mallory").status, used()), (403, json!(1)));
 }
 
-/// What is free is still a charge: it has a cost, there are not too many of them, and each is answered.
+/// An unlimited charge is checked like any other: its cost, the number of charges, and a verdict for each.
 #[test]
-fn what_is_free_is_read_as_strictly() {
-    let server = Running::start(RULES);
+fn unlimited_charges_are_validated_too() {
+    let server = TestServer::start(RULES);
     let zero = server.post("/v1/check", r#"{"rule":"api","key":"ci-1","cost":0}"#);
     assert_eq!((zero.status, zero.problem().as_str()), (400, "malformed"));
     let several = |count: usize| {
@@ -61,10 +61,10 @@ fn what_is_free_is_read_as_strictly() {
     assert_eq!(both["checks"][1]["key"], "ci-1", "{both}");
 }
 
-/// Two charges on one state are one sum, for an explanation too.
+/// An explanation sums charges on one state, as a check does.
 #[test]
-fn an_explanation_of_several_charges_says_what_a_check_would() {
-    let server = Running::start(RULES);
+fn an_explanation_of_several_charges_agrees_with_a_check() {
+    let server = TestServer::start(RULES);
     let ask = |path: &str, costs: [u64; 2]| {
         let checks = costs.map(|cost| json!({ "rule": "api", "key": "alice", "cost": cost }));
         server.post(path, &json!({ "checks": checks }).to_string())
@@ -82,7 +82,7 @@ fn an_explanation_of_several_charges_says_what_a_check_would() {
 
 #[test]
 fn an_explanation_names_the_override() {
-    let server = Running::start(RULES);
+    let server = TestServer::start(RULES);
     for (key, means, by) in [
         ("bob", "limited", Value::Null),
         ("alice", "limited", json!("alice")),

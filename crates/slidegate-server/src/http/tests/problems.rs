@@ -1,16 +1,16 @@
-//! Every mistake has its status and its document.
+//! Every mistake has its status and problem document.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use serde_json::json;
 
-use super::harness::Running;
+use super::test_server::TestServer;
 use crate::service::Secret;
 
-const RULES: &str = "rules: { api: { limit: 5/1m }, dear: { limit: 3/1m } }";
+const RULES: &str = "rules: { api: { limit: 5/1m }, search: { limit: 3/1m } }";
 
-/// Body, status, name of the problem, field, a word of the remedy.
+/// Body, status, problem name, field, part of the remedy.
 const BAD: &[(&str, u16, &str, &str, &str)] = &[
     ("", 400, "malformed", "body", "JSON"),
     ("{", 400, "malformed", "body", "send one JSON object"),
@@ -103,8 +103,8 @@ const BAD: &[(&str, u16, &str, &str, &str)] = &[
 ];
 
 #[test]
-fn bad_bodies_are_named_with_field_and_remedy() {
-    let server = Running::start("{ rules: { api: { limit: 5/1m } }, inline_rules: true }");
+fn problems_of_bad_bodies_name_field_and_remedy() {
+    let server = TestServer::start("{ rules: { api: { limit: 5/1m } }, inline_rules: true }");
     let mut client = server.connect();
     let long = format!(r#"{{"rule":"api","key":"{}"}}"#, "k".repeat(513));
     let nested = "[".repeat(500);
@@ -125,7 +125,7 @@ fn bad_bodies_are_named_with_field_and_remedy() {
             assert_eq!(json["field"], field, "{path} {body}: {json}");
             if !remedy.is_empty() {
                 assert!(
-                    json["remedy"].as_str().is_some_and(|said| said.contains(remedy)),
+                    json["remedy"].as_str().is_some_and(|text| text.contains(remedy)),
                     "{path} {body}: {json}"
                 );
             }
@@ -136,8 +136,8 @@ fn bad_bodies_are_named_with_field_and_remedy() {
 }
 
 #[test]
-fn what_is_not_utf8_is_named() {
-    let server = Running::start(RULES);
+fn a_body_that_is_not_utf8_is_refused() {
+    let server = TestServer::start(RULES);
     let json = [("content-type", "application/json")];
     let answer =
         server.connect().ask_with("POST", "/v1/check", &json, b"{\"rule\":\"api\",\"key\":\"\xff\"}");
@@ -146,16 +146,16 @@ fn what_is_not_utf8_is_named() {
 }
 
 #[test]
-fn too_many_charges_are_too_many() {
-    let server = Running::start(RULES);
+fn more_than_64_charges_are_refused() {
+    let server = TestServer::start(RULES);
     let checks = vec![r#"{"rule":"api","key":"alice"}"#; 65].join(",");
     let answer = server.post("/v1/check", &format!(r#"{{"checks":[{checks}]}}"#));
     assert_eq!((answer.status, answer.problem().as_str()), (400, "malformed"));
 }
 
 #[test]
-fn bad_returns_are_named() {
-    let server = Running::start(RULES);
+fn problems_of_refund_settle_credit_reset_and_batch_name_the_field() {
+    let server = TestServer::start(RULES);
     for (path, body, status, name, field) in [
         ("/v1/refund", "{}", 400, "malformed", "/receipt"),
         ("/v1/refund", r#"{"receipt":7}"#, 400, "malformed", "/receipt"),
@@ -192,8 +192,8 @@ fn bad_returns_are_named() {
 
 #[test]
 fn a_settlement_beyond_its_receipt_is_unprocessable() {
-    let server = Running::start(RULES);
-    let both = r#"{"checks":[{"rule":"api","key":"a","cost":1},{"rule":"dear","key":"a","cost":2}]}"#;
+    let server = TestServer::start(RULES);
+    let both = r#"{"checks":[{"rule":"api","key":"a","cost":1},{"rule":"search","key":"a","cost":2}]}"#;
     let receipt = server.post("/v1/check", both).json()["receipt"].clone();
     let answer = server.post("/v1/settle", &json!({ "receipt": receipt, "actual": 1 }).to_string());
     assert_eq!((answer.status, answer.problem().as_str()), (422, "actual"));
@@ -203,8 +203,8 @@ fn a_settlement_beyond_its_receipt_is_unprocessable() {
 }
 
 #[test]
-fn paths_methods_and_types_that_are_none_are_named() {
-    let server = Running::start(RULES);
+fn unknown_paths_methods_and_content_types_are_refused() {
+    let server = TestServer::start(RULES);
     let check = r#"{"rule":"api","key":"alice"}"#;
     let unknown = server.post("/v1/chekc", check);
     assert_eq!((unknown.status, unknown.problem().as_str()), (404, "unknown-route"));
@@ -241,15 +241,15 @@ fn paths_methods_and_types_that_are_none_are_named() {
 
 #[test]
 fn inline_rules_need_permission() {
-    let server = Running::start(RULES);
+    let server = TestServer::start(RULES);
     let answer = server.post("/v1/check", r#"{"rule":{"limit":5,"window":"60s"},"key":"alice"}"#);
     assert_eq!((answer.status, answer.problem().as_str()), (403, "inline-forbidden"));
     assert!(answer.body.contains("inline_rules: true"), "{answer:?}");
 }
 
 #[test]
-fn strangers_and_strange_pages_are_turned_away() {
-    let server = Running::start_with(RULES, |settings| settings.token = Some(Secret("hunter2".into())));
+fn requests_without_token_or_from_other_sites_are_refused() {
+    let server = TestServer::start_with(RULES, |settings| settings.token = Some(Secret("hunter2".into())));
     let check = br#"{"rule":"api","key":"alice"}"#;
     let ask = |headers: &[(&str, &str)]| {
         let json = [&[("content-type", "application/json")][..], headers].concat();
@@ -264,17 +264,17 @@ fn strangers_and_strange_pages_are_turned_away() {
     let foreign = ask(&[token, ("origin", "https://evil.example")]);
     assert_eq!((foreign.status, foreign.problem().as_str()), (403, "foreign"));
     assert_eq!(ask(&[token, ("origin", "http://localhost:3000")]).status, 200);
-    assert_eq!(ask(&[token, ("authorization", "Bearer hunter2")]).status, 401, "two are one too many");
+    assert_eq!(ask(&[token, ("authorization", "Bearer hunter2")]).status, 401, "a repeated header");
     assert!(!missing.body.contains("hunter2"));
     let mut client = server.connect();
     client.send(b"GET /v1/rules HTTP/1.1\r\nhost: evil.example\r\nauthorization: Bearer hunter2\r\n\r\n");
     assert_eq!(client.answer().unwrap().problem(), "foreign");
 }
 
-/// What hyper says of a head by itself is kept back, also when the head came together with a good request.
+/// The error answer of hyper is suppressed, also for a bad head that is pipelined behind a valid request.
 #[test]
-fn a_bad_head_behind_a_good_request_is_answered_once() {
-    let server = Running::start(RULES);
+fn a_bad_head_behind_a_valid_request_is_answered_once() {
+    let server = TestServer::start(RULES);
     let mut client = server.connect();
     client.send(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\nGARBAGE\x01\r\n\r\n");
     let answers: Vec<_> = std::iter::from_fn(|| client.answer()).collect();
@@ -284,25 +284,24 @@ fn a_bad_head_behind_a_good_request_is_answered_once() {
 }
 
 #[test]
-fn the_charge_that_can_never_pass_is_named() {
-    let server = Running::start("rules: { big: { limit: 1000/1m }, small: { limit: 5/1m } }");
+fn the_problem_names_the_charge_that_can_never_pass() {
+    let server = TestServer::start("rules: { big: { limit: 1000/1m }, small: { limit: 5/1m } }");
     let body = r#"{"checks":[{"rule":"big","key":"a","cost":100},{"rule":"small","key":"a","cost":6}]}"#;
     let never = server.post("/v1/check", body);
     assert_eq!((never.status, &never.json()["field"]), (422, &json!("/checks/1/cost")));
 }
 
 #[test]
-fn a_request_without_a_host_is_none() {
-    let server = Running::start(RULES);
+fn a_request_without_a_host_is_refused() {
+    let server = TestServer::start(RULES);
     let mut client = server.connect();
     client.send(b"GET /livez HTTP/1.1\r\n\r\n");
     assert_eq!(client.answer().unwrap().status, 400);
 }
 
-/// Who asks for the head alone gets it, unless asking is spending.
 #[test]
-fn heads_are_for_those_who_look() {
-    let server = Running::start("rules: { default: { limit: 5/1m } }");
+fn head_is_allowed_unless_the_route_charges() {
+    let server = TestServer::start("rules: { default: { limit: 5/1m } }");
     for (path, status) in [("/livez", "200"), ("/v1/rlaas/alice", "405")] {
         let mut stream = TcpStream::connect(server.address).unwrap();
         write!(stream, "HEAD {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();

@@ -1,54 +1,54 @@
-//! Receipts that went out over the wire: what is given back, and to whom not.
+//! Receipts over HTTP.
 
 use std::thread;
 
 use serde_json::json;
 
-use super::harness::Running;
+use super::test_server::TestServer;
 
 const RULES: &str = "rules: { api: { limit: 50/10m }, day: { limit: 50/24h, algorithm: gcra } }";
 
-fn receipt(server: &Running, body: &str) -> String {
+fn receipt(server: &TestServer, body: &str) -> String {
     server.post("/v1/check", body).json()["receipt"].as_str().unwrap().to_owned()
 }
 
-fn refund(server: &Running, receipt: &str) -> super::client::Answer {
+fn refund(server: &TestServer, receipt: &str) -> super::client::HttpAnswer {
     server.post("/v1/refund", &json!({ "receipt": receipt }).to_string())
 }
 
 #[test]
-fn no_edited_receipt_gives_anything_back() {
-    let server = Running::start(RULES);
+fn an_edited_receipt_is_refused() {
+    let server = TestServer::start(RULES);
     let good = receipt(&server, r#"{"rule":"api","key":"alice","cost":5}"#);
     let mut client = server.connect();
-    for place in 0..good.len() {
+    for index in 0..good.len() {
         let mut edited = good.clone().into_bytes();
-        edited[place] = if edited[place] == b'A' { b'B' } else { b'A' };
+        edited[index] = if edited[index] == b'A' { b'B' } else { b'A' };
         let body = json!({ "receipt": String::from_utf8(edited).unwrap() }).to_string();
         let answer = client.ask("POST", "/v1/refund", &body);
-        assert_eq!((answer.status, answer.problem().as_str()), (400, "bad-receipt"), "at {place}");
+        assert_eq!((answer.status, answer.problem().as_str()), (400, "bad-receipt"), "at {index}");
     }
     for forged in
         ["", "A", "AAAA", "not base64!", &good[1..], &good[..good.len() - 1], &format!("{good}AAAA")]
     {
         assert_eq!(refund(&server, forged).problem(), "bad-receipt", "{forged}");
     }
-    assert_eq!(refund(&server, &good).body, r#"{"applied":true,"units":5}"#, "it was never spent");
+    assert_eq!(refund(&server, &good).body, r#"{"applied":true,"units":5}"#, "the original is not spent");
 }
 
 #[test]
-fn a_receipt_of_another_server_is_none_here() {
-    let (here, there) = (Running::start(RULES), Running::start(RULES));
+fn a_receipt_of_another_server_is_refused() {
+    let (here, there) = (TestServer::start(RULES), TestServer::start(RULES));
     let foreign = receipt(&there, r#"{"rule":"api","key":"alice"}"#);
     receipt(&here, r#"{"rule":"api","key":"alice"}"#);
     assert_eq!(refund(&here, &foreign).problem(), "bad-receipt");
     assert_eq!(refund(&there, &foreign).json()["applied"], true);
 }
 
-/// Sixteen present the same receipt at once; it gives back once.
+/// Sixteen callers refund the same receipt at once.
 #[test]
 fn a_receipt_works_once() {
-    let server = Running::start(RULES);
+    let server = TestServer::start(RULES);
     for body in [
         r#"{"rule":"api","key":"alice","cost":7}"#,
         r#"{"checks":[{"rule":"api","key":"alice","cost":3},{"rule":"day","key":"alice","cost":4}]}"#,
@@ -75,7 +75,7 @@ fn a_receipt_works_once() {
 
 #[test]
 fn a_reset_voids_the_receipts_before_it() {
-    let server = Running::start(RULES);
+    let server = TestServer::start(RULES);
     let before = receipt(&server, r#"{"rule":"api","key":"alice","cost":5}"#);
     server.post("/v1/reset", r#"{"rule":"api","key":"alice"}"#);
     receipt(&server, r#"{"rule":"api","key":"alice","cost":5}"#);

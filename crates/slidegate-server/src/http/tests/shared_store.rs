@@ -1,4 +1,4 @@
-//! Servers that share a Redis, and a Redis that does not answer.
+//! Servers that share a Redis, and outages of the Redis.
 
 use std::thread;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use slidegate::time::{Clock, SystemClock};
 
-use super::harness::Running;
+use super::test_server::TestServer;
 
 #[path = "../../../../slidegate-redis/tests/store/common/server.rs"]
 #[allow(dead_code, unreachable_pub, reason = "other tests use the rest")]
@@ -20,20 +20,20 @@ rules:
   open: { limit: 50/10m, on_store_error: allow }
 ";
 
-fn start(redis: &RedisServer, deadline: Duration) -> Running {
-    Running::start_with(RULES, |settings| {
+fn start(redis: &RedisServer, deadline: Duration) -> TestServer {
+    TestServer::start_with(RULES, |settings| {
         settings.store = redis.url().parse().unwrap();
         settings.deadline = deadline;
     })
 }
 
-/// A busy machine is no reason to fail.
-const PATIENT: Duration = Duration::from_secs(60);
+/// Long enough for a busy machine.
+const LONG_DEADLINE: Duration = Duration::from_secs(60);
 
 #[test]
 fn two_servers_share_counts_and_receipts() {
     let redis = RedisServer::start();
-    let servers = [start(&redis, PATIENT), start(&redis, PATIENT)];
+    let servers = [start(&redis, LONG_DEADLINE), start(&redis, LONG_DEADLINE)];
     let check = r#"{"rule":"strict","key":"alice"}"#;
     let allowed: usize = thread::scope(|scope| {
         let callers: Vec<_> = (0..8)
@@ -49,8 +49,9 @@ fn two_servers_share_counts_and_receipts() {
     });
     assert_eq!(allowed, 50);
     let [here, there] = &servers;
-    let key =
-        |server: &Running| server.ask("GET", "/v1/keys/strict/alice", "").json()["limits"][0]["used"].clone();
+    let key = |server: &TestServer| {
+        server.ask("GET", "/v1/keys/strict/alice", "").json()["limits"][0]["used"].clone()
+    };
     assert_eq!((key(here), key(there)), (json!(50), json!(50)));
     here.post("/v1/reset", check);
     let receipt = here.post("/v1/check", check).json()["receipt"].clone();
@@ -59,9 +60,9 @@ fn two_servers_share_counts_and_receipts() {
     assert_eq!(here.post("/v1/refund", &refund).body, r#"{"applied":false,"units":0}"#, "spent for both");
 }
 
-/// Row 21 of the bugs of others: the timeout must fire, and the answer be the rule's.
+/// Other limiters hung here: the deadline must fire, and the outage policy of the rule must answer.
 #[test]
-fn a_store_that_stalls_is_answered_for_within_the_deadline() {
+fn the_outage_policy_answers_within_the_deadline_when_the_store_stalls() {
     let redis = RedisServer::start();
     let server = start(&redis, Duration::from_millis(50));
     let mut client = server.connect();
@@ -84,7 +85,7 @@ fn a_store_that_stalls_is_answered_for_within_the_deadline() {
         let before_us = clock.now_us();
         let answer = client.ask("POST", path, &check(rule, policy));
         let took_us = clock.now_us() - before_us;
-        // The store stalls for 20 s: whoever waits for it takes as long.
+        // The store stalls for 20 s: an answer that waits for it takes as long.
         assert!(took_us < 10_000_000, "{path} {rule} {policy}: {took_us} us");
         let json = answer.json();
         assert_eq!(json["degraded"], true, "{json}");
@@ -108,14 +109,14 @@ fn a_store_that_stalls_is_answered_for_within_the_deadline() {
         (&json!(true), &json!(503))
     );
     redis.command(&["CLIENT", "UNPAUSE"]);
-    // As soon as it answers again it is asked again.
+    // Once the store answers again, it decides again.
     while client.ask("POST", "/v1/check", &check("strict", "")).status != 200 {
         thread::yield_now();
     }
 }
 
 #[test]
-fn a_store_that_is_gone_is_answered_for() {
+fn the_outage_policy_answers_when_the_store_is_gone() {
     let mut redis = RedisServer::start();
     let server = start(&redis, Duration::from_millis(50));
     redis.kill();

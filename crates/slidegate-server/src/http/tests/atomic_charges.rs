@@ -1,24 +1,24 @@
-//! Charges of several rules pass together or not at all, however many ask at once and in whichever order.
+//! Charges of several rules are made all or none, under concurrency and in any order.
 
 use std::sync::Barrier;
 use std::thread;
 
-use super::harness::Running;
+use super::test_server::TestServer;
 
 const RULES: &str = "rules: { wide: { limit: 300/10m }, narrow: { limit: 50/10m } }";
 const CALLERS: usize = 16;
 const CALLS: usize = 40;
 
-fn used(server: &Running, rule: &str) -> u64 {
+fn used(server: &TestServer, rule: &str) -> u64 {
     let json = server.ask("GET", &format!("/v1/keys/{rule}/alice"), "").json();
     json["limits"][0]["used"].as_u64().unwrap()
 }
 
-/// Half of the callers name the rules in one order, half in the other. The narrow rule lets 50 pass; whoever it refuses
-/// must not be charged by the wide one.
+/// Half of the callers name the rules in one order, half in the other. The narrow rule admits 50; the wide rule must not
+/// charge a request that the narrow one refuses.
 #[test]
 fn both_or_neither_are_charged_in_both_orders() {
-    let server = Running::start(RULES);
+    let server = TestServer::start(RULES);
     let [wide, narrow] = ["wide", "narrow"].map(|rule| format!(r#"{{"rule":"{rule}","key":"alice"}}"#));
     let orders = [format!(r#"{{"checks":[{wide},{narrow}]}}"#), format!(r#"{{"checks":[{narrow},{wide}]}}"#)];
     let start = Barrier::new(CALLERS);
@@ -48,10 +48,10 @@ fn both_or_neither_are_charged_in_both_orders() {
     assert_eq!((used(&server, "narrow"), used(&server, "wide")), (50, 50));
 }
 
-/// A thousand callers of one key, and a limit of 50.
+/// A thousand requests for one key, and a limit of 50.
 #[test]
 fn exactly_the_limit_passes() {
-    let server = Running::start(RULES);
+    let server = TestServer::start(RULES);
     let allowed: usize = thread::scope(|scope| {
         let callers: Vec<_> = (0..CALLERS)
             .map(|_| {

@@ -1,7 +1,7 @@
-//! Who may ask: nobody from a foreign page, and only with the token where one is set.
+//! Access control: no requests from web pages of other sites, and none without the token if one is set.
 //!
-//! A server on loopback trusts the machine that it runs on. Browsers on that machine run programs of strangers: a page
-//! may send requests to loopback (its `Origin` gives it away), or have its own name point there (its `Host` does).
+//! A server on loopback trusts its machine, but a browser on that machine runs foreign code: a page may send requests to
+//! loopback (cross-site request, detected by `Origin`), or point its own domain there (DNS rebinding, detected by `Host`).
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use super::problem::{FOREIGN, Problem};
 use super::route::Route;
 use crate::service::Settings;
 
-/// What the gate and the routes look at in a request's head.
+/// The parts of a request's head that access control and routing use.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Head<'a> {
     pub(super) method: &'a str,
@@ -20,19 +20,19 @@ pub(super) struct Head<'a> {
     pub(super) origin: Option<&'a [u8]>,
     pub(super) authorization: Option<&'a [u8]>,
     pub(super) content_type: Option<&'a [u8]>,
-    /// What a browser says of the page that asks.
+    /// `Sec-Fetch-Site`, which browsers send.
     pub(super) fetch_site: Option<&'a [u8]>,
 }
 
-/// Decides who passes.
+/// Decides which requests are routed.
 #[derive(Debug)]
-pub(super) struct Gate {
-    /// The names by which it may be addressed; anything goes if it does not listen on loopback.
+pub(super) struct AccessControl {
+    /// The allowed host names; `None` (any name) unless the server listens on loopback.
     names: Option<Vec<Box<str>>>,
     token: Option<Box<[u8]>>,
 }
 
-impl Gate {
+impl AccessControl {
     pub(super) fn new(settings: &Settings, address: IpAddr) -> Self {
         let address = address.to_canonical();
         let own = match address {
@@ -45,11 +45,11 @@ impl Gate {
         Self { names: address.is_loopback().then_some(names), token }
     }
 
-    /// The route of a request that may take it.
-    pub(super) fn pass<'a>(&self, head: &Head<'a>) -> Result<Route<'a>, Problem> {
+    /// The route of a request, if the request may use it.
+    pub(super) fn route<'a>(&self, head: &Head<'a>) -> Result<Route<'a>, Problem> {
         self.check_origin(head)?;
         let route = Route::find(head.method, head.path);
-        // Without the token not even paths are told apart, open ones excepted.
+        // Without the token, a caller cannot tell known from unknown paths, except open ones.
         if !route.as_ref().is_ok_and(|route| route.is_open()) {
             self.check_token(head)?;
         }
@@ -73,7 +73,7 @@ impl Gate {
         } else if !head.origin.is_none_or(|origin| host_of(origin).is_some_and(is_own)) {
             "origin: is a page of another site; ask from a program, or add its host to `hosts`"
         } else if !head.fetch_site.is_none_or(|site| matches!(site, b"none" | b"same-origin")) {
-            // A page may ask without an origin where it does not read the answer: asking is enough to spend.
+            // A page may omit the origin if it does not read the answer, and the request alone would charge.
             "sec-fetch-site: is a page of another site; ask from a program"
         } else {
             return Ok(());
@@ -86,8 +86,8 @@ impl Gate {
             return Ok(());
         };
         let text = match head.authorization.map(bearer) {
-            // The lengths may be compared in the open: that of the token is no secret.
-            Some(Some(shown)) if bool::from(shown.ct_eq(token)) => return Ok(()),
+            // The comparison may leak the length, which is not secret.
+            Some(Some(sent)) if bool::from(sent.ct_eq(token)) => return Ok(()),
             Some(_) => "authorization: is not the token; send `authorization: Bearer TOKEN`",
             None => "authorization: is missing; send `authorization: Bearer TOKEN`",
         };
@@ -101,12 +101,12 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(b"Bearer ").then(|| token.trim_ascii())
 }
 
-/// The host and port of an origin.
+/// Host and port of an origin.
 fn host_of(origin: &[u8]) -> Option<&[u8]> {
     origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"))
 }
 
-/// A host without its port; the colons of an IPv6 address stand in brackets.
+/// A host without its port. The colons of an IPv6 address are inside brackets.
 fn without_port(host: &[u8]) -> &[u8] {
     match host.iter().rposition(|&byte| byte == b':') {
         Some(colon) if host[colon..].iter().skip(1).all(u8::is_ascii_digit) => &host[..colon],
@@ -114,7 +114,7 @@ fn without_port(host: &[u8]) -> &[u8] {
     }
 }
 
-/// `application/json`, with a charset of UTF-8 at most.
+/// Whether it is `application/json`, with no parameter but `charset=utf-8`.
 fn is_json(value: &[u8]) -> bool {
     const JSON: &[u8] = b"application/json";
     let Some((media_type, rest)) = value.split_at_checked(JSON.len()) else {
@@ -149,13 +149,13 @@ mod tests {
     }
 
     #[test]
-    fn only_own_names_reach_a_server_on_loopback() {
-        let gate = Gate::new(&settings(), "127.0.0.2".parse().unwrap());
+    fn a_server_on_loopback_accepts_only_its_own_names() {
+        let access = AccessControl::new(&settings(), "127.0.0.2".parse().unwrap());
         for (site, passes) in
             [("none", true), ("same-origin", true), ("same-site", false), ("cross-site", false), ("", false)]
         {
             let head = Head { fetch_site: Some(site.as_bytes()), ..check() };
-            assert_eq!(gate.pass(&head).is_ok(), passes, "{site}");
+            assert_eq!(access.route(&head).is_ok(), passes, "{site}");
         }
         for (host, passes) in [
             ("localhost", true),
@@ -172,29 +172,31 @@ mod tests {
             ("127.0.0.1.nip.io", false),
             ("", false),
         ] {
-            let asked = |head| gate.pass(&head).is_ok();
-            assert_eq!(asked(Head { host: Some(host.as_bytes()), ..check() }), passes, "{host}");
+            let routed = |head| access.route(&head).is_ok();
+            assert_eq!(routed(Head { host: Some(host.as_bytes()), ..check() }), passes, "{host}");
             let origin = format!("http://{host}");
-            assert_eq!(asked(Head { origin: Some(origin.as_bytes()), ..check() }), passes, "{origin}");
+            assert_eq!(routed(Head { origin: Some(origin.as_bytes()), ..check() }), passes, "{origin}");
         }
         for origin in ["null", "file://", "localhost", "ftp://localhost"] {
-            assert!(gate.pass(&Head { origin: Some(origin.as_bytes()), ..check() }).is_err(), "{origin}");
+            assert!(access.route(&Head { origin: Some(origin.as_bytes()), ..check() }).is_err(), "{origin}");
         }
     }
 
     #[test]
-    fn elsewhere_names_do_not_matter() {
-        let gate = Gate::new(&settings(), "192.0.2.1".parse().unwrap());
-        assert!(gate.pass(&Head { host: Some(b"evil.example"), origin: Some(b"null"), ..check() }).is_ok());
+    fn a_server_off_loopback_accepts_any_name() {
+        let access = AccessControl::new(&settings(), "192.0.2.1".parse().unwrap());
+        assert!(
+            access.route(&Head { host: Some(b"evil.example"), origin: Some(b"null"), ..check() }).is_ok()
+        );
     }
 
     #[test]
-    fn only_the_token_opens() {
-        let gate = Gate::new(
+    fn only_the_token_is_accepted() {
+        let access = AccessControl::new(
             &Settings { token: Some(Secret("hunter2".into())), ..settings() },
             "::1".parse().unwrap(),
         );
-        for (shown, passes) in [
+        for (sent, passes) in [
             ("Bearer hunter2", true),
             ("bearer hunter2 ", true),
             ("Bearer hunter", false),
@@ -204,15 +206,19 @@ mod tests {
             ("Bearer", false),
             ("", false),
         ] {
-            let head = Head { authorization: Some(shown.as_bytes()), ..check() };
-            assert_eq!(gate.pass(&head).is_ok(), passes, "{shown}");
+            let head = Head { authorization: Some(sent.as_bytes()), ..check() };
+            assert_eq!(access.route(&head).is_ok(), passes, "{sent}");
         }
         let unknown = Head { path: "/nowhere", ..check() };
-        assert_eq!(gate.pass(&unknown).unwrap_err(), gate.pass(&check()).unwrap_err(), "paths stay hidden");
+        assert_eq!(
+            access.route(&unknown).unwrap_err(),
+            access.route(&check()).unwrap_err(),
+            "paths stay hidden"
+        );
     }
 
     #[test]
-    fn bodies_are_said_to_be_json() {
+    fn the_content_type_must_be_json() {
         for (value, good) in [
             ("application/json", true),
             ("Application/JSON", true),

@@ -1,8 +1,8 @@
-//! Reads bodies slowly and says what is wrong with them: field, nearest valid name, remedy.
+//! Parses bodies slowly and reports their mistakes: field, nearest valid name, remedy.
 
 use slidegate::{ChargeRequest, Key, KeyError};
 
-use super::body::{Charges, Request, policy};
+use super::body::{Charges, CheckBody, policy};
 use crate::rules::charge_request;
 use crate::text::excerpt;
 use crate::text::fields::{Fields, Malformed};
@@ -11,12 +11,12 @@ use crate::text::json::Json;
 const EXAMPLE: &str = "send for example {\"rule\":\"api\",\"key\":\"alice\",\"cost\":1}";
 
 /// The body of a check, a peek or an explanation.
-pub(super) fn request(body: &[u8]) -> Result<Request<'static>, Malformed> {
+pub(super) fn request(body: &[u8]) -> Result<CheckBody<'static>, Malformed> {
     read(body, request_of)
 }
 
 /// The body of a batch.
-pub(super) fn batch(body: &[u8]) -> Result<Vec<Request<'static>>, Malformed> {
+pub(super) fn batch(body: &[u8]) -> Result<Vec<CheckBody<'static>>, Malformed> {
     read(body, |fields| {
         let found = fields.list("checks")?;
         match fields.required("checks", found)? {
@@ -31,14 +31,14 @@ pub(super) fn receipt(body: &[u8]) -> Result<String, Malformed> {
     read(body, |fields| fields.required_text("receipt"))
 }
 
-/// The body of a settlement: the receipt, and the units that were really spent.
+/// The body of a settlement: the receipt, and the units really spent.
 pub(super) fn settlement(body: &[u8]) -> Result<(String, u64), Malformed> {
     read(body, |fields| {
         Ok((fields.required_text("receipt")?, fields.required_whole("actual", 0..=u64::MAX)?))
     })
 }
 
-/// The body of a credit: whose units, and how many.
+/// The body of a credit: rule, key and units.
 pub(super) fn credit(body: &[u8]) -> Result<ChargeRequest<'static>, Malformed> {
     read(body, |fields| {
         let units = fields.required_whole("units", 1..=u64::MAX)?;
@@ -46,7 +46,7 @@ pub(super) fn credit(body: &[u8]) -> Result<ChargeRequest<'static>, Malformed> {
     })
 }
 
-/// The body of a reset: whose state.
+/// The body of a reset: rule and key.
 pub(super) fn reset(body: &[u8]) -> Result<ChargeRequest<'static>, Malformed> {
     read(body, |fields| charge(fields, 0))
 }
@@ -68,7 +68,7 @@ fn each<T>(
     read.collect()
 }
 
-/// Reads an object, all of whose fields `read` must take. Errors put `prefix` before the name of a field.
+/// Reads an object; `read` must take all its fields. Errors prefix field names with `prefix`.
 fn object<T>(
     json: Json,
     path: &str,
@@ -84,7 +84,7 @@ fn object<T>(
     Ok(value)
 }
 
-fn request_of(fields: &mut Fields) -> Result<Request<'static>, Malformed> {
+fn request_of(fields: &mut Fields) -> Result<CheckBody<'static>, Malformed> {
     if let Some(tag) = fields.text("tag")? {
         let bad = |error: KeyError| {
             let error = error.to_string();
@@ -110,7 +110,7 @@ fn request_of(fields: &mut Fields) -> Result<Request<'static>, Malformed> {
     } else {
         Charges::One([one_charge(fields)?])
     };
-    Ok(Request { charges, policy })
+    Ok(CheckBody { charges, policy })
 }
 
 fn one_charge(fields: &mut Fields) -> Result<ChargeRequest<'static>, Malformed> {

@@ -1,18 +1,18 @@
-//! The end of a server: what has begun is answered.
+//! Graceful shutdown: requests in flight are answered.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use super::client::{Client, request};
-use super::harness::Running;
+use super::test_server::TestServer;
 use crate::http::server::Drained;
 
 const RULES: &str = "rules: { api: { limit: 1000000/1h } }";
 const CHECK: &str = r#"{"rule":"api","key":"alice"}"#;
 
 #[test]
-fn an_idle_server_ends_at_once_with_its_idle_connections() {
-    let server = Running::start(RULES);
+fn idle_connections_are_closed_at_once() {
+    let server = TestServer::start(RULES);
     let mut fresh = server.connect();
     let mut used = server.connect();
     let mut other = server.connect();
@@ -22,24 +22,24 @@ fn an_idle_server_ends_at_once_with_its_idle_connections() {
     assert!(fresh.is_closed() && used.is_closed() && other.is_closed());
 }
 
-/// A request of which only a part has arrived when the end comes is answered all the same.
+/// A request that has arrived only in part is still answered.
 #[test]
-fn what_has_begun_is_answered() {
-    let mut server = Running::start(RULES);
+fn incomplete_requests_are_answered() {
+    let mut server = TestServer::start(RULES);
     let json = [("content-type", "application/json")];
     let mut clients: Vec<(Client, Vec<u8>)> = Vec::new();
     for path in ["/v1/check", "/v1/peek"] {
         let bytes = request("POST", path, &json, CHECK.as_bytes());
         for cut in [10, bytes.len() - 10] {
             let mut client = server.connect();
-            // It has been accepted once it has answered.
+            // The first answer shows that the connection was accepted.
             assert_eq!(client.ask("POST", path, CHECK).status, 200);
             client.send(&bytes[..cut]);
             clients.push((client, bytes[cut..].to_vec()));
         }
     }
     server.begin_to_stop();
-    // The server does not accept any more, so it has noticed.
+    // The shutdown has begun once the server refuses connections.
     while Client::connect(server.address).is_ok() {
         thread::yield_now();
     }
@@ -52,11 +52,10 @@ fn what_has_begun_is_answered() {
     assert_eq!(server.ended(), Drained { cut: 0 });
 }
 
-/// Callers who never pause: each request that was sent on a connection is answered, and the last answer says that it is
-/// the last.
+/// Each request of callers that never pause is answered, and the last answer closes the connection.
 #[test]
-fn under_load_nothing_is_lost() {
-    let mut server = Running::start(RULES);
+fn no_request_is_lost_under_load() {
+    let mut server = TestServer::start(RULES);
     let (sent, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let address = server.address;
     thread::scope(|scope| {

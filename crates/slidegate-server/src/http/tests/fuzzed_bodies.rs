@@ -1,6 +1,6 @@
-//! Bodies that nobody would write, from a seed. The tests of the program use it too.
+//! Fuzzed bodies from a seed. The tests of the program use it too.
 
-/// Random numbers that repeat.
+/// A seeded generator of random numbers.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -17,20 +17,20 @@ impl Random {
     }
 }
 
-/// Good bodies, to begin with.
+/// Valid bodies that mutations start from.
 pub(crate) const SEEDS: &[&str] = &[
     r#"{"rule":"api","key":"alice","cost":1}"#,
     r#"{"rule":"api","key":"alice"}"#,
     r#"{"key":"k\u00e4se","rule":"api","cost":3,"tag":"t","on_store_error":"allow"}"#,
     r#"{"rule":{"limit":5,"window":"60s","algorithm":"sliding-buckets","buckets":6,"edge":"full"},"key":"bob"}"#,
     r#"{"rule":{"limit":1000000000000,"window":"400d","algorithm":"compact-log","entries":4},"key":"bob","cost":9}"#,
-    r#"{"checks":[{"rule":"api","key":"a","cost":2},{"rule":"dear","key":"b"}],"on_store_error":"deny"}"#,
+    r#"{"checks":[{"rule":"api","key":"a","cost":2},{"rule":"search","key":"b"}],"on_store_error":"deny"}"#,
     r#"{"checks":[{"rule":{"limit":2,"window":"1ms","algorithm":"gcra"},"key":"a"}]}"#,
     r#"{"rule":{"limit":"60/1m"},"key":"bob"}"#,
     r#"{"rule":{"algorithm":"sliding-buckets","buckets":6,"limit":"9500\/24hours"},"key":"bob"}"#,
 ];
 
-/// What is put in.
+/// Fragments that mutations insert.
 const WORDS: &[&str] = &[
     "{",
     "}",
@@ -67,7 +67,7 @@ const WORDS: &[&str] = &[
     "  ",
 ];
 
-/// A body made of a good one by a few changes; not always text.
+/// A valid body after up to four mutations; not always UTF-8.
 pub(crate) fn mutated(random: &mut Random) -> Vec<u8> {
     let mut bytes = SEEDS[random.below(SEEDS.len())].as_bytes().to_vec();
     for _ in 0..random.below(5) {

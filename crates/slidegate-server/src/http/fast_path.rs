@@ -1,66 +1,70 @@
-//! Checks in their plainest form, which nearly all are, without a detour.
+//! The fast path for plain checks, which nearly all requests are.
 //!
-//! What is taken here: `POST /v1/check` over HTTP/1.1 with a short body of known length that is as it should be, from
-//! a client that may ask. Requests are looked at where they arrived, several that came together are answered together,
-//! and an answer is one write. Whatever is otherwise, a header of another meaning included, leaves this way before it
-//! has been touched, and hyper serves the connection from there on.
+//! A plain check is `POST /v1/check` over HTTP/1.1 with a short, valid body of known length, from a client that has
+//! access. It is parsed in the read buffer; pipelined requests are answered in one write. Any other request, such as one
+//! with a header that changes its framing, leaves the fast path untouched, and hyper serves the connection from then on.
 //!
-//! With hyper alone a check costs twice the processor time in this process: its head and body take several allocations
-//! and a channel each.
+//! With hyper alone a check costs twice the processor time in this process: head and body take several allocations and
+//! a channel each.
 
 use httparse::{EMPTY_HEADER, Header, Status};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::body::Request;
+use super::access::Head;
+use super::body::CheckBody;
 use super::connection::Shared;
-use super::gate::Head;
-use super::watch::{Stage, Watch};
+use super::watchdog::{RequestProgress, Stage};
 
-/// Longest request that is taken here, head and body.
+/// Longest plain request, head and body.
 const BYTES_MAX: usize = 4 << 10;
-/// Most headers that are looked at.
+/// Most headers of a plain request.
 const HEADERS_MAX: usize = 32;
-/// What room is made for before reading: most requests are shorter.
+/// Buffer space reserved for each read: most requests are shorter.
 const READ_BYTES: usize = 1 << 10;
-/// Answers that are collected before they are written.
+/// Bytes of answers that are buffered before they are written.
 const OUT_BYTES: usize = 64 << 10;
 
 const START: &[u8] = b"POST /v1/check HTTP/1.1\r\n";
 
-/// Why this way ended.
+/// Why a connection leaves the fast path.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum After {
-    /// The connection has ended, or should.
-    Ended,
-    /// What follows is of another form; these bytes of it are here.
-    Other(Vec<u8>),
+pub(super) enum FastPathEnd {
+    /// The connection is closed, or should be.
+    Closed,
+    /// The next request is not plain; the bytes read of it.
+    NotPlain(Vec<u8>),
 }
 
-/// Serves a connection for as long as its requests are plain.
-pub(super) async fn serve(stream: &mut TcpStream, shared: &Shared, watch: &Watch) -> After {
+/// Serves a connection while its requests are plain.
+pub(super) async fn serve(
+    stream: &mut TcpStream,
+    shared: &Shared,
+    progress: &RequestProgress,
+) -> FastPathEnd {
     let mut arrived = Vec::new();
     let mut out = Vec::new();
     loop {
         let mut taken = 0;
         let after = loop {
             let rest = &arrived[taken..];
-            let (body, end) = match find(rest, shared) {
-                Found::Whole { body, end } => (body, end),
+            let (body, end) = match next_request(rest, shared) {
+                NextRequest::Complete { body, end } => (body, end),
                 other => break other,
             };
-            let Some(request) = Request::read_good(&rest[body]) else {
-                break Found::Other;
+            let Some(request) = CheckBody::read_good(&rest[body]) else {
+                break NextRequest::NotPlain;
             };
-            // A client that is told that the connection ends must not have sent more.
-            let close = shared.is_draining() && !matches!(find(&rest[end..], shared), Found::Whole { .. });
-            watch.enter(Stage::Answering);
-            shared.handlers.check_plain(&request, close, &mut out).await;
-            watch.enter(Stage::Idle);
+            // `connection: close` may only answer the last pipelined request.
+            let close = shared.is_draining()
+                && !matches!(next_request(&rest[end..], shared), NextRequest::Complete { .. });
+            progress.enter(Stage::Answering);
+            shared.handlers.check_fast_path(&request, close, &mut out).await;
+            progress.enter(Stage::Idle);
             taken += end;
             if close || out.len() > OUT_BYTES {
                 if stream.write_all(&out).await.is_err() || close {
-                    return After::Ended;
+                    return FastPathEnd::Closed;
                 }
                 out.clear();
             }
@@ -68,73 +72,73 @@ pub(super) async fn serve(stream: &mut TcpStream, shared: &Shared, watch: &Watch
         arrived.drain(..taken);
         if !out.is_empty() {
             if stream.write_all(&out).await.is_err() {
-                return After::Ended;
+                return FastPathEnd::Closed;
             }
             out.clear();
         }
-        if after == Found::Other || arrived.len() >= BYTES_MAX {
-            return After::Other(arrived);
+        if after == NextRequest::NotPlain || arrived.len() >= BYTES_MAX {
+            return FastPathEnd::NotPlain(arrived);
         }
         if !arrived.is_empty() {
-            watch.arrived();
+            progress.arrived();
         }
         arrived.reserve(READ_BYTES);
         match stream.read_buf(&mut arrived).await {
-            Ok(0) | Err(_) => return After::Ended,
-            Ok(_) => watch.arrived(),
+            Ok(0) | Err(_) => return FastPathEnd::Closed,
+            Ok(_) => progress.arrived(),
         }
     }
 }
 
-/// What there is at the beginning of the bytes.
+/// The request at the start of the read buffer.
 #[derive(Debug, PartialEq, Eq)]
-enum Found {
+enum NextRequest {
     /// A plain request, up to `end`.
-    Whole {
+    Complete {
         body: std::ops::Range<usize>,
         end: usize,
     },
-    /// What may become one.
-    Part,
-    Other,
+    /// The start of a request that may be plain.
+    Incomplete,
+    NotPlain,
 }
 
-fn find(bytes: &[u8], shared: &Shared) -> Found {
+fn next_request(bytes: &[u8], shared: &Shared) -> NextRequest {
     let Some(rest) = bytes.strip_prefix(START) else {
-        return if START.starts_with(bytes) { Found::Part } else { Found::Other };
+        return if START.starts_with(bytes) { NextRequest::Incomplete } else { NextRequest::NotPlain };
     };
     let mut headers = [EMPTY_HEADER; HEADERS_MAX];
     let (head_bytes, headers) = match httparse::parse_headers(rest, &mut headers) {
         Ok(Status::Complete(parsed)) => parsed,
-        Ok(Status::Partial) => return Found::Part,
-        Err(_) => return Found::Other,
+        Ok(Status::Partial) => return NextRequest::Incomplete,
+        Err(_) => return NextRequest::NotPlain,
     };
-    let Some((head, body_bytes)) = plain(headers) else {
-        return Found::Other;
+    let Some((head, body_bytes)) = plain_head(headers) else {
+        return NextRequest::NotPlain;
     };
-    if shared.gate.pass(&head).is_err() {
-        return Found::Other;
+    if shared.access.route(&head).is_err() {
+        return NextRequest::NotPlain;
     }
     let start = START.len() + head_bytes;
     let end = start + body_bytes;
     if end > BYTES_MAX {
-        return Found::Other;
+        return NextRequest::NotPlain;
     }
-    if bytes.len() < end { Found::Part } else { Found::Whole { body: start..end, end } }
+    if bytes.len() < end { NextRequest::Incomplete } else { NextRequest::Complete { body: start..end, end } }
 }
 
-/// The head and the length of the body, if every header is of a meaning that is known here, or of none.
-fn plain<'a>(headers: &[Header<'a>]) -> Option<(Head<'a>, usize)> {
+/// The head and the length of the body, unless a header makes the request not plain.
+fn plain_head<'a>(headers: &[Header<'a>]) -> Option<(Head<'a>, usize)> {
     let mut head = Head { method: "POST", path: "/v1/check", ..Head::default() };
     let mut body_bytes = None;
     for header in headers {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
-        let place = match header.name.len() {
+        let field = match header.name.len() {
             4 if is("host") => &mut head.host,
             6 if is("origin") => &mut head.origin,
             12 if is("content-type") => &mut head.content_type,
             13 if is("authorization") => &mut head.authorization,
-            // Only pages of browsers send it.
+            // Only browsers send it.
             14 if is("sec-fetch-site") => return None,
             14 if is("content-length") => {
                 if body_bytes.replace(length(header.value)?).is_some() {
@@ -153,16 +157,16 @@ fn plain<'a>(headers: &[Header<'a>]) -> Option<(Head<'a>, usize)> {
             17 if is("transfer-encoding") => return None,
             _ => continue,
         };
-        if place.replace(header.value).is_some() {
+        if field.replace(header.value).is_some() {
             return None;
         }
     }
-    // A request without a host is none of HTTP/1.1.
+    // HTTP/1.1 requires a host.
     head.host?;
     Some((head, body_bytes?))
 }
 
-/// A length in digits, and few of them.
+/// A length of one to five digits.
 fn length(value: &[u8]) -> Option<usize> {
     if value.is_empty() || value.len() > 5 || !value.iter().all(u8::is_ascii_digit) {
         return None;
@@ -177,14 +181,14 @@ mod tests {
     fn headers<'a>(given: &[(&'a str, &'a str)]) -> Option<(Head<'a>, usize)> {
         let headers: Vec<_> =
             given.iter().map(|&(name, value)| Header { name, value: value.as_bytes() }).collect();
-        plain(&headers)
+        plain_head(&headers)
     }
 
     const PLAIN: [(&str, &str); 3] =
         [("Host", "localhost"), ("Content-Type", "application/json"), ("content-length", "17")];
 
     #[test]
-    fn a_plain_head_is_understood() {
+    fn a_plain_head_is_parsed() {
         let (head, body_bytes) =
             headers(&[&PLAIN[..], &[("User-Agent", "x"), ("Connection", "Keep-Alive")]].concat()).unwrap();
         assert_eq!(
@@ -193,9 +197,9 @@ mod tests {
         );
     }
 
-    /// Anything that would change where a request ends, or who asks, is not for here.
+    /// Headers that change the framing or the access of a request leave the fast path.
     #[test]
-    fn whatever_is_otherwise_is_left_to_hyper() {
+    fn other_heads_are_left_to_hyper() {
         for more in [
             ("Transfer-Encoding", "chunked"),
             ("transfer-encoding", "identity"),

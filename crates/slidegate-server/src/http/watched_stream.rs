@@ -1,4 +1,4 @@
-//! The bytes of a connection, between hyper and the socket.
+//! The stream between hyper and the socket.
 
 use std::io;
 use std::pin::Pin;
@@ -10,39 +10,39 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::watch::{Stage, Watch};
+use super::watchdog::{RequestProgress, Stage};
 
-/// A socket that tells its [`Watch`] when something arrives, and keeps back what hyper says by itself. Writes are not
-/// vectored: hyper joins head and body, and what it says by itself comes in one piece.
+/// A socket that reports arriving bytes to its [`RequestProgress`], and suppresses the error answers of hyper.
 ///
-/// To a head that it cannot read hyper answers with a bare status. Its callers get a document instead.
+/// hyper answers a malformed head with a bare status; callers get a problem document instead. Writes are not vectored, so
+/// that each answer of hyper arrives in one piece.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct WatchedStream {
     io: TokioIo<TcpStream>,
-    /// What was read before hyper had it.
+    /// Bytes that were read before hyper took over.
     before: Bytes,
-    watch: Arc<Watch>,
+    progress: Arc<RequestProgress>,
 }
 
-impl Watched {
-    pub(super) fn new(stream: TcpStream, before: Vec<u8>, watch: Arc<Watch>) -> Self {
-        Self { io: TokioIo::new(stream), before: before.into(), watch }
+impl WatchedStream {
+    pub(super) fn new(stream: TcpStream, before: Vec<u8>, progress: Arc<RequestProgress>) -> Self {
+        Self { io: TokioIo::new(stream), before: before.into(), progress }
     }
 
     pub(super) fn into_stream(self) -> TcpStream {
         self.io.into_inner()
     }
 
-    /// Whether hyper refuses a head by itself: no answer of ours is without a type.
-    fn keeps_back(&self, bytes: &[u8]) -> bool {
-        // A head that came together with the request before it is read while the connection passes for idle.
-        matches!(self.watch.stage(), Stage::Head | Stage::Idle)
+    /// Whether the bytes are an error answer of hyper, which has no content type; ours always have one.
+    fn is_hyper_error(&self, bytes: &[u8]) -> bool {
+        // The head of a pipelined request is parsed while the stage is still idle.
+        matches!(self.progress.stage(), Stage::Head | Stage::Idle)
             && bytes.starts_with(b"HTTP/1.1 4")
             && !bytes.windows(13).any(|window| window == b"content-type:")
     }
 }
 
-impl Read for Watched {
+impl Read for WatchedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -51,24 +51,24 @@ impl Read for Watched {
         if !self.before.is_empty() {
             let bytes = self.before.len().min(buffer.remaining());
             buffer.put_slice(&self.before.split_to(bytes));
-            self.watch.arrived();
+            self.progress.arrived();
             return Poll::Ready(Ok(()));
         }
         let read = Pin::new(&mut self.io).poll_read(context, buffer);
         if read.is_ready() {
-            self.watch.arrived();
+            self.progress.arrived();
         }
         read
     }
 }
 
-impl Write for Watched {
+impl Write for WatchedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if self.keeps_back(bytes) {
+        if self.is_hyper_error(bytes) {
             return Poll::Ready(Ok(bytes.len()));
         }
         Pin::new(&mut self.io).poll_write(context, bytes)
@@ -78,7 +78,7 @@ impl Write for Watched {
         Pin::new(&mut self.io).poll_flush(context)
     }
 
-    /// Our farewell comes later.
+    /// Does nothing: `drain_unread` shuts the socket down.
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
