@@ -1,8 +1,8 @@
 #!/bin/sh
-# fetch-region.sh REGION: one search, whose units the crontab's line has asked for, and the details of what it found.
+# fetch-region.sh REGION: one search, whose units the crontab has charged, and the details of the videos found.
 #
-# Every detail costs 1 unit of the same quota. When the day's units are spent the loop ends cleanly, and so does the job:
-# waiting could take hours. A search that fails ends the job with its status, and cron tells of it.
+# The details of a video cost 1 unit of the same quota. When the quota is spent, the job ends cleanly, because waiting
+# could take hours. A failed search ends the job with its status, and cron reports it.
 set -euf
 region=$1
 # One video per line.

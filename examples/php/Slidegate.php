@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-/** A limit of a rule: so many units in a window, counted exactly (`sliding-log`). */
+/** A rule: a number of units per window, counted exactly (`sliding-log`). */
 final readonly class Rule
 {
     public function __construct(public string $name, public int $units, public int $windowSeconds)
@@ -10,7 +10,7 @@ final readonly class Rule
     }
 }
 
-/** What one rule says to one charge. */
+/** The verdict of one rule on one charge. */
 final readonly class Verdict
 {
     public function __construct(public Rule $rule, public int $used, public int $retryAfterUs)
@@ -23,7 +23,7 @@ final readonly class Verdict
     }
 }
 
-/** The answer to a request: all of its charges were made, or none. */
+/** The decision on a request: all of its charges were made, or none. */
 final readonly class Decision
 {
     /** @param list<Verdict> $verdicts one per charge, in their order */
@@ -47,21 +47,21 @@ final class Slidegate
 {
     private string $sha;
 
-    /** @param string $script what `slidegate redis script check` prints */
+    /** @param string $script the output of `slidegate redis script check` */
     public function __construct(private Redis $redis, private string $script)
     {
         $this->sha = sha1($script);
     }
 
     /**
-     * Asks for units of several rules for one key: all are charged, or none.
+     * Charges several rules for one key, all or none.
      *
      * @param list<array{Rule, int}> $charges rules and costs
      */
     public function check(string $key, array $charges): Decision
     {
         $keys = [];
-        // An empty text: the time is Redis's own, so that no clock of ours has a say.
+        // The first argument is the time; empty means the clock of Redis.
         $args = ['', (string) random_int(0, 2 ** 48 - 1)];
         foreach ($charges as [$rule, $cost]) {
             if ($cost < 1 || $cost > $rule->units) {
@@ -80,7 +80,7 @@ final class Slidegate
         return new Decision($reply[0] === 1, $verdicts);
     }
 
-    /** EVALSHA; where Redis does not know the script, or forgot it, EVAL, which also makes it known. */
+    /** Calls EVALSHA, or EVAL if Redis does not know the script, which also loads it. */
     private function call(array $keys, array $args): array
     {
         $this->redis->clearLastError();
@@ -95,7 +95,7 @@ final class Slidegate
         return $reply;
     }
 
-    /** Braces are for Redis Cluster: what stands between them chooses the node. */
+    /** Escapes braces, which enclose the hash tag of Redis Cluster. */
     private static function escaped(string $text): string
     {
         return strtr($text, ['%' => '%25', '{' => '%7B', '}' => '%7D']);

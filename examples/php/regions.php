@@ -1,15 +1,15 @@
 <?php
 
 /*
- * Eight regions, one credential: fetches what is trending until the quota says stop.
+ * Eight regions, one credential: fetches trending videos until the quota is spent.
  *
- * Every call is charged to the quota that all regions share. The dear one, search.list, is charged to a narrower limit
- * as well: both or neither. At the first refusal the job ends, and says how much is left and how long to wait.
+ * Every call is charged to the quota that all regions share. The expensive call, search.list, is also charged to a
+ * narrower limit, both or neither. At the first denial the job ends, and prints the units left and the wait.
  *
- *   REDIS_HOST, REDIS_PORT    where Redis is; 127.0.0.1 and 6379 if they are not set
- *   SLIDEGATE_CHECK_SCRIPT    a file with the script; if it is not set, `slidegate redis script check` is asked
+ *   REDIS_HOST, REDIS_PORT    address of Redis; default 127.0.0.1 and 6379
+ *   SLIDEGATE_CHECK_SCRIPT    a file with the script; default: the output of `slidegate redis script check`
  *
- * Exit status: 0 all regions were fetched, 1 refused, 2 an error.
+ * Exit status: 0 all regions were fetched, 1 denied, 2 error.
  */
 
 declare(strict_types=1);
@@ -30,7 +30,7 @@ function script(): string
     return $script;
 }
 
-/** Rounded up: whoever waits so long passes. */
+/** Rounded up, so that the wait is long enough. */
 function wait(int $us): string
 {
     $seconds = intdiv($us + 999_999, 1_000_000);
@@ -44,7 +44,7 @@ function wait(int $us): string
 
 function fetch_all(Slidegate $limiter): int
 {
-    // 10,000 units a day by contract; 9,500, so that our refusal comes before the upstream's error.
+    // The upstream allows 10,000 units a day; at 9,500, our denial comes before its error.
     $quota = new Rule('yt-quota', 9_500, 86_400);
     $search = new Rule('yt-search', 500, 600);
     foreach (REGIONS as $region) {
