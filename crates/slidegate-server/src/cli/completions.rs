@@ -1,4 +1,4 @@
-//! `slidegate completions`: what a shell needs to complete our command lines.
+//! `slidegate completions`: completion scripts for shells.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use clap_complete::{Shell, generate};
 
 use super::Cli;
 
-/// Print completions for a shell
+/// Print the completion script of a shell
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(super) struct Args {
@@ -25,14 +25,14 @@ const HELP: &str = "Example: put them where your shell looks for them:
   slidegate completions zsh > ~/.zfunc/_slidegate
   slidegate completions fish > ~/.config/fish/completions/slidegate.fish";
 
-/// Those whose scripts are tested, of all that could be written.
+/// The shells whose scripts are tested.
 fn shells() -> impl TypedValueParser<Value = Shell> {
     PossibleValuesParser::new(["bash", "zsh", "fish"]).try_map(|name| name.parse::<Shell>())
 }
 
 /// Prints the script.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode> {
-    // Gathered first: writing to a closed pipe would end in a panic there.
+    // Buffered, because `generate` panics on a closed pipe.
     let mut script = Vec::new();
     generate(args.shell, &mut Cli::command(), "slidegate", &mut script);
     out.write_all(&script).and_then(|()| out.flush()).context("cannot write the completions")?;

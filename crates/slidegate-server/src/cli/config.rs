@@ -1,4 +1,4 @@
-//! `slidegate config example`: a configuration file to begin with; `slidegate schema`: what editors need to check one.
+//! `slidegate config example` prints an example configuration; `slidegate schema` prints the JSON schema for editors.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::config;
 
-/// Print a configuration to begin with
+/// Print an example configuration
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE_HELP)]
 pub(super) struct ExampleArgs {
@@ -27,13 +27,12 @@ const EXAMPLE_HELP: &str = "Example:
   slidegate config example > slidegate.yaml
   slidegate validate slidegate.yaml";
 
-/// Print the JSON schema of configuration files, for editors that complete and check them
+/// Print the JSON schema of configuration files, for editors
 #[derive(Debug, clap::Args)]
 #[command(after_help = SCHEMA_HELP)]
 pub(super) struct SchemaArgs {}
 
-const SCHEMA_HELP: &str =
-    "Example: tell the editor's YAML server, then begin the file with a line that names it:
+const SCHEMA_HELP: &str = "Example: save the schema, and name it in the first line of the configuration file:
 
   slidegate schema > slidegate.schema.json
   # yaml-language-server: $schema=slidegate.schema.json";

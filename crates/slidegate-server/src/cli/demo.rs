@@ -1,4 +1,4 @@
-//! `slidegate demo`: two bursts around a window boundary, judged by all six algorithms.
+//! `slidegate demo`: two bursts around a window boundary, decided by all six algorithms.
 
 use std::env;
 use std::hash::{BuildHasher, RandomState};
@@ -15,35 +15,35 @@ use crate::stores::BlockingLimiter;
 
 /// Show how each algorithm treats two bursts around a window boundary
 ///
-/// A limit of 50 per 10 s is asked for 50 units one second before a window boundary and for 50 more one
-/// second after it. The decisions are made by the same code that serves requests, at the times of the
-/// picture, so the answer is there at once and always the same.
+/// 50 requests arrive one second before a window boundary and 50 one second after it, under a limit of 50 per 10 s.
+/// The code that serves requests decides them at the simulated times of the picture, so the result is immediate and
+/// always the same.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(super) struct Args {
-    /// In real time, against a real store: takes up to twelve seconds
+    /// Run in real time on a real store; takes up to twelve seconds
     #[arg(long)]
     live: bool,
 
-    /// The store to ask [default: memory]
+    /// The store [default: memory]
     #[arg(long, value_name = "URL", requires = "live")]
     store: Option<StoreUrl>,
 }
 
 const EXAMPLE: &str = "Examples:
-  slidegate demo | grep OVER    the algorithms that let more than 50 through
+  slidegate demo | grep OVER    the algorithms that admit more than 50
   slidegate demo --live --store redis://localhost:6379";
 
 const LIMIT: u64 = 50;
 const RATE: &str = "50/10s";
-/// A boundary of 10 s windows, which are cut from 1970 on.
+/// A boundary of 10 s windows, which are aligned to 1970.
 const BOUNDARY_US: u64 = 1_745_000_140_000_000;
 const SECOND_US: u64 = 1_000_000;
 
-/// How far from the boundary the bursts come.
-const ASIDE: Duration = Duration::from_secs(1);
-/// A boundary must be so far away that the first burst is through in time.
-const AHEAD: Duration = Duration::from_millis(1_200);
+/// Time between a burst and the boundary.
+const BURST_OFFSET: Duration = Duration::from_secs(1);
+/// Shortest time to a boundary that leaves time for the first burst.
+const LEAD_TIME_MIN: Duration = Duration::from_millis(1_200);
 
 const PICTURE: &str = "\
 A limit of 50 per 10 s. 50 requests arrive one second before a window boundary,
@@ -54,9 +54,9 @@ A limit of 50 per 10 s. 50 requests arrive one second before a window boundary,
       <------------------->                       these 10 s see both: 50 may pass
 ";
 
-const MEANING: &str = "\
-OVER: more than the limit L passed within 10 s, and up to the bound can; holds: never, wherever they start.
-Next, ask about traffic of your own, request by request: slidegate replay --help
+const LEGEND: &str = "\
+OVER: more than the limit L passed within 10 s, at most the bound. holds: never more than L, in any 10 s.
+Next, test your own traffic, request by request: slidegate replay --help
 ";
 
 /// Writes the picture and a line per algorithm.
@@ -78,16 +78,16 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
 fn report(colours: Colours, algorithms: &[Algorithm], accepted: &[u64]) -> String {
     let lines =
         algorithms.iter().zip(accepted).map(|(&algorithm, &accepted)| line(colours, algorithm, accepted));
-    format!("{PICTURE}\n{}\n{MEANING}", lines.collect::<String>())
+    format!("{PICTURE}\n{}\n{LEGEND}", lines.collect::<String>())
 }
 
-/// The fixed window first, because it is what the others are compared with.
+/// All algorithms, the fixed window first, for comparison.
 fn in_order() -> impl Iterator<Item = Algorithm> {
     let others = Algorithm::ALL.into_iter().filter(|&algorithm| algorithm != Algorithm::FixedWindow);
     std::iter::once(Algorithm::FixedWindow).chain(others)
 }
 
-/// How many of the two bursts' requests pass.
+/// How many requests of the two bursts pass.
 fn accepted(algorithm: Algorithm) -> Result<u64> {
     let rule = Rule::inline(RATE.parse()?, algorithm);
     let limiter = Limiter::in_memory();
@@ -100,8 +100,8 @@ fn accepted(algorithm: Algorithm) -> Result<u64> {
     Ok(admitted)
 }
 
-/// How many of two bursts of `burst` requests, one before a boundary of windows and one after it, each algorithm
-/// accepts. The boundary is that of the store's clock, whatever ours shows.
+/// How many requests of two bursts, one before a window boundary and one after it, each algorithm accepts in real time.
+/// The boundary is that of the store's clock.
 fn accepted_live(
     opened: &BlockingLimiter,
     rate: Rate,
@@ -109,20 +109,20 @@ fn accepted_live(
     algorithms: &[Algorithm],
     err: &mut impl Write,
 ) -> Result<Vec<u64>> {
-    // Nobody else's counts, not even those of another demonstration.
-    let visitor = format!("demo-{:016x}", RandomState::new().hash_one("visitor"));
+    // A random key, so that two demos on one store do not share counts.
+    let key = format!("demo-{:016x}", RandomState::new().hash_one("demo"));
     let rules: Vec<Rule> = algorithms.iter().map(|&algorithm| Rule::inline(rate, algorithm)).collect();
-    let mut until = until_boundary(opened, rate, &visitor)?;
-    if until < AHEAD {
+    let mut until = until_boundary(opened, rate, &key)?;
+    if until < LEAD_TIME_MIN {
         until += rate.window();
     }
     let now = Instant::now();
     writeln!(err, "waiting {} s for a window boundary of the store's clock", until.as_secs()).ok();
     let mut accepted = vec![0; rules.len()];
-    for at in [now + until.saturating_sub(ASIDE), now + until + ASIDE] {
+    for at in [now + until.saturating_sub(BURST_OFFSET), now + until + BURST_OFFSET] {
         opened.block_on(async { sleep_until(at).await });
         for (rule, accepted) in rules.iter().zip(&mut accepted) {
-            let charge = rule.charge(&visitor, 1)?;
+            let charge = rule.charge(&key, 1)?;
             let requests = (0..burst).map(|_| Admission::new(&[charge])).collect::<Result<Vec<_>, _>>()?;
             for decision in opened.block_on(opened.limiter.check_batch_async(&requests)) {
                 *accepted += u64::from(decision?.allowed());
@@ -132,13 +132,13 @@ fn accepted_live(
     Ok(accepted)
 }
 
-/// A fixed window that was just charged says how long it lasts.
-fn until_boundary(opened: &BlockingLimiter, rate: Rate, visitor: &str) -> Result<Duration> {
+/// The time until the next window boundary: the reset time of a fixed window that was just charged.
+fn until_boundary(opened: &BlockingLimiter, rate: Rate, key: &str) -> Result<Duration> {
     let rule = Rule::inline(rate, Algorithm::FixedWindow);
-    let key = format!("{visitor}-clock");
+    let key = format!("{key}-clock");
     let decision =
         opened.block_on(opened.limiter.check_async(&rule, &key)).context("cannot ask for the time")?;
-    decision.reset_after().context("the store does not say how long its window lasts")
+    decision.reset_after().context("the store does not return the end of its window")
 }
 
 fn line(colours: Colours, algorithm: Algorithm, accepted: u64) -> String {
@@ -153,7 +153,7 @@ fn line(colours: Colours, algorithm: Algorithm, accepted: u64) -> String {
     format!("{count:<38}{mark}  bound {formula} = {bound}\n")
 }
 
-/// Whether what goes to stdout may be coloured.
+/// Whether stdout may be coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Colours(bool);
 
@@ -164,12 +164,12 @@ impl Colours {
         Self(stdout().is_terminal() && !unwanted)
     }
 
-    /// Red and bold: a promise that was broken.
+    /// Red and bold: the limit was exceeded.
     fn alarm(self, text: &str) -> String {
         self.wrap("1;31", text)
     }
 
-    /// Green: a promise that holds.
+    /// Green: the limit holds.
     fn calm(self, text: &str) -> String {
         self.wrap("32", text)
     }
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_are_escapes_around_the_same_text() {
+    fn colours_wrap_the_text_in_escapes() {
         assert_eq!(Colours(true).alarm("OVER"), "\x1b[1;31mOVER\x1b[0m");
         assert_eq!(Colours(true).calm("holds"), "\x1b[32mholds\x1b[0m");
         assert_eq!(Colours(false).alarm("OVER"), "OVER");

@@ -1,8 +1,8 @@
-//! Waits as people read them.
+//! Durations as readable text.
 
 use std::time::Duration;
 
-/// The two largest units of a wait, rounded up: a wait of so long is long enough.
+/// The two largest units of a wait, rounded up, so that the wait is long enough.
 ///
 /// `3h12m`, `1m30s`, `45s`, `250ms`; nothing is `0s`.
 pub(super) fn rounded_up(wait: Duration) -> String {
@@ -13,7 +13,7 @@ pub(super) fn rounded_up(wait: Duration) -> String {
         return "0s".to_owned();
     }
     let Some(first) = UNITS.iter().position(|&(unit_ms, _)| ms >= unit_ms) else { return "1ms".to_owned() };
-    // Beside seconds, milliseconds are of no use to anybody who reads them.
+    // Milliseconds are not shown after seconds.
     let second = if UNITS[first].1 == "s" { first } else { (first + 1).min(UNITS.len() - 1) };
     let smallest_ms = UNITS[second].0;
     let ms = ms.div_ceil(smallest_ms) * smallest_ms;
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_units_rounded_up() {
+    fn waits_have_two_units_rounded_up() {
         for (us, text) in [
             (0, "0s"),
             (1, "1ms"),

@@ -1,4 +1,4 @@
-//! `slidegate help`: the help of a command, or a topic that several commands share.
+//! `slidegate help`: the help of a command or of a topic.
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
@@ -20,9 +20,9 @@ pub(super) struct Args {
 
 const HELP: &str = "Examples:
 
-  slidegate help algorithms     which algorithm holds what, and which one to choose
-  slidegate help keys           what to count by
-  slidegate help exit-status    what every status means
+  slidegate help algorithms     guarantees of the algorithms, and which one to choose
+  slidegate help keys           how to choose keys
+  slidegate help exit-status    exit statuses of all commands
   slidegate help check          the same as slidegate check --help";
 
 const TOPICS: [(&str, &str); 3] = [
@@ -31,7 +31,7 @@ const TOPICS: [(&str, &str); 3] = [
     ("exit-status", include_str!("help/exit-status.txt")),
 ];
 
-/// Prints what was asked about.
+/// Prints the help.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode> {
     let text = explained(&args.words)?;
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -55,10 +55,10 @@ fn explained(words: &[String]) -> Result<String> {
         };
         command = found;
     }
-    // The same text as that of `--help`, because it is that.
+    // Rendered from `--help`, so that both texts are the same.
     let line = ["slidegate"].into_iter().chain(words.iter().map(String::as_str)).chain(["--help"]);
     match Cli::command().try_get_matches_from(line) {
         Err(help) => Ok(help.render().to_string()),
-        Ok(_) => bail!("help: there is none; see slidegate --help"),
+        Ok(_) => bail!("help: there is no help for this; see slidegate --help"),
     }
 }

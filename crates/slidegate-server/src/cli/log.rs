@@ -1,7 +1,7 @@
-//! The log of a server, line by line on stderr: JSON for machines, plain text for people.
+//! The log of a server on stderr: JSON lines for machines, text for people.
 //!
-//! Lines speak of rules, stores and failures, never of a key: that may be a name or an address, and who asks
-//! most is told by `GET /v1/top`. Secrets cannot be logged, as their types do not show them.
+//! Lines name rules, stores and failures, never keys, which may be personal data; `GET /v1/top` lists the busiest keys.
+//! Secrets cannot be logged, because their `Debug` does not print them.
 
 use std::io::{self, IsTerminal};
 
@@ -19,12 +19,12 @@ pub(super) enum LogFormat {
     Text,
 }
 
-/// Reads a form of lines.
+/// Parses `--log-format`.
 pub(super) fn format(text: &str) -> Result<LogFormat, String> {
     one_of("log_format", text, &[("json", LogFormat::Json), ("text", LogFormat::Text)])
 }
 
-/// Reads the least important lines that are written.
+/// Parses `--log-level`.
 pub(super) fn level(text: &str) -> Result<Level, String> {
     let levels =
         [("error", Level::ERROR), ("warn", Level::WARN), ("info", Level::INFO), ("debug", Level::DEBUG)];
@@ -39,13 +39,13 @@ fn one_of<T: Copy>(field: &str, text: &str, known: &[(&str, T)]) -> Result<T, St
     })
 }
 
-/// Sends the lines of this process to stderr; says in which form, by default people's on a terminal.
+/// Installs the log of this process; returns its format, by default text on a terminal.
 pub(super) fn install(level: Level, format: Option<LogFormat>) -> Result<LogFormat> {
     let terminal = io::stderr().is_terminal();
     let format = format.unwrap_or(if terminal { LogFormat::Text } else { LogFormat::Json });
     let subscriber = subscriber(level, format, terminal, io::stderr);
     let installed = tracing::subscriber::set_global_default(subscriber).ok();
-    installed.context("log: is installed already; a process has one")?;
+    installed.context("log: is installed already; install it once per process")?;
     Ok(format)
 }
 
@@ -57,7 +57,7 @@ where
         .with_max_level(level)
         .with_target(false)
         .with_writer(to)
-        // Where nobody reads stderr any more there is nowhere to complain, and trying would panic.
+        // Reporting a failed write to stderr would write to stderr, and panic.
         .log_internal_errors(false);
     match format {
         LogFormat::Json => Box::new(lines.json().flatten_event(true).with_current_span(false).finish()),
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn json_lines_are_objects_with_their_fields() {
+    fn json_lines_are_objects_with_fields() {
         let text = lines(Level::INFO, LogFormat::Json, || {
             tracing::info!(rules = 3, file = "rules \"1\"\n.yaml", "rules replaced");
             tracing::debug!("not of interest");
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn text_lines_are_for_people_and_colourless_in_files() {
+    fn text_lines_have_no_colours_in_files() {
         let text = lines(Level::WARN, LogFormat::Text, || {
             tracing::warn!(file = "rules.yaml", "the file was not accepted");
             tracing::info!("not of interest");
@@ -102,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn secrets_do_not_show() {
+    fn secrets_are_not_logged() {
         let secret = crate::service::Secret("hunter2".into());
         let text = lines(Level::INFO, LogFormat::Json, || tracing::info!(?secret, "started"));
         assert!(!text.contains("hunter2"), "{text}");
     }
 
     #[test]
-    fn what_is_misspelt_is_answered_with_what_was_meant() {
+    fn a_misspelt_value_gets_a_suggestion() {
         assert_eq!(level("debug"), Ok(Level::DEBUG));
         assert_eq!(level("debgu"), Err("log_level: `debgu` is unknown; did you mean `debug`?".to_owned()));
         let error = "log_format: `yaml` is unknown; choose from: json, text";

@@ -1,4 +1,4 @@
-//! `slidegate man`: manual pages, from the same definitions as `--help`.
+//! `slidegate man`: manual pages, generated from the same definitions as `--help`.
 
 use std::fs;
 use std::io::Write;
@@ -12,7 +12,7 @@ use clap_mangen::Man;
 use super::Cli;
 use crate::text::escaped;
 
-/// Print the manual page, or write one per command
+/// Print the manual page, or write a page per command
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(super) struct Args {
@@ -58,12 +58,12 @@ fn page(command: &Command) -> Result<Vec<u8>> {
     Ok(page)
 }
 
-/// Examples line by line as they are: filled to the width of a page, nobody could paste them.
+/// The examples without filling, so that they can be pasted.
 fn unfilled(text: &str) -> String {
     let mut section = String::from(".SH EXAMPLES\n.nf\n");
     for line in text.lines() {
         let line = line.replace('\\', "\\\\").replace('-', "\\-");
-        // A line that begins so would be a request.
+        // A line that begins with these would be a roff request.
         section.push_str(if line.starts_with(['.', '\'']) { "\\&" } else { "" });
         section.push_str(&line);
         section.push('\n');
@@ -72,13 +72,13 @@ fn unfilled(text: &str) -> String {
     section
 }
 
-/// A page per command that does something by itself, under the name that `man` finds it by.
+/// Writes the pages of a command and its subcommands, under the names that `man` looks up.
 fn write_all(command: &Command, dir: &Path) -> Result<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let path = dir.join(format!("{name}.1"));
     let name = || escaped(&path.display().to_string());
     fs::write(&path, page(command)?)
-        .with_context(|| format!("dir: cannot write {}; make the directory, or choose another", name()))?;
+        .with_context(|| format!("dir: cannot write {}; create the directory, or choose another", name()))?;
     command
         .get_subcommands()
         .filter(|command| !command.is_hide_set())

@@ -1,9 +1,8 @@
-//! The command line: what was typed, and which command runs.
+//! The command line: arguments and commands.
 //!
-//! Data goes to stdout, everything else to stderr. Exit status 2 means that something could not be
-//! done, and the last line on stderr says what; `run` has statuses of its own.
+//! Data goes to stdout, everything else to stderr. Exit status 2 is an error, which the last line on stderr explains;
+//! `run` has statuses of its own.
 
-mod ask;
 mod check;
 mod child;
 mod completions;
@@ -15,6 +14,7 @@ mod log;
 mod man;
 mod redis;
 mod replay;
+mod request;
 mod reset;
 mod run;
 mod serve;
@@ -38,10 +38,10 @@ struct Cli {
 
 const START: &str = "Start here:
   slidegate serve            answer over HTTP, in memory, on 127.0.0.1:8080
-  slidegate demo             watch a fixed window let twice its limit through
-  slidegate check --help     ask for units from a script
-  slidegate run --help       run a command only if it is admitted
-  slidegate replay --help    ask any algorithm about traffic of your own
+  slidegate demo             see a fixed window admit twice its limit
+  slidegate check --help     check a limit from a script
+  slidegate run --help       run a command only if the limit admits it
+  slidegate replay --help    test any algorithm on your own traffic
   slidegate help algorithms  which algorithm to choose; also: help keys, help exit-status";
 
 #[derive(Debug, Subcommand)]
@@ -62,16 +62,16 @@ enum Command {
     Help(help::Args),
 }
 
-/// Runs what was typed, the name of the program first, and says how the program ends.
+/// Runs a command line, the name of the program first, and returns the exit status.
 pub(crate) fn main(args: &[OsString], out: &mut impl Write, err: &mut impl Write) -> ExitCode {
     match Cli::try_parse_from(args) {
         Ok(cli) => run(&cli, out, err),
-        Err(error) => usage::refuse(&error, args, out, err),
+        Err(error) => usage::report(&error, args, out, err),
     }
 }
 
 fn run(cli: &Cli, out: &mut impl Write, err: &mut impl Write) -> ExitCode {
-    let ended = match &cli.command {
+    let result = match &cli.command {
         Command::Check(args) => check::check(args, out, err),
         Command::Peek(args) => check::peek(args, out, err),
         Command::Reset(args) => reset::run(args, out),
@@ -87,8 +87,8 @@ fn run(cli: &Cli, out: &mut impl Write, err: &mut impl Write) -> ExitCode {
         Command::Man(args) => man::run(args, out),
         Command::Help(args) => help::run(args, out),
     };
-    ended.unwrap_or_else(|error| {
-        // With stderr closed there is nobody left to tell.
+    result.unwrap_or_else(|error| {
+        // A closed stderr is ignored.
         let _ = writeln!(err, "error: {error:#}");
         ExitCode::from(2)
     })

@@ -1,4 +1,4 @@
-//! `slidegate redis`: what others need who share a Redis with us.
+//! `slidegate redis`: the Redis scripts, for programs in other languages.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use slidegate_redis::scripts;
 
 use crate::text::did_you_mean;
 
-/// What programs in other languages need to share limits in a Redis
+/// Print the Redis scripts, so that programs in other languages can share limits
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(super) struct Args {
@@ -21,22 +21,22 @@ enum Command {
     Script(Script),
 }
 
-/// Print a script, with its KEYS, ARGV and reply
+/// Print a script; its head documents KEYS, ARGV and the reply
 ///
-/// Whoever loads it decides as slidegate does, on the same states.
+/// A program that calls it makes the same decisions as slidegate, on the same states.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 struct Script {
-    /// Which: check, peek, refund, settle, credit, reset, inspect or change
+    /// The script: check, peek, refund, settle, credit, reset, inspect or change
     name: String,
 }
 
-const HELP: &str = "Example: ask for 1 of 5 per minute for alice, from redis-cli:
+const HELP: &str = "Example: charge 1 of 5 per minute for alice, from redis-cli:
 
   sha=$(slidegate redis script check | redis-cli -x script load)
   redis-cli evalsha $sha 1 'sg:{alice}:api' '' $RANDOM 1 sliding-log 5 60000000";
 
-/// Prints what was asked for.
+/// Prints the script.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode> {
     let Command::Script(Script { name }) = &args.command;
     let scripts = scripts::all();

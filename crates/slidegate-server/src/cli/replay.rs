@@ -16,10 +16,9 @@ use crate::text::escaped;
 
 /// Execute a trace, each line at exactly its time, and print every answer
 ///
-/// A trace is JSON Lines: an operation with its time in microseconds since 1970, in order of time. Every
-/// line is answered by one JSON line with all its numbers. Nothing waits and nothing depends on the
-/// clock of this machine, so a trace gives the same answers everywhere: it is the way to try a rule, and
-/// to write down a surprising decision.
+/// A trace is JSON Lines: operations with their times in microseconds since 1970, in ascending order. Every line is
+/// answered by one JSON line. Replays do not wait and do not use the system clock, so a trace gives the same answers
+/// everywhere: use it to test a rule, or to report a surprising decision.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(super) struct Args {
@@ -27,11 +26,11 @@ pub(super) struct Args {
     #[arg(value_name = "TRACE", default_value = "-", hide_default_value = true)]
     trace: PathBuf,
 
-    /// Rules by name (YAML); without it, charges carry inline rules
+    /// The configuration file with the rules (YAML); without it, charges need inline rules
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Where states live [default: what the configuration says, else memory] [supported: memory, sqlite:PATH, redis://...]
+    /// Where states live: memory, sqlite:PATH or redis://... [default: the store of the configuration, else memory]
     #[arg(long, value_name = "URL")]
     store: Option<StoreUrl>,
 }
@@ -53,9 +52,9 @@ It prints:
 Operations, each with "at_us":
   check, peek  "charges":[{"rule":..,"key":..,"cost":1},..]   all or none
   refund       "receipt":"#3"              takes back what line 3 was charged
-  settle       "receipt":"#3","actual":7   replaces its cost by what was spent
+  settle       "receipt":"#3","actual":7   replaces its cost by the units spent
   credit       "rule":..,"key":..,"units":2   gives back the oldest units
-  reset        "rule":..,"key":..             forgets the key
+  reset        "rule":..,"key":..             removes the state of the key
   inspect      "rule":..,"key":..             shows what is used of every limit
   limit        "rule":"api","limit":"7/1m"    changes a rule; or "limits":[..]
 
@@ -63,14 +62,13 @@ peek decides without charging. A rule is a name from the configuration, or
 inline: {"limit":5,"window":"60s","algorithm":"sliding-log"}, in short
 {"limit":"5/60s"}. Algorithms are sliding-log, compact-log ("entries"),
 sliding-buckets ("buckets", "edge"), sliding-counter, fixed-window and gcra. A
-configuration forbids inline rules unless it says inline_rules: true.
+configuration must set inline_rules: true to allow inline rules.
 
 A line that cannot be executed changes nothing and is answered
 {"line":3,"error":KIND,"message":..}. Exit status: 0 if every line was executed
-(a denial is an answer, and so are the errors "never" and "blocked"), 2 if one
-was not."##;
+(denials and the errors "never" and "blocked" count as executed), 2 if not."##;
 
-/// Replays the trace and says whether every line was executed.
+/// Replays the trace. Exit status 0 means that every line was executed.
 pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Result<ExitCode> {
     let config = args.config.as_deref().map(Config::load).transpose()?;
     let store = args.store.clone().or_else(|| config.as_ref().and_then(Config::store));
@@ -79,7 +77,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
     let trace = open(&args.trace, err)?;
     let replayed = replay::run(&opened, rules, trace, &mut BufWriter::new(out));
     let Summary { lines, failed } = match replayed {
-        // The reader of the answers has seen enough, as `head` does.
+        // A closed pipe is not an error: `head` closes it.
         Err(ReplayError::Write { source, summary }) if source.kind() == ErrorKind::BrokenPipe => summary,
         ended => ended?,
     };

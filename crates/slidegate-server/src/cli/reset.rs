@@ -1,4 +1,4 @@
-//! `slidegate reset`: forgets what was used.
+//! `slidegate reset`: removes the state of a key.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -7,57 +7,61 @@ use anyhow::Result;
 use serde_json::json;
 use slidegate::Applied;
 
-use super::ask::{self, Asked, Meant, Shown, Target};
+use super::request::{self, OutputArgs, RequestArgs, RequestPlan, Target};
 
-/// Forget what a key has used
+/// Reset a key: nothing is used any more
 ///
-/// It is as if the key had never asked. Give the limit or the rule that it is counted under; --cost and
-/// --on-store-error are accepted, so that the line of a check can be used again, and change nothing: all is
-/// forgotten, and a reset that was not made is an error.
+/// Give the limit or the rule of the key. --cost and --on-store-error are accepted, so that you can reuse the arguments of
+/// a check, and have no effect: a reset removes everything, and a failed reset is an error.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(super) struct Args {
     #[command(flatten)]
-    asked: Asked,
+    request: RequestArgs,
 
     #[command(flatten)]
-    shown: Shown,
+    output: OutputArgs,
 }
 
-const HELP: &str = "Example: the upstream has raised the quota, begin anew:
+const HELP: &str = "Example: the upstream has renewed the quota, so start again at zero:
 
   slidegate reset yt:quota:key1 --limit 9500/24h
 
-Exit status: 0 forgotten, or there was nothing to forget; 2 not done.";
+Exit status: 0 reset, or nothing was used; 2 error.";
 
-/// Resets every limit that is named, and says how the program ends.
+/// Resets every given limit and returns the exit status.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode> {
     let ended = reset(args, out).map(|()| ExitCode::SUCCESS);
-    ask::reported(args.shown.json, ended, out)
+    request::report_error_as_json(args.output.json, ended, out)
 }
 
 fn reset(args: &Args, out: &mut impl Write) -> Result<()> {
-    let (question, location) = match Meant::of(&args.asked)? {
-        Meant::Known(answer) => {
+    let (request, location) = match RequestPlan::of(&args.request)? {
+        RequestPlan::Answered(answer) => {
             let why = if answer.allowed { "unlimited" } else { "blocked" };
             let text = format!("the key is {why}, nothing is counted");
-            return print(Applied::default(), &text, args.shown, out);
+            return print(Applied::default(), &text, args.output, out);
         }
-        Meant::Asks(question, location) => (question, location),
+        RequestPlan::Ask(request, location) => (request, location),
     };
     let target = Target::open(&location)?;
     let mut all = Applied::default();
-    // One after the other: a reset that was made stays made if the next one fails, and doing it again does no harm.
-    for request in &question.charges {
-        let done = target.reset(&question, request)?;
-        all.applied |= done.applied;
-        all.units = all.units.saturating_add(done.units);
+    // Not atomic: if one fails, the earlier ones stay reset; repeating is harmless.
+    for charge in &request.charges {
+        let Applied { applied, units } = target.reset(&request, charge)?;
+        all.applied |= applied;
+        all.units = all.units.saturating_add(units);
     }
     let word = if all.units == 1 { "unit" } else { "units" };
-    print(all, &format!("{} {word} forgotten", all.units), args.shown, out)
+    print(all, &format!("{} {word} forgotten", all.units), args.output, out)
 }
 
-fn print(Applied { applied, units }: Applied, text: &str, shown: Shown, out: &mut impl Write) -> Result<()> {
+fn print(
+    Applied { applied, units }: Applied,
+    text: &str,
+    output: OutputArgs,
+    out: &mut impl Write,
+) -> Result<()> {
     let json = || json!({ "applied": applied, "units": units }).to_string();
-    ask::print_line(&if shown.json { json() } else { format!("reset: {text}") }, shown, out)
+    request::print_line(&if output.json { json() } else { format!("reset: {text}") }, output, out)
 }

@@ -1,4 +1,4 @@
-//! `slidegate run`: runs a command if it is admitted.
+//! `slidegate run`: runs a command if the limit admits it.
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
@@ -8,32 +8,32 @@ use std::time::Duration;
 use anyhow::{Error, Result};
 use clap::ValueHint;
 
-use super::ask::{self, Asked, Verb};
 use super::child;
+use super::request::{self, RequestArgs, Verb};
 use crate::text::escaped;
 
-/// A refusal that later attempts may not meet, as sendmail and its like have it (`EX_TEMPFAIL`).
+/// `EX_TEMPFAIL` of sysexits.h: a later attempt may succeed.
 const DENIED: u8 = 75;
-/// These three as `env`, `nice` and `timeout` have them.
+/// These three are the statuses of `env`, `nice` and `timeout`.
 pub(super) const OWN_ERROR: u8 = 125;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
-/// Run a command if it is admitted
+/// Run a command if the limit admits it
 ///
-/// Signals reach the command, and its exit status is the status. Nothing is printed but what it prints; a refusal goes
-/// to stderr.
+/// Signals are forwarded to the command, and its exit status is returned. slidegate itself prints only a denial, to
+/// stderr.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(super) struct Args {
     #[command(flatten)]
-    asked: Asked,
+    request: RequestArgs,
 
-    /// Wait until the request passes, but no longer than this; if it cannot pass in time, give up at once
-    #[arg(long, value_name = "DURATION", value_parser = ask::wait)]
+    /// Wait until the request passes, at most this long; give up at once if it cannot pass in time
+    #[arg(long, value_name = "DURATION", value_parser = request::wait)]
     wait: Option<Duration>,
 
-    /// Say nothing about a refusal: the exit status tells
+    /// Print nothing on a denial: the exit status is the answer
     #[arg(long, short)]
     quiet: bool,
 
@@ -42,15 +42,15 @@ pub(super) struct Args {
     command: Vec<OsString>,
 }
 
-const HELP: &str = "Example: at most ten fetches a minute, whoever starts them:
+const HELP: &str = "Example: at most ten fetches per minute, from all processes together:
 
   slidegate run fetch --limit 10/1m --wait 30s -- curl -O https://example.org/a
 
 Exit status: that of the command (128+N if signal N ended it); 75 denied,
-125 a mistake or a store that does not answer, 126 the command cannot be executed,
-127 it was not found. Units are charged before it runs, and stay charged.";
+125 error (a mistake, or a store that does not answer), 126 the command cannot be
+executed, 127 it was not found. Units are charged before it runs, and stay charged.";
 
-/// Runs the command, or says why not.
+/// Runs the command if admitted, and returns the exit status.
 pub(super) fn run(args: &Args, err: &mut impl Write) -> ExitCode {
     match admitted(args, err) {
         Ok(true) => run_command(&args.command, err),
@@ -59,9 +59,9 @@ pub(super) fn run(args: &Args, err: &mut impl Write) -> ExitCode {
     }
 }
 
-/// Asks. Whatever was opened for it is closed again: nothing is held while the command runs.
+/// Whether the limit admits the command. The store is closed before the command runs.
 fn admitted(args: &Args, err: &mut impl Write) -> Result<bool> {
-    let ended = ask::answered(&args.asked, Verb::Check, args.wait, args.quiet, err)?;
+    let ended = request::send(&args.request, Verb::Check, args.wait, args.quiet, err)?;
     if !ended.answer.allowed && !args.quiet {
         if let Some(reason) = &ended.gave_up {
             writeln!(err, "{reason}").ok();
@@ -86,7 +86,7 @@ fn run_command(words: &[OsString], err: &mut impl Write) -> ExitCode {
 }
 
 fn failed(error: &Error, status: u8, err: &mut impl Write) -> ExitCode {
-    // With stderr closed there is nobody left to tell.
+    // A closed stderr is ignored.
     writeln!(err, "error: {error:#}").ok();
     ExitCode::from(status)
 }

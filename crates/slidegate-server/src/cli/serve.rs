@@ -25,31 +25,31 @@ use crate::service::{Bounds, Service, Settings};
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(super) struct Args {
-    /// Rules by name, and settings (YAML)
+    /// The configuration file with rules and settings (YAML)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Where states live [default: what the configuration says, else memory] [supported: memory, sqlite:PATH, redis://...]
+    /// Where states live: memory, sqlite:PATH or redis://... [default: the store of the configuration, else memory]
     #[arg(long, value_name = "URL")]
     store: Option<String>,
 
-    /// Where HTTP is served [default: 127.0.0.1:8080]
+    /// Address and port of HTTP [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR")]
     http: Option<String>,
 
-    /// Where Envoy's protocol is served; this version has `off` only
+    /// Address and port of Envoy's rate limit protocol; this version supports only `off`
     #[arg(long, value_name = "ADDR|off", value_parser = wire)]
     grpc: Option<Wire>,
 
-    /// Where the Redis protocol is served; this version has `off` only
+    /// Address and port of the Redis protocol; this version supports only `off`
     #[arg(long, value_name = "ADDR|off", value_parser = wire)]
     resp: Option<Wire>,
 
-    /// The least important lines that are logged: error, warn, info or debug
+    /// The lowest level that is logged: error, warn, info or debug
     #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = log::level)]
     log_level: tracing::Level,
 
-    /// How they are written: json or text [default: text on a terminal, else json]
+    /// The format of the log: json or text [default: text on a terminal, else json]
     #[arg(long, value_name = "FORMAT", value_parser = log::format)]
     log_format: Option<LogFormat>,
 }
@@ -60,13 +60,13 @@ const HELP: &str = r#"Example:
   curl -d '{"rule":"default","key":"alice"}' \
       -H 'content-type: application/json' http://127.0.0.1:8080/v1/check
 
-A changed file comes into force by itself; SIGHUP and POST /v1/admin/reload read it
-again too. SIGTERM and SIGINT end it once all requests that have begun are answered."#;
+The server reloads its configuration when the file changes, on SIGHUP and on
+POST /v1/admin/reload. SIGTERM and SIGINT stop it after the requests in flight."#;
 
-/// Files that are open besides connections: standard ones, listeners, runtimes, the store.
-const OTHERS: u64 = 128;
+/// Open files besides connections: standard streams, listeners, runtimes, the store.
+const OTHER_FILES: u64 = 128;
 
-/// Where a wire that is not there yet should be served; `None` is off.
+/// The address of a wire that this version does not support; `None` is off.
 type Wire = Option<SocketAddr>;
 
 fn wire(text: &str) -> Result<Wire, String> {
@@ -76,7 +76,7 @@ fn wire(text: &str) -> Result<Wire, String> {
     }
 }
 
-/// Serves until it is told to end.
+/// Serves until a signal stops it.
 pub(super) fn run(args: &Args, err: &mut impl Write) -> Result<ExitCode> {
     for (flag, wire) in [("--grpc", args.grpc), ("--resp", args.resp)] {
         if let Some(address) = wire.flatten() {
@@ -92,7 +92,7 @@ pub(super) fn run(args: &Args, err: &mut impl Write) -> Result<ExitCode> {
     warnings.extend(raise_limit(&mut settings.bounds));
     let format = log::install(args.log_level, args.log_format)?;
     let greet = |greeting: &str| match format {
-        // For people, to copy from.
+        // As plain text, so that people can copy the command.
         LogFormat::Text => drop(writeln!(err, "{greeting}")),
         LogFormat::Json => tracing::info!("{greeting}"),
     };
@@ -107,17 +107,16 @@ fn serve(
     greet: impl FnOnce(&str),
 ) -> Result<ExitCode> {
     let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime =
-        runtime.context("cannot start: the system refuses what waiting needs (such as an epoll)")?;
+    let runtime = runtime
+        .context("cannot start: the system refuses a resource for the async runtime (such as an epoll)")?;
     runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
         let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
         let example = example(&rules);
-        // The one clock of the server.
         let clock = Arc::new(SystemClock::new());
         let service = Service::open(settings, rules, Arc::clone(&clock) as _).await?;
         let reloader = file.map(|file| Arc::new(reloader(file, &service)));
-        // It ends with the server.
+        // Held until the server ends.
         let _watch = reloader.as_ref().map(watched).transpose()?;
         let server = Server::bind(settings, service, clock, reloader)?;
         let address = server.address();
@@ -132,18 +131,18 @@ fn serve(
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
-            tracing::info!("asked to end; what has begun is answered first");
+            tracing::info!("stopping; requests in flight are answered first");
         };
         let drained = server.run(stop).await?;
         if drained.cut > 0 {
-            tracing::warn!(connections = drained.cut, "connections were cut, their requests did not end in time");
+            tracing::warn!(connections = drained.cut, "connections were cut: their requests exceeded drain_time");
         }
-        tracing::info!("ended");
+        tracing::info!("stopped");
         Ok(ExitCode::SUCCESS)
     })
 }
 
-/// Reads the file again when asked, and tells the log and the metrics what came of it.
+/// A reloader that reports to the log and the metrics.
 fn reloader(file: StartupFile, service: &Service) -> FileReloader {
     let metrics = Arc::clone(&service.counters.metrics);
     metrics.configured(&file.config.hash());
@@ -168,7 +167,7 @@ fn watched(reloader: &Arc<FileReloader>) -> Result<FileWatch> {
     watch(reloader).context("cannot watch the directory of the configuration file")
 }
 
-/// A body that this server answers.
+/// An example body for the rules of this server.
 fn example(rules: &RuleSet) -> String {
     let name = match rules.iter().next() {
         Some(first) if rules.get("default").is_err() => first.name(),
@@ -177,11 +176,11 @@ fn example(rules: &RuleSet) -> String {
     format!("{{\"rule\":\"{name}\",\"key\":\"alice\"}}")
 }
 
-/// Raises the limit of open files, and lowers the bound on connections to fit. Says so where that was necessary.
+/// Raises the limit of open files. If that is not enough, lowers the bound on connections and returns a warning.
 fn raise_limit(bounds: &mut Bounds) -> Option<String> {
-    let wanted = bounds.connections as u64 + OTHERS;
+    let wanted = bounds.connections as u64 + OTHER_FILES;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    // `None` is no limit.
+    // `None` means unlimited.
     if current.is_none_or(|current| current >= wanted) {
         return None;
     }
@@ -192,9 +191,9 @@ fn raise_limit(bounds: &mut Bounds) -> Option<String> {
     if has >= wanted {
         return None;
     }
-    let fit = usize::try_from(has.saturating_sub(OTHERS)).unwrap_or(usize::MAX).max(1);
-    let asked = std::mem::replace(&mut bounds.connections, fit);
+    let fit = usize::try_from(has.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX).max(1);
+    let requested = std::mem::replace(&mut bounds.connections, fit);
     Some(format!(
-        "connections: {asked} need {wanted} open files and the system allows {has}, so {fit} are served; raise it with ulimit -n {wanted}"
+        "connections: {requested} need {wanted} open files and the system allows {has}, so {fit} are served; raise the limit with ulimit -n {wanted}"
     ))
 }

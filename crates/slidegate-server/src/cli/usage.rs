@@ -1,4 +1,4 @@
-//! A command line that is not understood, in one sentence with the remedy.
+//! Errors in the arguments, as one sentence with the remedy.
 
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -7,21 +7,21 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::ask;
+use super::request;
 use super::run::OWN_ERROR;
 use crate::text::{escaped, excerpt};
 
-/// Commands that answer with JSON where that is asked for, mistakes included.
+/// Commands with `--json`, which print errors as JSON too.
 const JSON_COMMANDS: [&str; 3] = ["check", "peek", "reset"];
 
-/// Prints help and versions, or what is wrong, and says how the program ends.
-pub(super) fn refuse(
+/// Prints help, the version or an error, and returns the exit status.
+pub(super) fn report(
     error: &clap::Error,
     args: &[OsString],
     out: &mut impl Write,
     err: &mut impl Write,
 ) -> ExitCode {
-    // Nobody may be left to tell; the exit status tells all the same.
+    // Closed pipes are ignored: the exit status is the answer.
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let _ = error.print();
@@ -35,9 +35,9 @@ pub(super) fn refuse(
     }
     let command = args.get(1).and_then(|word| word.to_str()).unwrap_or_default();
     let sentence = escaped(&sentence(error, command));
-    let ours = args.iter().take_while(|word| *word != "--");
-    if JSON_COMMANDS.contains(&command) && ours.into_iter().any(|word| word == "--json") {
-        let _ = writeln!(out, "{}", ask::error_json(&sentence));
+    let mut own_args = args.iter().take_while(|word| *word != "--");
+    if JSON_COMMANDS.contains(&command) && own_args.any(|word| word == "--json") {
+        let _ = writeln!(out, "{}", request::error_json(&sentence));
     } else {
         let _ = writeln!(err, "error: {sentence}");
     }
@@ -52,10 +52,10 @@ fn sentence(error: &clap::Error, command: &str) -> String {
         } else {
             format!("slidegate {} --help", excerpt(command))
         };
-    let argument = unadorned(&text(ContextKind::InvalidArg).unwrap_or_default());
+    let argument = without_brackets(&text(ContextKind::InvalidArg).unwrap_or_default());
     let value = excerpt(&text(ContextKind::InvalidValue).unwrap_or_default());
     match error.kind() {
-        // The reader of a value says what it should be; most name the flag and the remedy.
+        // The parser of the value explains the error; most name the flag and the remedy.
         ErrorKind::ValueValidation => match error.source().map(ToString::to_string) {
             Some(source) if source.contains("; ") => source,
             source => {
@@ -81,7 +81,7 @@ fn sentence(error: &clap::Error, command: &str) -> String {
         ErrorKind::InvalidSubcommand => {
             let word = text(ContextKind::InvalidSubcommand).unwrap_or_default();
             let remedy = match text(ContextKind::SuggestedSubcommand) {
-                // The likeliest comes last.
+                // The best match is last.
                 Some(nearest) => {
                     format!("did you mean `{}`?", nearest.rsplit(", ").next().unwrap_or_default())
                 }
@@ -95,11 +95,11 @@ fn sentence(error: &clap::Error, command: &str) -> String {
         ErrorKind::MissingRequiredArgument => format!("{argument}: is missing; see {help}"),
         ErrorKind::MissingSubcommand => format!("a command is missing; see {help}"),
         ErrorKind::ArgumentConflict => match text(ContextKind::PriorArg) {
-            Some(prior) if unadorned(&prior) == argument => {
+            Some(prior) if without_brackets(&prior) == argument => {
                 format!("{argument}: is given twice; give it once")
             }
             Some(prior) => {
-                format!("{argument}: cannot be used with {}; remove one of them", unadorned(&prior))
+                format!("{argument}: cannot be used with {}; remove one of them", without_brackets(&prior))
             }
             None => format!("{argument}: cannot be used with the others; see {help}"),
         },
@@ -113,12 +113,12 @@ fn sentence(error: &clap::Error, command: &str) -> String {
     }
 }
 
-/// `--limit <RATE>` as `--limit RATE`: brackets are for those who know what they mean.
-fn unadorned(argument: &str) -> String {
+/// `--limit <RATE>` as `--limit RATE`.
+fn without_brackets(argument: &str) -> String {
     argument.replace(['<', '>'], "")
 }
 
-/// What an error says about something, if anything.
+/// The text of a context value of clap, if any.
 fn text_of(value: Option<&ContextValue>) -> Option<String> {
     match value? {
         ContextValue::String(text) => Some(text.clone()),

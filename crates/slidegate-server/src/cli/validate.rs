@@ -1,4 +1,4 @@
-//! `slidegate validate`: what a configuration file means, or everything that is wrong with it.
+//! `slidegate validate`: explains a configuration file, or lists all its mistakes.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,16 +14,16 @@ use crate::config::{Config, Finding, GivenSettings, Source};
 use crate::service::Settings;
 use crate::stores::bytes_per_key;
 
-/// Say what a configuration file means, or everything that is wrong with it
+/// Explain a configuration file, or list all its mistakes
 ///
-/// Nothing is opened but the file and its token file; no server is asked and none is started.
+/// Reads only the file and its token file; contacts no server and starts none.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(super) struct Args {
-    /// The configuration (YAML)
+    /// The configuration file (YAML)
     file: PathBuf,
 
-    /// Print it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -33,10 +33,10 @@ const HELP: &str = "Example:
   slidegate config example > slidegate.yaml
   slidegate validate slidegate.yaml
 
-Exit status: 0 if a server starts with it, 2 if not. A mistake reads
-FILE:LINE:COLUMN: FIELD: what is wrong; what to do. Warnings do not change the status.";
+Exit status: 0 if a server starts with the file, 2 if not. A mistake has the form
+FILE:LINE:COLUMN: FIELD: mistake; remedy. Warnings do not change the status.";
 
-/// Prints what the file means.
+/// Prints the explanation or the mistakes.
 pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Result<ExitCode> {
     let config = match Config::load(&args.file) {
         Ok(config) => config,
@@ -48,8 +48,8 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
         }
         Err(error) => return Err(error.into()),
     };
-    let (settings, alone) = (&config.settings, GivenSettings::default());
-    let (rules, warnings) = (config.rules(&alone), config.warnings(&alone, settings));
+    let (settings, no_flags) = (&config.settings, GivenSettings::default());
+    let (rules, warnings) = (config.rules(&no_flags), config.warnings(&no_flags, settings));
     if args.json {
         let report = json!({
             "valid": true,
@@ -134,12 +134,12 @@ fn described(rules: &RuleSet, settings: &Settings, warnings: usize) -> String {
     }
     let inline = if rules.allows_inline() { "allowed" } else { "not allowed" };
     lines.push(format!("http {}, store {}, inline rules {inline}", settings.http, settings.store.kind()));
-    let unwise = if warnings == 1 { "1 warning".to_owned() } else { format!("{warnings} warnings") };
-    lines.push(format!("valid, {unwise}"));
+    let warnings = if warnings == 1 { "1 warning".to_owned() } else { format!("{warnings} warnings") };
+    lines.push(format!("valid, {warnings}"));
     lines.iter().map(|line| crate::text::escaped(line) + "\n").collect()
 }
 
-/// The rates, and what is left of them after headroom.
+/// The rates, and the enforced limits after headroom.
 fn rates(rule: &Rule) -> String {
     let rate = |limit: &Limit| {
         let rate = limit.rate();

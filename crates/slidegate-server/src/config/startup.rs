@@ -201,7 +201,7 @@ mod tests {
             "{warnings:?}"
         );
         assert!(warnings[1].ends_with("did you mean `SLIDEGATE_HOSTS`?"), "{warnings:?}");
-        assert!(warnings[2].starts_with("--http: http: anybody who reaches 0.0.0.0:2 may"), "{warnings:?}");
+        assert!(warnings[2].starts_with("--http: http: anybody who can reach 0.0.0.0:2 can"), "{warnings:?}");
         let forbidden = Startup::read(None, &[], variables(&[("SLIDEGATE_INLINE_RULES", "false")])).unwrap();
         assert!(!forbidden.rules.allows_inline());
     }

@@ -58,13 +58,13 @@ pub(super) async fn serve(mut stream: TcpStream, shared: Arc<Shared>, mut draini
         with_watchdog(plain, &progress, &shared.bounds, &mut draining).await
     };
     let problem = match ended {
-        Ended::Done(fast_path::FastPathEnd::NotPlain(before)) => {
+        ServeEnd::Done(fast_path::FastPathEnd::NotPlain(before)) => {
             // Boxed, because most connections stay on the fast path and need no room for this future.
             return Box::pin(serve_any(stream, before, shared, draining)).await;
         }
-        Ended::Idle => return drain_unread::close_idle(stream).await,
-        Ended::Done(fast_path::FastPathEnd::Closed) => None,
-        Ended::Late => Some(Problem::late("the request")),
+        ServeEnd::Idle => return drain_unread::close_idle(stream).await,
+        ServeEnd::Done(fast_path::FastPathEnd::Closed) => None,
+        ServeEnd::Late => Some(Problem::late("the request")),
     };
     drain_unread::close(stream, problem.as_ref(), &*shared.handlers.clock).await;
 }
@@ -83,20 +83,20 @@ async fn serve_any(stream: TcpStream, before: Vec<u8>, shared: Arc<Shared>, mut 
         .serve_connection(WatchedStream::new(stream, before, Arc::clone(&progress)), service);
     let ended = with_watchdog(Pin::new(&mut connection), &progress, &shared.bounds, &mut draining).await;
     let problem = match ended {
-        Ended::Done(Err(error)) if error.is_parse_too_large() => {
+        ServeEnd::Done(Err(error)) if error.is_parse_too_large() => {
             Some(Problem::head_too_large(shared.bounds.header_bytes))
         }
-        Ended::Done(Err(error)) if error.is_parse() => Some(Problem::not_http()),
-        Ended::Idle => return drain_unread::close_idle(connection.into_parts().io.into_stream()).await,
-        Ended::Done(_) => None,
-        Ended::Late => Some(Problem::late("the head of the request")),
+        ServeEnd::Done(Err(error)) if error.is_parse() => Some(Problem::not_http()),
+        ServeEnd::Idle => return drain_unread::close_idle(connection.into_parts().io.into_stream()).await,
+        ServeEnd::Done(_) => None,
+        ServeEnd::Late => Some(Problem::late("the head of the request")),
     };
     let stream = connection.into_parts().io.into_stream();
     drain_unread::close(stream, problem.as_ref(), &*shared.handlers.clock).await;
 }
 
 /// Why a connection is no longer served.
-enum Ended<T> {
+enum ServeEnd<T> {
     Done(T),
     /// No request arrived within the idle time.
     Idle,
@@ -110,7 +110,7 @@ async fn with_watchdog<T>(
     progress: &RequestProgress,
     bounds: &Bounds,
     draining: &mut Receiver<bool>,
-) -> Ended<T> {
+) -> ServeEnd<T> {
     let mut watchdog = Watchdog::new(bounds.request_time.min(bounds.idle_time) / LOOKS_PER_PERIOD);
     if *draining.borrow_and_update() {
         watchdog = Watchdog::new(DRAIN_IDLE_TIME / LOOKS_PER_PERIOD);
@@ -119,14 +119,14 @@ async fn with_watchdog<T>(
     loop {
         tokio::select! {
             biased;
-            done = &mut serving => return Ended::Done(done),
+            done = &mut serving => return ServeEnd::Done(done),
             () = &mut timer => {}
             Ok(()) = draining.changed() => watchdog = Watchdog::new(DRAIN_IDLE_TIME / LOOKS_PER_PERIOD),
         }
         let idle_time = if *draining.borrow() { DRAIN_IDLE_TIME } else { bounds.idle_time };
         match watchdog.look(progress) {
-            (Stage::Idle, for_time) if for_time >= idle_time => return Ended::Idle,
-            (Stage::Head, for_time) if for_time >= bounds.request_time => return Ended::Late,
+            (Stage::Idle, for_time) if for_time >= idle_time => return ServeEnd::Idle,
+            (Stage::Head, for_time) if for_time >= bounds.request_time => return ServeEnd::Late,
             (Stage::Body, for_time) if for_time >= bounds.request_time => progress.set_late(),
             _ => {}
         }

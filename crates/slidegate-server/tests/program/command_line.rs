@@ -16,7 +16,7 @@ fn help_shows_an_example() {
 }
 
 #[test]
-fn the_example_in_the_help_is_true() {
+fn the_example_in_the_help_prints_what_it_says() {
     let help = run(&["replay", "--help"], "").out;
     let (_, example) = help.split_once("slidegate replay <<'EOF'\n").unwrap();
     let (trace, rest) = example.split_once("EOF\n").unwrap();
@@ -27,7 +27,7 @@ fn the_example_in_the_help_is_true() {
 }
 
 #[test]
-fn what_is_not_understood_exits_with_2() {
+fn unknown_arguments_exit_with_2() {
     for args in [&["dmeo"][..], &[], &["demo", "extra"], &["replay", "--confg", "x"], &["replay", "--config"]]
     {
         let run = run(args, "");
@@ -38,7 +38,7 @@ fn what_is_not_understood_exits_with_2() {
 }
 
 #[test]
-fn a_store_that_is_none_is_named_with_those_that_are() {
+fn an_unknown_store_error_lists_the_known_ones() {
     assert_eq!(run(&["replay", "--store", "memory"], "").code, 0);
     for store in ["mysql://db", "Memory", ""] {
         let run = run(&["replay", "--store", store], "");
@@ -70,12 +70,12 @@ fn a_trace_comes_from_a_file_or_from_stdin() {
 }
 
 #[test]
-fn a_byte_order_mark_is_passed_over() {
+fn a_byte_order_mark_is_skipped() {
     let line = r#"{"at_us":1,"op":"inspect","rule":{"limit":5,"window":"1m"},"key":"a"}"#;
     let marked = run(&["replay"], format!("\u{feff}{line}\n{line}\n"));
     assert_eq!((marked.code, marked.out), (0, run(&["replay"], format!("{line}\n{line}\n")).out));
     let inside = run(&["replay"], format!("{line}\n\u{feff}{line}\n"));
-    assert_eq!(inside.code, 2, "elsewhere it is no mark");
+    assert_eq!(inside.code, 2, "only at the start of the file");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn blank_lines_are_counted_and_not_answered() {
 }
 
 #[test]
-fn a_closed_pipe_is_no_crash() {
+fn a_closed_pipe_does_not_panic() {
     let line = r#"{"at_us":1,"op":"inspect","rule":{"limit":5,"window":"1m"},"key":"a"}"#;
     for (args, input) in [(&["demo"][..], String::new()), (&["replay"], format!("{line}\n").repeat(20_000))] {
         let mut child = command(args).spawn().unwrap();
@@ -102,7 +102,7 @@ fn a_closed_pipe_is_no_crash() {
 }
 
 #[test]
-fn whoever_waits_for_an_answer_gets_it() {
+fn every_answer_is_flushed_before_the_next_line_is_read() {
     let mut child = command(&["replay"]).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -122,7 +122,7 @@ fn an_answer_does_not_wait_for_the_rest_of_the_next_line() {
     let mut stdin = child.stdin.take().unwrap();
     let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
     let rest = r#""op":"inspect","rule":{"limit":5,"window":"1m"},"key":"a"}"#;
-    // In one write, so that both parts are read at once.
+    // In one write, so that the program reads both parts at once.
     stdin.write_all(format!("{{\"at_us\":1,{rest}\n{{\"at_us\":2,").as_bytes()).unwrap();
     assert!(answers.next().unwrap().unwrap().starts_with(r#"{"line":1,"rule""#));
     writeln!(stdin, "{rest}").unwrap();

@@ -1,13 +1,13 @@
-//! Configuration files: what loads, and what every mistake is told.
+//! Configuration files: valid ones, and the error of every mistake.
 
 use crate::program::{file_of, run};
 
 const SECOND_US: u64 = 1_000_000;
-/// A trace that touches nothing.
+/// An empty trace.
 const NOTHING: &str = "\n";
 
 #[test]
-fn the_documented_example_loads_and_means_what_it_says() {
+fn the_documented_example_has_the_documented_limits() {
     let config = "\
 rules:
   api:        { limit: 60/1m, algorithm: sliding-log }
@@ -40,7 +40,7 @@ store: memory            # memory | sqlite:PATH | redis://... | redis+cluster://
 }
 
 #[test]
-fn every_way_to_write_a_rule_loads() {
+fn every_form_of_a_rule_is_accepted() {
     let config = r#"
 rules:
   compact: { limit: 5/m, algorithm: compact-log, entries: 16, headroom: "0.1" }
@@ -62,8 +62,8 @@ rules:
 }
 
 #[test]
-fn every_mistake_has_its_place_and_remedy() {
-    for (config, place, words) in [
+fn every_mistake_has_its_position_and_remedy() {
+    for (config, position, words) in [
         ("", "1:1", "is empty; write for example `rules: { api: { limit: 60/1m } }`"),
         ("# rules\n", "1:1", "is empty"),
         ("---\n", "1:1", "is empty"),
@@ -90,7 +90,7 @@ fn every_mistake_has_its_place_and_remedy() {
         ),
         ("rules: { ~: { limit: 5/1m } }\n", "1:10", "a name is missing"),
     ] {
-        assert_mistake(config, place, words);
+        assert_mistake(config, position, words);
     }
 }
 
@@ -191,21 +191,21 @@ fn every_mistake_of_a_rule_names_rule_and_field() {
         ),
         ("{ limit: 5/1m, on_store_error: { local: 7 } }", 39, "on_store_error: local: `7` is not a decimal"),
     ] {
-        let place = format!("2:{column}");
-        let found = assert_mistake(&format!("rules:\n  api: {rule}\n"), &place, words);
+        let position = format!("2:{column}");
+        let found = assert_mistake(&format!("rules:\n  api: {rule}\n"), &position, words);
         assert!(found.contains("rule `api`: ") || words.contains("given twice"), "{rule}: {found}");
     }
     assert_mistake("rules:\n  a b: { limit: 5/1m }\n", "2:3", "rule `a b`: the name has ' '");
 }
 
 /// Loads a configuration with one mistake.
-pub(crate) fn assert_mistake(config: &str, place: &str, words: &str) -> String {
+pub(crate) fn assert_mistake(config: &str, position: &str, words: &str) -> String {
     let file = file_of("mistake.yaml", config);
     let replayed = run(&["replay", "--config", &file], NOTHING);
-    // Some are too long to be of use in a message.
+    // Long configurations are cut in the message.
     let config: String = config.chars().take(500).collect();
     assert_eq!((replayed.code, replayed.out.as_str()), (2, ""), "{config}");
-    let start = format!("error: {file}:{place}: ");
+    let start = format!("error: {file}:{position}: ");
     assert!(replayed.err.starts_with(&start), "{config}\n{}\n{start}", replayed.err);
     assert!(replayed.err.contains(words), "{config}\n{}\n{words}", replayed.err);
     assert_eq!(replayed.err.lines().count(), 1, "{config}\n{}", replayed.err);
@@ -213,7 +213,7 @@ pub(crate) fn assert_mistake(config: &str, place: &str, words: &str) -> String {
 }
 
 #[test]
-fn all_mistakes_of_a_file_are_reported_in_its_order() {
+fn all_mistakes_of_a_file_are_reported_in_file_order() {
     let config = "\
 stoer: memory
 rules:
@@ -244,28 +244,28 @@ rules:
 }
 
 #[test]
-fn files_that_cannot_be_read_are_named() {
+fn errors_name_files_that_cannot_be_read() {
     let missing = run(&["replay", "--config", "no-such-file.yaml"], NOTHING);
     assert_eq!(missing.code, 2);
     assert!(missing.err.starts_with("error: no-such-file.yaml: cannot be read: "), "{}", missing.err);
 }
 
 #[test]
-fn a_file_that_is_not_utf8_is_placed() {
+fn the_error_of_invalid_utf8_has_its_position() {
     let file = file_of("latin1.yaml", b"rules:\n  k\xc3\xa4se: k\xe4se\n");
     let replayed = run(&["replay", "--config", &file], NOTHING);
     assert_eq!(replayed.err, format!("error: {file}:2:10: is not UTF-8; save it as UTF-8\n"));
 }
 
 #[test]
-fn a_store_given_on_the_command_line_wins_over_the_file() {
+fn the_store_flag_takes_precedence_over_the_file() {
     let file = file_of("redis.yaml", "rules: { api: { limit: 5/1m } }\nstore: redis://localhost\n");
     assert_eq!(run(&["replay", "--config", &file], NOTHING).code, 2);
     assert_eq!(run(&["replay", "--config", &file, "--store", "memory"], NOTHING).code, 0);
 }
 
 #[test]
-fn every_mistake_of_a_setting_has_its_place_and_remedy() {
+fn every_mistake_of_a_setting_has_its_position_and_remedy() {
     for (setting, column, words) in [
         ("http: 8080", 7, "http: `8080` is not an address and a port; write for example 127.0.0.1:8080"),
         ("http: localhost:8080", 7, "http: `localhost:8080` is not an address"),
@@ -275,7 +275,7 @@ fn every_mistake_of_a_setting_has_its_place_and_remedy() {
         ("memory_budget: 5GB", 16, "memory_budget: `5GB` is not a number of bytes"),
         ("memory_budget: 5", 16, "memory_budget: `5` is outside 1MiB to"),
         ("memory_budget:", 14, "memory_budget: expected a text, found nothing"),
-        ("token: hunter2hunter2hunter2", 1, "token: does not belong here"),
+        ("token: hunter2hunter2hunter2", 1, "token: is a secret and does not belong in this file"),
         ("token_file: no-such-file", 13, "token_file: `no-such-file` cannot be read"),
         ("hosts: [a, 'b/c']", 12, "hosts: `b/c` is not the name of a host"),
         ("hosts: [{}]", 9, "hosts: expected a text, found a mapping"),
@@ -331,7 +331,7 @@ fn every_mistake_of_a_setting_has_its_place_and_remedy() {
 }
 
 #[test]
-fn the_small_service_form_means_rule_default() {
+fn the_small_service_form_defines_rule_default() {
     let config = "rate-limiter: { use-algo: sliding-window-algo, window-size: 60, max-requests: 5 }\n";
     let file = file_of("small.yaml", config);
     let line = r#"{"at_us":1,"op":"inspect","rule":"default","key":"alice"}"#;
@@ -341,9 +341,9 @@ fn the_small_service_form_means_rule_default() {
     assert_eq!((&limit["limit"], &limit["window_us"]), (&5.into(), &(60 * SECOND_US).into()));
 }
 
-/// One line of YAML can name a billion values; the parser must say so and not try.
+/// The "billion laughs" attack: one line of YAML can expand to a billion values.
 #[test]
-fn bombs_of_anchors_are_refused() {
+fn exponential_aliases_are_refused() {
     let level = |level: usize| {
         let below = if level == 0 { "x".to_owned() } else { format!("*a{}", level - 1) };
         format!("a{level}: &a{level} [{}]\n", vec![below; 10].join(", "))

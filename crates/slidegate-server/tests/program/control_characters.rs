@@ -1,10 +1,10 @@
-//! What cannot be seen is shown escaped.
+//! Invisible characters are escaped in all output.
 
 use crate::config_files::assert_mistake;
 use crate::malformed_lines::assert_answers;
 
 #[test]
-fn those_of_a_trace_are_escaped() {
+fn control_characters_of_a_trace_are_escaped() {
     assert_answers(&[
         (
             r#"{"at_us":1,"op":"inspect","rule":"a\u001b[2J","key":"a"}"#,
@@ -29,7 +29,7 @@ fn those_of_a_trace_are_escaped() {
 }
 
 #[test]
-fn those_of_a_configuration_do_not_reach_the_terminal() {
+fn control_characters_of_a_configuration_are_escaped() {
     for (config, place, words) in [
         (r#"rules: { "a\e[2J": { limit: 5/1m } }"#, "1:10", r"rule `a\u{1b}[2J`: the name has '\u{1b}'"),
         (r#"rules: { "a\nb": 7 }"#, "1:18", r"rule `a\nb`: expected fields, found `7`"),

@@ -1,4 +1,4 @@
-//! `examples/cron`: the crontab's eight lines at once, as cron runs them, with an upstream that only takes notes.
+//! `examples/cron`: all eight lines of the crontab at once, with a fake upstream that records the calls.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::program::{command, fresh, output_of, run};
 
 const REGIONS: [&str; 8] = ["US", "GB", "DE", "FR", "IN", "BR", "AU", "CA"];
 
-/// Notes what is asked of it; a search finds more than there are units for.
+/// A fake upstream that records its calls; a search finds more videos than there are units.
 const UPSTREAM: &str = r#"#!/bin/sh
 echo "$1 $2" >> "$NOTES"
 if [ "$1" = search ]; then
@@ -26,7 +26,7 @@ fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cron")
 }
 
-/// What the crontab sets, and its commands.
+/// The variables and the commands of the crontab.
 fn crontab() -> (BTreeMap<String, String>, Vec<String>) {
     let text = fs::read_to_string(example().join("crontab")).expect("the crontab");
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -47,7 +47,7 @@ fn crontab() -> (BTreeMap<String, String>, Vec<String>) {
 }
 
 #[test]
-fn the_crontab_says_what_the_story_says() {
+fn the_crontab_has_one_line_per_region_and_the_documented_limits() {
     let (variables, commands) = crontab();
     assert_eq!((variables["KEY"].as_str(), variables["QUOTA"].as_str()), ("yt:quota:key1", "9500/24h"));
     let regions: Vec<&str> = commands.iter().map(|line| line.rsplit(' ').next().expect("a word")).collect();
@@ -58,7 +58,7 @@ fn the_crontab_says_what_the_story_says() {
 }
 
 #[test]
-fn eight_jobs_at_once_spend_the_quota_to_the_last_unit_and_not_one_more() {
+fn eight_concurrent_jobs_spend_exactly_the_quota() {
     let home = fresh("home");
     let (upstream, notes) = (home.join("fetch-youtube"), home.join("notes"));
     fs::write(&upstream, UPSTREAM).expect("an upstream");
@@ -66,9 +66,9 @@ fn eight_jobs_at_once_spend_the_quota_to_the_last_unit_and_not_one_more() {
     let programs = Path::new(env!("CARGO_BIN_EXE_slidegate")).parent().expect("in a directory").display();
     let path = format!("{programs}:{}:/usr/bin:/bin", example().display());
     let (mut variables, commands) = crontab();
-    // A busy disk is no reason to fail.
+    // Long enough for a busy disk.
     let store = format!("sqlite:{}?deadline=2m", home.join("state.db").display());
-    // The same story with fewer units, so that it is told in seconds.
+    // Fewer units than in the crontab, so that the test takes seconds.
     for (name, value) in [
         ("SLIDEGATE_STORE", store.as_str()),
         ("PATH", path.as_str()),
@@ -89,18 +89,18 @@ fn eight_jobs_at_once_spend_the_quota_to_the_last_unit_and_not_one_more() {
     let mut ran = 0;
     for job in jobs {
         let output = job.wait_with_output().expect("it ends");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         match output.status.code() {
             Some(0) => ran += 1,
             Some(75) => {}
-            other => panic!("{other:?}: {said}"),
+            other => panic!("{other:?}: {stderr}"),
         }
-        assert_eq!((said.as_str(), output.stdout.len()), ("", 0), "cron would send a letter");
+        assert_eq!((stderr.as_str(), output.stdout.len()), ("", 0), "cron would send a mail");
     }
-    let asked = fs::read_to_string(&notes).expect("notes");
-    let count = |what: &str| asked.lines().filter(|line| line.starts_with(what)).count();
+    let calls = fs::read_to_string(&notes).expect("notes");
+    let count = |what: &str| calls.lines().filter(|line| line.starts_with(what)).count();
     let (searches, videos) = (count("search "), count("video "));
-    assert_eq!(searches, ran, "what is refused does not run");
+    assert_eq!(searches, ran, "refused jobs do not run");
     assert!(
         (1..=2).contains(&searches),
         "the narrower limit admits two, and the quota may be spent before the second"
@@ -114,7 +114,7 @@ fn eight_jobs_at_once_spend_the_quota_to_the_last_unit_and_not_one_more() {
 }
 
 #[test]
-fn the_readme_of_the_example_is_true() {
+fn the_commands_of_the_readme_print_what_it_shows() {
     let readme = fs::read_to_string(example().join("README.md")).expect("the page");
     let (_, console) = readme.split_once("```console\n").expect("a console");
     let (console, _) = console.split_once("```").expect("it ends");

@@ -21,7 +21,7 @@ fn every_algorithm_has_its_line_and_numbers() {
 }
 
 #[test]
-fn a_picture_stands_above_and_the_next_step_below() {
+fn the_picture_is_above_the_lines_and_the_next_step_below() {
     let out = run(&["demo"], "").out;
     let (above, below) = out.split_once("fixed-window").unwrap();
     assert!(above.contains("|-----------------x-|-x-----------------|"), "{above}");
@@ -35,7 +35,7 @@ fn the_picture_is_drawn_to_scale() {
     let column = |line: &str, text: &str| line.find(text).unwrap();
     let lines: Vec<&str> = out.lines().skip_while(|line| !line.contains("10 s  ")).collect();
     let (scale, bursts, window) = (lines[0], lines[1], lines[2]);
-    // Two columns to the second.
+    // Two columns per second.
     assert_eq!(column(scale, "20 s") - column(scale, "0 s"), 40);
     assert_eq!(column(bursts, "x") - column(bursts, "|"), 18);
     assert_eq!(column(window, ">") - column(window, "<"), 20);

@@ -1,10 +1,10 @@
-//! Rules that come with a charge: when they are allowed, and what makes one that cannot be.
+//! Inline rules: when they are allowed, and the errors of invalid ones.
 
 use crate::malformed_lines::assert_answers;
 use crate::program::{file_of, run};
 
 #[test]
-fn inline_rules_need_the_consent_of_the_configuration() {
+fn a_configuration_must_allow_inline_rules() {
     let inline = r#"{"at_us":1,"op":"inspect","rule":{"limit":5,"window":"1m"},"key":"a"}"#;
     let lines = [inline.to_owned(), inline.replace("inspect", "reset")];
     for (consent, code) in [("inline_rules: true\n", 0), ("inline_rules: false\n", 2), ("", 2)] {
@@ -19,11 +19,11 @@ fn inline_rules_need_the_consent_of_the_configuration() {
             assert_eq!(answer["message"], remedy);
         }
     }
-    assert_eq!(run(&["replay"], inline).code, 0, "without a configuration nobody forbids them");
+    assert_eq!(run(&["replay"], inline).code, 0, "without a configuration they are allowed");
 }
 
 #[test]
-fn inline_rules_that_cannot_be() {
+fn invalid_inline_rules_are_refused() {
     let line =
         |rule: &str| format!(r#"{{"at_us":1,"op":"check","charges":[{{"rule":{{{rule}}},"key":"a"}}]}}"#);
     let with = |more: &str| line(&format!(r#""limit":5,"window":"60s",{more}"#));
@@ -107,7 +107,7 @@ fn an_inline_rule_may_be_written_as_a_rate() {
 }
 
 #[test]
-fn inline_rules_of_one_name_must_fit_one_state() {
+fn charges_of_inline_rules_with_one_name_must_have_one_limit() {
     let charge = |buckets: u64| {
         let rule =
             format!(r#"{{"limit":5,"window":"60s","algorithm":"sliding-buckets","buckets":{buckets}}}"#);

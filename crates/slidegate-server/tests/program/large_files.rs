@@ -13,9 +13,9 @@ fn many_rules(count: usize, rule: &str) -> String {
     })
 }
 
-/// With sixty thousand rules, three hundred unknown names used to be answered by 195 MB.
+/// With sixty thousand rules, the answers to three hundred unknown names used to take 195 MB.
 #[test]
-fn an_unknown_name_costs_the_same_however_many_rules_there_are() {
+fn the_error_of_an_unknown_rule_is_short_with_many_rules() {
     let line = r#"{"at_us":1,"op":"inspect","rule":"rule-6000","key":"a"}"#.to_owned();
     let run = replay(&many_rules(60_000, "{ limit: 5/1m }"), &vec![line; 300]);
     let remedy = "choose from: rule-00000, rule-00001, rule-00002, rule-00003, rule-00004 and 59995 more";
@@ -26,10 +26,9 @@ fn an_unknown_name_costs_the_same_however_many_rules_there_are() {
     }
 }
 
-/// Two hundred and fifty thousand values are enough for sixty thousand rules; a file with more used to be
-/// told that it is not YAML.
+/// 250,000 values are enough for sixty thousand rules. The error for a larger file used to be "is not YAML".
 #[test]
-fn a_file_beyond_a_limit_is_told_the_limit() {
+fn the_error_of_a_file_beyond_a_limit_names_the_limit() {
     let remedy = "has more than 250000 values; split the file or remove rules";
     assert_mistake(&many_rules(63_000, "{ limit: 5/1m }"), "62501:15", remedy);
     let nested = format!("rules: {}{}\n", "[".repeat(70), "]".repeat(70));
@@ -44,7 +43,7 @@ fn a_file_beyond_a_limit_is_told_the_limit() {
     assert_mistake(&doubled, "16:18", remedy);
 }
 
-/// A rule set that shares its defaults is no attack.
+/// Shared defaults are not an attack.
 #[test]
 fn one_anchor_may_serve_every_rule() {
     let rules = many_rules(300, "{ <<: *defaults }");

@@ -1,4 +1,4 @@
-//! Rules that change while their keys are in use.
+//! Live changes of rules whose keys are in use.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn answers(algorithm: &str, lines: &[String]) -> Vec<Value> {
 }
 
 #[test]
-fn another_limit_keeps_what_is_used() {
+fn a_changed_limit_keeps_the_used_units() {
     for algorithm in ALGORITHMS {
         let lines = [check(5), check(1), change("7/1m"), check(1), change("3/1m"), inspect(), check(1)];
         let answers = answers(algorithm, &lines);
@@ -50,7 +50,7 @@ fn another_limit_keeps_what_is_used() {
 }
 
 #[test]
-fn another_window_begins_with_what_was_used() {
+fn a_changed_window_starts_with_the_used_units() {
     for algorithm in ALGORITHMS {
         let answers = answers(algorithm, &[check(4), change("5/10m"), inspect(), check(2), check(1)]);
         let usage = &answers[2]["limits"][0];
@@ -85,7 +85,7 @@ fn headroom_stays_with_the_rule() {
 }
 
 #[test]
-fn a_refund_after_a_change_never_gives_back_too_much() {
+fn a_refund_after_a_change_gives_back_at_most_the_cost() {
     for algorithm in ALGORITHMS {
         let refund = json!({ "at_us": NOW_US, "op": "refund", "receipt": "#1" }).to_string();
         let answers = answers(algorithm, &[check(4), change("5/10m"), refund, inspect()]);

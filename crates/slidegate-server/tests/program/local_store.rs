@@ -1,4 +1,4 @@
-//! The commands on a file of this machine, which is where they count unless they are told otherwise.
+//! The commands on a local file, their default store.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,9 +8,9 @@ use std::process::{Child, Command};
 use serde_json::Value;
 
 use crate::program::{Run, command, file_of, fresh, output_of, run};
-use crate::serving::Serving;
+use crate::server_process::ServerProcess;
 
-/// The URL of a file that is not there yet.
+/// The URL of a file that does not exist yet.
 fn new_file(name: &str) -> String {
     format!("sqlite:{}", fresh(name).join("state.db").display())
 }
@@ -19,7 +19,7 @@ fn check(store: &str, args: &[&str]) -> Run {
     run(&[&["check"], args, &["--store", store]].concat(), "")
 }
 
-/// The program with nothing in its environment but these.
+/// Runs the program with only these environment variables.
 fn with_environment(args: &[&str], variables: &[(&str, &str)]) -> Run {
     let mut program = command(args);
     output_of(program.env_clear().envs(variables.iter().copied()))
@@ -30,7 +30,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn the_exit_status_is_the_answer_and_the_line_has_the_numbers() {
+fn the_exit_status_is_the_answer_and_the_output_has_the_numbers() {
     let store = new_file("store");
     let args = ["yt:quota:key1", "--limit", "5/24h", "--cost", "2"];
     for left in ["3", "1"] {
@@ -55,7 +55,7 @@ fn the_exit_status_is_the_answer_and_the_line_has_the_numbers() {
 }
 
 #[test]
-fn a_peek_charges_nothing_and_a_reset_begins_anew() {
+fn a_peek_charges_nothing_and_a_reset_starts_again_at_zero() {
     let store = new_file("store");
     let args = ["alice", "--limit", "3/1h", "--store", &store];
     let ask = |verb: &str, more: &[&str]| run(&[&[verb], &args[..], more].concat(), "");
@@ -78,7 +78,7 @@ fn a_peek_charges_nothing_and_a_reset_begins_anew() {
 }
 
 #[test]
-fn several_limits_are_charged_together_or_not_at_all() {
+fn several_limits_are_charged_all_or_none() {
     let store = new_file("store");
     let search = [
         "quota",
@@ -92,10 +92,10 @@ fn several_limits_are_charged_together_or_not_at_all() {
         "calls=9/1m@1",
     ];
     for left in ["200", "100", "0"] {
-        let said = check(&store, &search).out;
+        let output = check(&store, &search).out;
         assert!(
-            said.contains(&format!(" {left} of 300 units left")) || said.contains(" of 9 units"),
-            "{said}"
+            output.contains(&format!(" {left} of 300 units left")) || output.contains(" of 9 units"),
+            "{output}"
         );
     }
     let denied = check(&store, &[&search[..], &["--json"]].concat());
@@ -104,10 +104,10 @@ fn several_limits_are_charged_together_or_not_at_all() {
     let used: Vec<_> =
         answer["checks"].as_array().expect("several").iter().map(|check| &check["used"]).collect();
     assert_eq!(used, [300, 300, 3], "nothing of it was charged");
-    let said = check(&store, &search).out;
+    let output = check(&store, &search).out;
     assert!(
-        said.starts_with("denied: 0 of 300 units left, retry in ") && said.ends_with(", key search)\n"),
-        "{said}"
+        output.starts_with("denied: 0 of 300 units left, retry in ") && output.ends_with(", key search)\n"),
+        "{output}"
     );
     let unlimited = file_of("rules.yaml", "rules: { api: { limit: 1/1m, overrides: { ci: unlimited } } }");
     let free = ["ci", "--rule", "api", "--config", &unlimited];
@@ -117,7 +117,7 @@ fn several_limits_are_charged_together_or_not_at_all() {
 }
 
 #[test]
-fn without_a_store_it_is_a_file_of_this_user_that_nobody_else_reads() {
+fn the_default_store_is_a_private_file_of_the_user() {
     let home = fresh("home");
     let path = home.to_str().expect("text");
     let args = ["check", "alice", "--limit", "9/1h"];
@@ -127,13 +127,13 @@ fn without_a_store_it_is_a_file_of_this_user_that_nobody_else_reads() {
     );
     let directory = home.join(".local/state/slidegate");
     assert_eq!((mode(&directory), mode(&directory.join("state.db"))), (0o700, 0o600));
-    // Where the user says so, it is elsewhere.
+    // XDG_STATE_HOME moves it.
     let elsewhere = home.join("elsewhere");
     let elsewhere = elsewhere.to_str().expect("text");
     let out = with_environment(&args, &[("HOME", path), ("XDG_STATE_HOME", elsewhere)]).out;
     assert!(out.contains("8 of 9"), "{out}");
     assert!(Path::new(elsewhere).join("slidegate/state.db").exists());
-    // A variable names any store, and a flag goes over it.
+    // SLIDEGATE_STORE names any store, and the flag takes precedence.
     let named = format!("sqlite:{path}/named.db?durability=normal");
     let variables = [("HOME", path), ("SLIDEGATE_STORE", named.as_str())];
     for left in ["8", "7"] {
@@ -143,7 +143,7 @@ fn without_a_store_it_is_a_file_of_this_user_that_nobody_else_reads() {
     let other = new_file("flag");
     let flag = [&args[..], &["--store", &other]].concat();
     assert!(with_environment(&flag, &variables).out.contains("8 of 9"));
-    // So does what the configuration says, where neither speaks.
+    // Without both, the store of the configuration is used.
     let config = file_of(
         "rules.yaml",
         format!("rules: {{ api: {{ limit: 9/1h }} }}\nstore: sqlite:{path}/configured.db\n"),
@@ -154,41 +154,44 @@ fn without_a_store_it_is_a_file_of_this_user_that_nobody_else_reads() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_said_in_one_sentence_and_left_as_it_is() {
+fn a_file_that_cannot_be_opened_is_reported_and_left_unchanged() {
     let note =
         file_of("note.txt", "this is no database, and it is long enough to look like one\n".repeat(20));
     let before = fs::read(&note).expect("a file");
     let below = format!("sqlite:{note}/state.db");
     let missing = format!("sqlite:{}/missing/state.db", fresh("empty").display());
-    for (store, said) in [
+    for (store, expected) in [
         (format!("sqlite:{note}").as_str(), "is no SQLite database"),
         (&below, "cannot be opened"),
         (&missing, "its directory does not exist"),
     ] {
         let Run { code, out, err } = check(store, &["alice", "--limit", "5/m"]);
         assert_eq!((code, out.as_str()), (2, ""), "{store}");
-        assert!(err.starts_with("error: store: ") && err.contains(said) && err.lines().count() == 1, "{err}");
+        assert!(
+            err.starts_with("error: store: ") && err.contains(expected) && err.lines().count() == 1,
+            "{err}"
+        );
         let json = check(store, &["alice", "--limit", "5/m", "--json"]);
         assert_eq!((json.code, json.err.as_str()), (2, ""));
         let error: Value = serde_json::from_str(&json.out).expect("an object");
-        assert!(error["error"].as_str().is_some_and(|text| text.contains(said)), "{error}");
+        assert!(error["error"].as_str().is_some_and(|text| text.contains(expected)), "{error}");
         let passed = check(store, &["alice", "--limit", "5/m", "--on-store-error", "allow"]);
-        assert_eq!(passed.code, 0, "an outage is an outage");
+        assert_eq!(passed.code, 0, "the outage policy applies");
         assert!(passed.err.starts_with("degraded: store: "), "{}", passed.err);
     }
     assert_eq!(fs::read(&note).expect("still there"), before);
-    // The directory of the user's own file cannot be made.
+    // The directory of the user's own file cannot be created.
     let Run { code, err, .. } = with_environment(&["check", "alice", "--limit", "5/m"], &[("HOME", &note)]);
     assert_eq!(code, 2);
-    assert!(err.contains("cannot be made") && err.contains("--store sqlite:PATH"), "{err}");
+    assert!(err.contains("cannot create") && err.contains("--store sqlite:PATH"), "{err}");
     let Run { code, err, .. } = with_environment(&["check", "alice", "--limit", "5/m"], &[]);
     assert_eq!((code, err.lines().count()), (2, 1));
     assert!(err.contains("set HOME"), "{err}");
 }
 
 #[test]
-fn two_hundred_processes_at_once_share_one_count() {
-    // The machine may be slow; nobody should be turned away for that.
+fn two_hundred_concurrent_processes_share_one_count() {
+    // Long enough for a slow machine.
     let store = format!("{}?durability=normal&deadline=120s", new_file("store"));
     let args = ["check", "yt:quota:key1", "--limit", "50/1h", "--store", &store];
     let started: Vec<Child> = (0..200).map(|_| command(&args).spawn().expect("it starts")).collect();
@@ -209,12 +212,12 @@ fn two_hundred_processes_at_once_share_one_count() {
 }
 
 #[test]
-fn a_server_on_the_same_file_counts_with_the_commands() {
+fn a_server_and_the_commands_share_counts_in_a_file() {
     let store = new_file("store");
     let config = file_of("rules.yaml", "rules: { api: { limit: 3/1h } }");
     let ask = || check(&store, &["alice", "--rule", "api", "--config", &config]);
     assert_eq!(ask().out, "allowed: 2 of 3 units left (rule api)\n");
-    let server = Serving::start(&["--config", &config, "--store", &store]);
+    let server = ServerProcess::start(&["--config", &config, "--store", &store]);
     let body = r#"{"rule":"api","key":"alice"}"#;
     let answer = server.ask("POST", "/v1/check", body);
     assert_eq!((answer.status, &answer.json()["remaining"]), (200, &1.into()));
@@ -222,15 +225,15 @@ fn a_server_on_the_same_file_counts_with_the_commands() {
     assert_eq!(ask().code, 0);
     assert_eq!(server.ask("POST", "/v1/check", body).status, 429);
     drop(server);
-    // The secret that receipts are signed with is in the file, and outlives the server.
-    let server = Serving::start(&["--config", &config, "--store", &store]);
+    // The secret of receipts is in the file, so receipts stay valid after a restart.
+    let server = ServerProcess::start(&["--config", &config, "--store", &store]);
     let refund = serde_json::json!({ "receipt": receipt }).to_string();
     assert_eq!(server.ask("POST", "/v1/refund", &refund).json()["applied"], true);
     assert_eq!(ask().code, 0);
 }
 
 #[test]
-fn every_worked_example_gets_the_same_answers_from_a_file() {
+fn worked_examples_have_the_same_answers_on_a_file() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/examples");
     let mut judged = 0;
     for trace in fs::read_dir(&examples).expect("examples").map(|file| file.expect("a name").path()) {

@@ -1,6 +1,5 @@
 //! The program as its users run it: arguments and input in, output and exit status out.
 
-mod asking_a_server;
 #[path = "../../src/http/tests/client.rs"]
 #[allow(dead_code, clippy::unwrap_used, reason = "tests inside the program use the rest")]
 mod client;
@@ -9,7 +8,6 @@ mod config_files;
 mod control_characters;
 mod cron;
 mod demo;
-mod flows;
 #[path = "../../src/http/tests/fuzzed_bodies.rs"]
 #[allow(dead_code, reason = "tests inside the program use the rest")]
 mod fuzzed_bodies;
@@ -18,20 +16,22 @@ mod large_files;
 mod live_change;
 mod local_store;
 mod malformed_lines;
+mod operations;
 mod overrides;
 mod program;
 mod readme;
-mod reloading;
-mod running;
+mod reload;
+mod run;
 mod schemathesis;
 mod serve;
 #[path = "../../../slidegate-redis/tests/store/common/server.rs"]
 #[expect(dead_code, unreachable_pub, reason = "shared with other tests, which use the rest")]
 mod server;
-mod serving;
+mod server_as_store;
+mod server_process;
 mod shared_store;
 mod shells;
 mod snapshots;
 mod validate;
-mod waiting;
+mod wait;
 mod worked_examples;

@@ -1,4 +1,4 @@
-//! Lines that cannot be executed: what they are answered, and that they change nothing.
+//! Lines that cannot be executed: their errors, and that they change nothing.
 
 use crate::program::{Run, file_of, replay, run};
 
@@ -9,7 +9,7 @@ fn replayed(lines: &[&str]) -> Run {
     replay(CONFIG, &lines.iter().map(ToString::to_string).collect::<Vec<_>>())
 }
 
-/// Replays one bad line and compares kind and words.
+/// Replays each bad line and compares the error code and part of the message.
 pub(crate) fn assert_answers(table: &[(&str, &str, &str)]) {
     for (line, kind, words) in table {
         let run = replayed(&[line]);
@@ -28,7 +28,7 @@ pub(crate) fn assert_answers(table: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn not_an_operation() {
+fn lines_that_are_no_operation_are_malformed() {
     assert_answers(&[
         ("{", "malformed", "is not JSON: EOF while parsing an object at column 1"),
         ("check", "malformed", "write one object per line"),
@@ -47,7 +47,7 @@ fn not_an_operation() {
 }
 
 #[test]
-fn numbers_that_are_not_whole() {
+fn numbers_must_be_whole() {
     let line = |number: &str| format!(r#"{{"at_us":{number},"op":"inspect","rule":"api","key":"a"}}"#);
     for (number, words) in [
         ("-1", "at_us: expected a whole number from 0 to 253402300799999999, in digits only, found -1"),
@@ -68,7 +68,7 @@ fn numbers_that_are_not_whole() {
 }
 
 #[test]
-fn charges_that_cannot_be() {
+fn invalid_charges_are_refused() {
     let line = |charges: &str| format!(r#"{{"at_us":1,"op":"check","charges":{charges}}}"#);
     let of_count = |count: usize| format!("[{}]", vec![r#"{"rule":"api","key":"a"}"#; count].join(","));
     assert_answers(&[
@@ -105,7 +105,7 @@ fn charges_that_cannot_be() {
 }
 
 #[test]
-fn of_several_charges_the_bad_one_is_named() {
+fn the_error_names_the_bad_charge_of_several() {
     let line = |second: &str| {
         let charges = format!(r#"[{{"rule":"api","key":"a","cost":2}},{second}]"#);
         format!(r#"{{"at_us":1,"op":"check","charges":{charges}}}"#)
@@ -131,7 +131,7 @@ fn of_several_charges_the_bad_one_is_named() {
 }
 
 #[test]
-fn other_operations_that_cannot_be() {
+fn other_invalid_operations_are_refused() {
     assert_answers(&[
         (r#"{"at_us":1,"op":"refund"}"#, "malformed", "receipt: is missing"),
         (r#"{"at_us":1,"op":"refund","receipt":3}"#, "malformed", "receipt: expected a text in quotes"),
@@ -180,7 +180,7 @@ fn other_operations_that_cannot_be() {
 }
 
 #[test]
-fn receipts_of_lines_that_have_none() {
+fn references_to_lines_without_a_receipt_are_refused() {
     let answers = replayed(&[
         r#"{"at_us":1,"op":"check","charges":[{"rule":"api","key":"a","cost":5}]}"#,
         r#"{"at_us":2,"op":"check","charges":[{"rule":"api","key":"a"}]}"#,
@@ -221,7 +221,7 @@ fn receipts_of_lines_that_have_none() {
 }
 
 #[test]
-fn time_runs_forward() {
+fn time_must_not_decrease() {
     let inspect = |at_us: u64| format!(r#"{{"at_us":{at_us},"op":"inspect","rule":"api","key":"a"}}"#);
     let run = replay(CONFIG, &[5, 5, 4, 5].map(inspect));
     assert_eq!(run.code, 2);
@@ -253,7 +253,7 @@ fn without_a_configuration_there_are_no_named_rules() {
 }
 
 #[test]
-fn long_and_foreign_lines_are_answered_and_passed_over() {
+fn long_and_binary_lines_are_answered_and_skipped() {
     let good = r#"{"at_us":1,"op":"inspect","rule":"api","key":"a"}"#;
     let padded = |bytes: usize| format!("{good}{}", " ".repeat(bytes - good.len())).into_bytes();
     let lines =

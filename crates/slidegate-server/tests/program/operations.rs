@@ -1,4 +1,4 @@
-//! What is charged, given back, and answered along the way.
+//! Sequences of charges, refunds, settlements, credits and resets in a trace.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ const ALGORITHMS: [&str; 6] =
     ["sliding-log", "compact-log", "sliding-buckets", "sliding-counter", "fixed-window", "gcra"];
 const NOW_US: u64 = 1_745_000_145_000_000;
 
-/// A trace under construction, all of it on one rule and key.
+/// Builds a trace on one rule and key.
 struct Trace {
     rule: Value,
     lines: Vec<String>,
@@ -27,7 +27,7 @@ impl Trace {
         self
     }
 
-    /// An operation on the rule and key, with a field of its own where it has one.
+    /// An operation on the rule and key, with one more field if given.
     fn on_key(mut self, at_us: u64, op: &str, own: Option<(&str, u64)>) -> Self {
         let mut line = json!({ "at_us": at_us, "op": op, "rule": self.rule, "key": "alice" });
         if let Some((field, value)) = own {
@@ -52,8 +52,8 @@ impl Trace {
         self
     }
 
-    /// Replays and keeps of each answer what tells the story: `+3` applied, `-` not, `=2` used after it.
-    fn story(self) -> Vec<String> {
+    /// Replays, and abbreviates each answer: `+3` applied, `-` not applied, `=2` used after it.
+    fn abbreviated(self) -> Vec<String> {
         let replayed = run(&["replay"], self.lines.join("\n"));
         assert_eq!(replayed.code, 0, "{replayed:?}");
         let tell = |answer: &Value| match (&answer["applied"], &answer["limits"][0]["used"], &answer["used"])
@@ -72,25 +72,25 @@ fn a_refund_works_once() {
     for algorithm in ALGORITHMS {
         let trace = Trace::of(algorithm).check(NOW_US, 2).check(NOW_US, 3);
         let trace = trace.refund(NOW_US, "#2").inspect(NOW_US).refund(NOW_US, "#2").inspect(NOW_US);
-        assert_eq!(trace.story(), ["=2", "=5", "+3", "=2", "-0", "=2"], "{algorithm}");
+        assert_eq!(trace.abbreviated(), ["=2", "=5", "+3", "=2", "-0", "=2"], "{algorithm}");
     }
 }
 
 #[test]
-fn an_expired_receipt_is_worth_nothing() {
+fn an_expired_receipt_is_not_applied() {
     for algorithm in ALGORITHMS {
         let later_us = NOW_US + 120_000_000;
         let trace = Trace::of(algorithm).check(NOW_US, 5).check(later_us, 2);
         let trace = trace.refund(later_us, "#1").settle(later_us, "#1", 9).inspect(later_us);
-        assert_eq!(trace.story(), ["=5", "=2", "-0", "-0", "=2"], "{algorithm}");
+        assert_eq!(trace.abbreviated(), ["=5", "=2", "-0", "-0", "=2"], "{algorithm}");
     }
 }
 
 #[test]
-fn a_spent_receipt_is_not_asked_whether_its_arguments_could_be() {
+fn arguments_of_a_spent_receipt_are_not_checked() {
     for algorithm in ALGORITHMS {
         let trace = Trace::of(algorithm).check(NOW_US, 5).refund(NOW_US, "#1");
-        assert_eq!(trace.settle(NOW_US, "#1", 1_000_000).story(), ["=5", "+5", "-0"], "{algorithm}");
+        assert_eq!(trace.settle(NOW_US, "#1", 1_000_000).abbreviated(), ["=5", "+5", "-0"], "{algorithm}");
     }
 }
 
@@ -98,13 +98,17 @@ fn a_spent_receipt_is_not_asked_whether_its_arguments_could_be() {
 fn a_settlement_gives_back_or_charges_the_difference() {
     for algorithm in ALGORITHMS {
         let less = Trace::of(algorithm).check(NOW_US, 3).settle(NOW_US, "#1", 1).inspect(NOW_US);
-        assert_eq!(less.refund(NOW_US, "#1").story(), ["=3", "+2", "=1", "-0"], "{algorithm}");
+        assert_eq!(less.refund(NOW_US, "#1").abbreviated(), ["=3", "+2", "=1", "-0"], "{algorithm}");
         let more = Trace::of(algorithm).check(NOW_US, 3).settle(NOW_US, "#1", 9).inspect(NOW_US);
-        assert_eq!(more.story(), ["=3", "+6", "=9"], "{algorithm}: the work is done, above the limit or not");
+        assert_eq!(
+            more.abbreviated(),
+            ["=3", "+6", "=9"],
+            "{algorithm}: the work is done, above the limit or not"
+        );
         let same = Trace::of(algorithm).check(NOW_US, 3).settle(NOW_US, "#1", 3).refund(NOW_US, "#1");
-        assert_eq!(same.story(), ["=3", "+0", "-0"], "{algorithm}");
+        assert_eq!(same.abbreviated(), ["=3", "+0", "-0"], "{algorithm}");
         let none = Trace::of(algorithm).check(NOW_US, 3).settle(NOW_US, "#1", 0).inspect(NOW_US);
-        assert_eq!(none.story(), ["=3", "+3", "=0"], "{algorithm}");
+        assert_eq!(none.abbreviated(), ["=3", "+3", "=0"], "{algorithm}");
     }
 }
 
@@ -115,22 +119,22 @@ fn a_credit_gives_back_at_most_what_is_used() {
         let trace = credit(Trace::of(algorithm), 2).check(NOW_US, 4);
         let trace = credit(trace, 3).inspect(NOW_US);
         let trace = credit(credit(trace, 9), 1).inspect(NOW_US);
-        assert_eq!(trace.story(), ["-0", "=4", "+3", "=1", "+1", "-0", "=0"], "{algorithm}");
+        assert_eq!(trace.abbreviated(), ["-0", "=4", "+3", "=1", "+1", "-0", "=0"], "{algorithm}");
     }
 }
 
 #[test]
-fn a_reset_forgets_the_key_and_its_receipts() {
+fn a_reset_removes_the_state_and_voids_its_receipts() {
     for algorithm in ALGORITHMS {
         let reset = |trace: Trace| trace.on_key(NOW_US, "reset", None);
         let trace = reset(reset(Trace::of(algorithm).check(NOW_US, 4))).inspect(NOW_US);
         let trace = trace.check(NOW_US + 1, 5).refund(NOW_US + 1, "#1").inspect(NOW_US + 1);
-        assert_eq!(trace.story(), ["=4", "+4", "-0", "=0", "=5", "-0", "=5"], "{algorithm}");
+        assert_eq!(trace.abbreviated(), ["=4", "+4", "-0", "=0", "=5", "-0", "=5"], "{algorithm}");
     }
 }
 
 #[test]
-fn what_can_never_pass_is_an_answer_and_no_failure() {
+fn never_is_an_answer_and_not_a_failure() {
     let config = "rules:\n  search: { limits: [20/1m, 8/1h] }\n";
     let line = |op: &str, costs: &[u64]| {
         let charges: Vec<_> =
@@ -158,7 +162,7 @@ fn what_can_never_pass_is_an_answer_and_no_failure() {
 }
 
 #[test]
-fn several_charges_pass_together_or_not_at_all() {
+fn several_charges_are_made_all_or_none() {
     let config = "rules:\n  quota: { limit: 100/1d }\n  search: { limits: [3/10m, 20/1d] }\n";
     let search = json!([
         { "rule": "quota", "key": "key1", "cost": 10 },
@@ -205,7 +209,7 @@ fn a_shadow_rule_counts_and_never_refuses() {
     let replayed = replay(config, &[line(2), line(1), refund]);
     let answers = replayed.answers();
     assert_eq!((&answers[1]["allowed"], &answers[1]["checks"][0]["allowed"]), (&json!(true), &json!(false)));
-    assert_eq!(answers[1]["used"], 2, "what it would have denied is not charged");
+    assert_eq!(answers[1]["used"], 2, "a charge that it would have denied is not made");
     assert_eq!(answers[2]["error"], "receipt");
     assert!(answers[2]["message"].as_str().unwrap().contains("line 2 was not charged"));
 }

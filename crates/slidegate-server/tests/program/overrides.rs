@@ -1,9 +1,9 @@
-//! Overrides in replays: a trace is answered as a server answers the same requests.
+//! Overrides in replays: a trace has the same answers as a server.
 
 use serde_json::{Value, json};
 
 use crate::program::{file_of, replay, run};
-use crate::serving::Serving;
+use crate::server_process::ServerProcess;
 
 const RULES: &str = r#"
 inline_rules: true
@@ -14,7 +14,7 @@ rules:
   wide: { limit: 100/1h, algorithm: fixed-window }
 "#;
 
-/// What both say of a request: whether it passes, its numbers, and every charge's own.
+/// The fields that both answers have: the decision, its numbers, and every verdict.
 fn comparable(answer: &Value) -> Value {
     let numbers = |of: &Value| json!([of["allowed"], of["rule"], of["used"], of["remaining"]]);
     let checks = answer["checks"]
@@ -23,7 +23,7 @@ fn comparable(answer: &Value) -> Value {
     json!([numbers(answer), answer["limit"], checks])
 }
 
-/// What kind of answer the rules have for a key.
+/// The kind of an answer.
 fn kind(answer: &Value) -> &'static str {
     match (&answer["allowed"], &answer["limit"]) {
         (Value::Null, _) => "blocked",
@@ -36,7 +36,7 @@ fn charge(rule: &str, key: &str, cost: u64) -> Value {
     json!({ "rule": rule, "key": key, "cost": cost })
 }
 
-/// Requests in a fixed order that is not sorted by anything: every key several times, alone and beside others.
+/// Requests in a fixed, shuffled order: every key several times, alone and with others.
 fn requests() -> Vec<(&'static str, Vec<Value>)> {
     const KEYS: [&str; 7] = ["alice", "carol", "ci-1", "mallory", "my-slow", "bob", "ci-2-slow"];
     let inline = json!({ "rule": { "limit": 3, "window": "1h" }, "key": "alice", "cost": 1 });
@@ -54,15 +54,15 @@ fn requests() -> Vec<(&'static str, Vec<Value>)> {
     requests
 }
 
-fn ask(server: &Serving, verb: &str, charges: &[Value]) -> Value {
+fn ask(server: &ServerProcess, verb: &str, charges: &[Value]) -> Value {
     let body = if let [charge] = charges { charge.clone() } else { json!({ "checks": charges }) };
     server.ask("POST", &format!("/v1/{verb}"), &body.to_string()).json()
 }
 
 #[test]
-fn a_replay_answers_as_a_server_does() {
+fn a_replay_has_the_answers_of_a_server() {
     let file = file_of("rules.yaml", RULES);
-    let server = Serving::start(&["--config", &file]);
+    let server = ServerProcess::start(&["--config", &file]);
     let requests = requests();
     let lines: Vec<String> = requests
         .iter()
@@ -79,7 +79,7 @@ fn a_replay_answers_as_a_server_does() {
             assert_eq!(replayed["error"], "blocked", "{replayed}");
             assert!(over_http["type"].as_str().is_some_and(|name| name.ends_with("blocked")), "{over_http}");
         } else if charges.len() == 1 {
-            // A server repeats the one verdict only where it differs.
+            // A server shows a single verdict only if it differs from the answer.
             for answer in [&mut replayed, &mut over_http] {
                 answer.as_object_mut().unwrap().remove("checks");
             }
@@ -95,7 +95,7 @@ fn a_replay_answers_as_a_server_does() {
 }
 
 #[test]
-fn a_blocked_key_is_an_answer_that_names_the_charge() {
+fn the_answer_for_a_blocked_key_names_the_charge() {
     let line = |charges: Value| json!({ "at_us": 1, "op": "check", "charges": charges }).to_string();
     let lines = [
         line(json!([charge("api", "mallory", 1)])),
@@ -125,13 +125,13 @@ fn a_blocked_key_is_an_answer_that_names_the_charge() {
             "{message}"
         );
     }
-    assert_eq!(answers[6]["error"], "cost", "what is free has a cost too");
+    assert_eq!(answers[6]["error"], "cost", "the cost of an unlimited charge is checked");
     assert_eq!((run.code, run.err.contains("3 of 7 lines")), (2, true), "{}", run.err);
 }
 
-/// A change of the rule does not forget what a key used of a longer window of its own.
+/// A change of the rule keeps the units that a key used in the longer window of its override.
 #[test]
-fn a_changed_limit_keeps_what_an_override_counts() {
+fn a_changed_limit_keeps_the_used_units_of_an_override() {
     let at = |at_us: u64, rest: &str| format!("{{\"at_us\":{at_us},{rest}}}");
     let check = r#""op":"check","charges":[{"rule":"api","key":"alice"}]"#;
     let hour_us = 3_600_000_000;

@@ -1,4 +1,4 @@
-//! Runs the built program.
+//! Runs the program.
 
 use std::fs;
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::thread;
 
 use serde_json::Value;
 
-/// How a run ended.
+/// The exit code and output of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: i32,
@@ -24,11 +24,11 @@ impl Run {
     }
 }
 
-/// The program, not started yet, away from any terminal.
+/// A command that runs the program without a terminal.
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slidegate"));
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // Settings of whoever runs the tests are not those of the tests.
+    // The environment of the developer must not change the tests.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("SLIDEGATE_") {
             command.env_remove(name);
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &[&str], input: impl Into<Vec<u8>>) -> Run {
     let mut child = command(args).spawn().expect("the program starts");
     let mut stdin = child.stdin.take().expect("stdin is piped");
     let input = input.into();
-    // Written beside the reading, or both sides would wait once the pipes are full.
+    // In a thread, because full pipes would block both sides.
     let writer = thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().expect("the program ends");
     writer.join().expect("the input is written or nobody reads it");
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &[&str], input: impl Into<Vec<u8>>) -> Run {
     }
 }
 
-/// Runs a prepared program without input.
+/// Runs a command without input.
 pub(crate) fn output_of(command: &mut Command) -> Run {
     let output = command.stdin(Stdio::null()).output().expect("the program starts");
     let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
@@ -65,20 +65,20 @@ pub(crate) fn output_of(command: &mut Command) -> Run {
     }
 }
 
-/// Replays lines under a configuration that must hold no mistake.
+/// Replays lines under a valid configuration.
 pub(crate) fn replay(config: &str, lines: &[String]) -> Run {
     let file = file_of("replay.yaml", config);
     run(&["replay", "--config", &file], lines.join("\n"))
 }
 
-/// A file with that content, for this test alone.
+/// Writes a file for this test and returns its path.
 pub(crate) fn file_of(name: &str, content: impl AsRef<[u8]>) -> String {
     let path = scratch("").join(name);
     fs::write(&path, content).expect("a file for the test");
     path.into_os_string().into_string().expect("a path of text")
 }
 
-/// A directory for this test alone. What an earlier run left is still there.
+/// A directory for this test. It may contain files of an earlier run.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     let thread = thread::current();
     let test = thread.name().unwrap_or("main").replace("::", "-");
@@ -87,7 +87,7 @@ pub(crate) fn scratch(name: &str) -> PathBuf {
     directory
 }
 
-/// The same, empty.
+/// An empty directory for this test.
 pub(crate) fn fresh(name: &str) -> PathBuf {
     let directory = scratch(name);
     fs::remove_dir_all(&directory).expect("what an earlier run left goes");

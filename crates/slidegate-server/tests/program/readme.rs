@@ -1,4 +1,4 @@
-//! The README says what the program prints.
+//! The README shows what the program prints.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,14 +16,14 @@ fn block(heading: &str, fence: &str) -> &'static str {
 }
 
 #[test]
-fn the_demo_is_shown_as_it_is() {
+fn the_readme_shows_the_output_of_demo() {
     let shown = block("# slidegate", "text");
     let out = run(&["demo"], "").out;
     assert!(out.starts_with(shown), "README shows\n{shown}\nbut the program prints\n{out}");
 }
 
 #[test]
-fn the_commands_answer_as_shown() {
+fn the_readme_shows_the_output_of_the_commands() {
     let typed = block("## From the command line", "console");
     let typed: Vec<&str> = typed.lines().map(|line| line.strip_prefix("$ ").expect("a prompt")).collect();
     let home = fresh("home");
@@ -36,7 +36,7 @@ fn the_commands_answer_as_shown() {
 }
 
 #[test]
-fn the_replay_is_shown_as_it_is() {
+fn the_readme_shows_the_output_of_replay() {
     let typed = block("`slidegate replay` asks", "console");
     let input = typed.split_once("<<'EOF'\n").expect("a here-document").1.trim_end_matches("EOF\n");
     let replayed = run(&["replay"], input);
@@ -44,7 +44,7 @@ fn the_replay_is_shown_as_it_is() {
 }
 
 #[test]
-fn the_rules_of_the_readme_load() {
+fn the_rules_of_the_readme_are_valid() {
     let rules = file_of("readme.yaml", block("## From the command line", "yaml"));
     let line = r#"{"at_us":1,"op":"inspect","rule":"yt-quota","key":"yt:quota:key1"}"#;
     let replayed = run(&["replay", "--config", &rules], line);

@@ -7,11 +7,11 @@ use slidegate::time::{Clock, SystemClock};
 
 use crate::program::file_of;
 use crate::server::RedisServer;
-use crate::serving::Serving;
+use crate::server_process::ServerProcess;
 
 const ASK: &str = r#"{"rule":"api","key":"alice"}"#;
 
-fn limit(server: &Serving) -> u64 {
+fn limit(server: &ServerProcess) -> u64 {
     server.ask("POST", "/v1/peek", ASK).json()["limit"].as_u64().expect("a decision has a limit")
 }
 
@@ -20,7 +20,7 @@ fn hash_of(metrics: &str) -> Option<String> {
     rest.split_once('"').map(|(hash, _)| hash.to_owned()).filter(|hash| !hash.is_empty())
 }
 
-/// Asks until the server has seen a change by itself.
+/// Polls until the server has noticed a change.
 fn until(what: &str, holds: impl Fn() -> bool) {
     let clock = SystemClock::new();
     let given_up_us = clock.now_us() + 60_000_000;
@@ -30,15 +30,15 @@ fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 #[test]
-fn a_reload_keeps_what_is_used_and_a_bad_file_keeps_the_old_rules() {
+fn a_reload_keeps_the_used_units_and_a_bad_file_keeps_the_old_rules() {
     let config = file_of("rules.yaml", "rules: { api: { limit: 5/1h } }");
-    let server = Serving::start(&["--config", &config]);
+    let server = ServerProcess::start(&["--config", &config]);
     for _ in 0..3 {
         assert_eq!(server.ask("POST", "/v1/check", ASK).status, 200);
     }
     let before = hash_of(&server.ask("GET", "/metrics", "").body).expect("a file is in force");
     fs::write(&config, "rules: { api: { limit: 4/1h }, more: { limit: 1/1s } }").unwrap();
-    // The watch may have been quicker.
+    // The file watch may have reloaded first.
     let reloaded = server.ask("POST", "/v1/admin/reload", "");
     assert_eq!(reloaded.status, 200, "{}", reloaded.body);
     assert_eq!(limit(&server), 4);
@@ -62,9 +62,9 @@ fn a_reload_keeps_what_is_used_and_a_bad_file_keeps_the_old_rules() {
 }
 
 #[test]
-fn a_file_that_changes_and_sighup_are_noticed() {
+fn a_changed_file_and_sighup_reload() {
     let config = file_of("rules.yaml", "rules: { api: { limit: 5/1h } }");
-    let server = Serving::start(&["--config", &config]);
+    let server = ServerProcess::start(&["--config", &config]);
     fs::write(&config, "rules: { api: { limit: 6/1h } }").unwrap();
     until("the limit of the changed file", || limit(&server) == 6);
     fs::write(&config, "rules: { api: { limit: 7/1h } }").unwrap();
@@ -72,15 +72,15 @@ fn a_file_that_changes_and_sighup_are_noticed() {
     until("the limit after SIGHUP", || limit(&server) == 7);
 }
 
-/// What is used is in Redis, and stays used there, for a server that has not heard of the change too.
+/// The used units in Redis survive a reload, also for a server that has not reloaded.
 #[test]
-fn a_reload_on_redis_keeps_what_is_used() {
+fn a_reload_on_redis_keeps_the_used_units() {
     let redis = RedisServer::start();
     let url = redis.url();
     let text = |rate: &str| format!("rules: {{ api: {{ limit: {rate}, on_store_error: deny }} }}");
     let config = file_of("rules.yaml", text("5/1h"));
     let args = ["--config", &config, "--store", &url];
-    let server = Serving::start(&args);
+    let server = ServerProcess::start(&args);
     for _ in 0..3 {
         assert_eq!(server.ask("POST", "/v1/check", ASK).status, 200);
     }
@@ -92,17 +92,17 @@ fn a_reload_on_redis_keeps_what_is_used() {
         let answer = server.ask("POST", "/v1/peek", ASK).json();
         assert_eq!(answer["remaining"], json!(remaining), "{rate}: {answer}");
     }
-    let fresh = Serving::start(&args);
+    let fresh = ServerProcess::start(&args);
     assert_eq!(fresh.ask("POST", "/v1/check", ASK).status, 429);
 }
 
-/// A good file that finds the store silent is not forgotten.
+/// A valid file is retried until the store answers.
 #[test]
 fn a_reload_waits_for_a_store_that_does_not_answer() {
     let redis = RedisServer::start();
     let text = |rate: &str| format!("rules: {{ api: {{ limit: {rate}, on_store_error: allow }} }}");
     let config = file_of("rules.yaml", text("5/1h"));
-    let server = Serving::start(&["--config", &config, "--store", &redis.url()]);
+    let server = ServerProcess::start(&["--config", &config, "--store", &redis.url()]);
     redis.command(&["CLIENT", "PAUSE", "1000"]);
     fs::write(&config, text("7/2h")).unwrap();
     let waits = server.ask("POST", "/v1/admin/reload", "");
@@ -119,7 +119,7 @@ fn a_reload_waits_for_a_store_that_does_not_answer() {
 
 #[test]
 fn without_a_file_there_is_nothing_to_reload() {
-    let server = Serving::start(&[]);
+    let server = ServerProcess::start(&[]);
     let answer = server.ask("POST", "/v1/admin/reload", "");
     assert_eq!((answer.status, &answer.json()["type"]), (409, &json!("urn:slidegate:problem:no-file")));
 }

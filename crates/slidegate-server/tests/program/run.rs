@@ -1,4 +1,4 @@
-//! `slidegate run`: the command's own status and signals, or why it did not run.
+//! `slidegate run`: exit status, signals and denials.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -6,13 +6,12 @@ use std::process::{Command, Stdio};
 
 use crate::program::{Run, command, file_of, fresh, output_of};
 
-/// The program that runs these words under a limit that is far away, on a file of this test.
+/// `slidegate run` of a command under a high limit, on a file of this test.
 fn running(store: &str, words: &[&str]) -> Command {
     command(&[&["run", "job", "--limit", "1000/1h", "--store", store, "--"], words].concat())
 }
 
-/// The same with all signals as they are by default: whoever runs tests in the background may have told us to ignore
-/// some, and that is inherited.
+/// The same with default signal handlers: tests that run in the background may inherit ignored signals.
 fn running_by_default(store: &str, words: &[&str]) -> Command {
     let mut command = Command::new("env");
     command.args(["--default-signal", env!("CARGO_BIN_EXE_slidegate")]);
@@ -26,7 +25,7 @@ fn new_file() -> String {
 }
 
 #[test]
-fn the_status_is_that_of_the_command() {
+fn the_exit_status_is_that_of_the_command() {
     let store = new_file();
     for status in [0, 1, 7, 75, 125, 255] {
         let ran =
@@ -34,19 +33,19 @@ fn the_status_is_that_of_the_command() {
         assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (status, "out\n", "err\n"));
     }
     let text = file_of("plain.txt", "no program");
-    for (word, status, said) in [
+    for (word, status, expected) in [
         ("no-such-program", 127, "error: command: cannot run `no-such-program`: "),
         (text.as_str(), 126, "error: command: cannot run `"),
         (env!("CARGO_MANIFEST_DIR"), 126, "error: command: cannot run `"),
     ] {
         let Run { code, out, err } = output_of(&mut running(&store, &[word]));
         assert_eq!((code, out.as_str()), (status, ""), "{err}");
-        assert!(err.starts_with(said) && err.contains("; check ") && err.lines().count() == 1, "{err}");
+        assert!(err.starts_with(expected) && err.contains("; check ") && err.lines().count() == 1, "{err}");
     }
 }
 
 #[test]
-fn a_refused_command_does_not_run() {
+fn a_denied_command_does_not_run() {
     let store = new_file();
     let mark = fresh("marks").join("mark");
     let touch =
@@ -59,7 +58,7 @@ fn a_refused_command_does_not_run() {
     let quiet = output_of(&mut command(&[&["run", "--quiet"], &touch[1..]].concat()));
     assert_eq!((quiet.code, quiet.out.as_str(), quiet.err.as_str()), (75, "", ""));
     let waited = output_of(&mut command(&[&["run", "--wait", "1s"], &touch[1..]].concat()));
-    assert_eq!(waited.code, 75, "an hour is not waited for");
+    assert_eq!(waited.code, 75, "it gives up at once");
     assert!(waited.err.starts_with("gave up: the request passes in "), "{}", waited.err);
     assert!(!mark.exists());
     let broken = output_of(&mut command(&[
@@ -81,7 +80,7 @@ fn a_refused_command_does_not_run() {
 }
 
 #[test]
-fn the_command_has_what_we_were_given_and_nothing_of_ours() {
+fn the_command_inherits_stdin_and_stdout_but_no_file_of_the_store() {
     let store = new_file();
     let mut child = running(&store, &["sh", "-c", "cat; ls /proc/self/fd"]).spawn().expect("it starts");
     std::io::Write::write_all(&mut child.stdin.take().expect("piped"), b"through\n").expect("it reads");
@@ -89,7 +88,7 @@ fn the_command_has_what_we_were_given_and_nothing_of_ours() {
     let out = String::from_utf8(output.stdout).expect("text");
     let mut lines = out.lines();
     assert_eq!(lines.next(), Some("through"));
-    // Nothing of ours is left open: what else there is was open before us.
+    // No file of the store is left open: the others were open before.
     let open_before = fs::read_dir("/proc/self/fd").expect("Linux").count();
     assert!(lines.count() <= open_before.max(4), "{out}");
     let open = output_of(&mut running(&store, &["sh", "-c", "ls -l /proc/self/fd"])).out;
@@ -97,10 +96,10 @@ fn the_command_has_what_we_were_given_and_nothing_of_ours() {
 }
 
 #[test]
-fn signals_reach_the_command_and_its_end_by_one_is_seen() {
+fn signals_are_forwarded_to_the_command() {
     let store = new_file();
     for (signal, number) in [("TERM", 15), ("INT", 2), ("HUP", 1), ("QUIT", 3), ("USR1", 10), ("USR2", 12)] {
-        // It says when it listens; `wait` is what a signal interrupts.
+        // `ready` means that the trap is set; a signal interrupts `wait`.
         let script =
             format!("trap 'echo got {signal}; kill $!; exit 9' {signal}; sleep 600 & echo ready; wait");
         let mut child = running_by_default(&store, &["bash", "-c", &script]).spawn().expect("it starts");
@@ -112,7 +111,7 @@ fn signals_reach_the_command_and_its_end_by_one_is_seen() {
 
         let mut child =
             running_by_default(&store, &["sh", "-c", "echo ready; exec cat"]).spawn().expect("it starts");
-        // Kept open: at its end the command would end by itself.
+        // Kept open: at the end of stdin the command would exit.
         let input = child.stdin.take();
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         assert_eq!(lines.next().expect("a line").expect("text"), "ready");
@@ -123,7 +122,7 @@ fn signals_reach_the_command_and_its_end_by_one_is_seen() {
 }
 
 #[test]
-fn the_end_by_a_signal_is_a_status() {
+fn a_command_killed_by_signal_n_has_status_128_plus_n() {
     let store = new_file();
     for (signal, status) in [("TERM", 143), ("KILL", 137), ("ABRT", 134)] {
         let ran = output_of(&mut running(&store, &["sh", "-c", &format!("kill -{signal} $$")]));
@@ -131,9 +130,9 @@ fn the_end_by_a_signal_is_a_status() {
     }
 }
 
-/// As under `nohup`: the command ignores what we were told to ignore.
+/// As under `nohup`.
 #[test]
-fn what_is_ignored_stays_ignored() {
+fn the_command_inherits_ignored_signals() {
     let store = new_file();
     let program = env!("CARGO_BIN_EXE_slidegate");
     let line = format!(

@@ -1,11 +1,11 @@
-//! The OpenAPI document against the running server, judged by tools of others: schemathesis makes requests of it and
-//! holds the answers to it, the client of Prometheus reads the metrics.
+//! The running server against outside tools: schemathesis checks it against the OpenAPI document, the client of
+//! Prometheus parses the metrics.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::program::file_of;
-use crate::serving::Serving;
+use crate::server_process::ServerProcess;
 
 /// Where `cargo xtask test` puts the tools.
 const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/python/bin");
@@ -18,14 +18,14 @@ rules:
 inline_rules: true
 ";
 
-/// What is held to the document. Whether data that fits the schema is accepted is not asked: a schema cannot say that a
-/// key has no control characters, that a window reads well, or that a cost is not above the limit of its rule.
+/// The checks of schemathesis. It does not check that data that fits the schema is accepted: a schema cannot express that
+/// a key has no control characters, that a window parses, or that a cost is not above the limit of its rule.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,\
                       response_schema_conformance,unsupported_method,allow_header_conformance";
 
 /// A server with these rules.
-fn serving() -> Serving {
-    Serving::start(&["--config", &file_of("rules.yaml", RULES)])
+fn start() -> ServerProcess {
+    ServerProcess::start(&["--config", &file_of("rules.yaml", RULES)])
 }
 
 /// A tool, or the remedy.
@@ -33,35 +33,35 @@ pub(crate) fn tool(name: &str) -> Command {
     let path = format!("{TOOLS}/{name}");
     assert!(Path::new(&path).exists(), "{name} is not installed; `cargo xtask test` installs it");
     let mut command = Command::new(path);
-    // It leaves files where it runs.
+    // It writes files to its working directory.
     command.current_dir(env!("CARGO_TARGET_TMPDIR"));
     command
 }
 
 #[test]
-fn answers_are_what_the_document_says() {
-    let server = serving();
+fn answers_conform_to_the_openapi_document() {
+    let server = start();
     let url = format!("http://{}", server.address);
     let holds = |args: &[&str]| {
         let output = tool("schemathesis")
             .args(["run", &format!("{url}/openapi.json"), "--url", &url, "--max-examples", "30"])
-            // The same requests every time: a failure can be looked at.
+            // A fixed seed makes failures reproducible.
             .args(["--seed", "1", "--generation-deterministic", "--no-color", "--warnings", "off"])
             .args(args)
             .output()
             .expect("schemathesis starts");
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
     };
     holds(&["--checks", CHECKS, "--phases", "examples,coverage,fuzzing"]);
-    // A batch is answered with 200, and what is wrong with one of its requests stands in that one's place.
+    // A batch is answered with 200; the problem of one of its requests is in that request's answer.
     let refused = ["--checks", "negative_data_rejection", "--phases", "coverage"];
     holds(&[&refused[..], &["--mode", "negative", "--exclude-path", "/v1/check-batch"]].concat());
 }
 
 #[test]
-fn metrics_are_read_by_the_client_of_prometheus() {
-    let server = serving();
+fn the_client_of_prometheus_parses_the_metrics() {
+    let server = start();
     let script = "
 import sys, json, urllib.request
 from prometheus_client.parser import text_string_to_metric_families

@@ -12,13 +12,13 @@ use crate::client::{Client, request};
 use crate::fuzzed_bodies::{Random, mutated};
 use crate::program::{Run, file_of, run};
 use crate::server::RedisServer;
-use crate::serving::Serving;
+use crate::server_process::ServerProcess;
 
 const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
 
 #[test]
-fn it_starts_with_nothing_and_says_what_to_try() {
-    let server = Serving::start(&[]);
+fn it_starts_without_arguments_and_prints_an_example() {
+    let server = ServerProcess::start(&[]);
     let greeting: Value = serde_json::from_str(&server.greeting).expect("a line is JSON");
     let address = server.address;
     let expected = format!(
@@ -30,45 +30,47 @@ fn it_starts_with_nothing_and_says_what_to_try() {
     assert_eq!((answer.status, &answer.json()["limit"]), (200, &json!(5)));
     let inline = r#"{"rule":{"limit":5,"window":"60s","algorithm":"sliding-log"},"key":"alice"}"#;
     assert_eq!(server.ask("POST", "/v1/check", inline).status, 200);
-    for (signal, server) in [("TERM", server), ("INT", Serving::start(&["--grpc", "off", "--resp", "off"]))] {
+    for (signal, server) in
+        [("TERM", server), ("INT", ServerProcess::start(&["--grpc", "off", "--resp", "off"]))]
+    {
         server.signal(signal);
         let (status, rest) = server.ended();
         assert_eq!(status.code(), Some(0), "SIG{signal}");
-        let said = ["asked to end; what has begun is answered first", "ended"];
+        let expected = ["stopping; requests in flight are answered first", "stopped"];
         let lines: Vec<Value> =
             rest.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
-        assert!(lines.iter().map(|line| &line["message"]).eq(said), "SIG{signal}: {rest}");
+        assert!(lines.iter().map(|line| &line["message"]).eq(expected), "SIG{signal}: {rest}");
     }
 }
 
 #[test]
-fn with_a_configuration_the_example_is_of_its_rules() {
+fn the_printed_example_uses_a_rule_of_the_configuration() {
     let config = file_of("rules.yaml", "rules: { login: { limit: 5/1m } }");
-    let server = Serving::start(&["--config", &config]);
+    let server = ServerProcess::start(&["--config", &config]);
     assert!(server.greeting.contains(r#"{\"rule\":\"login\",\"key\":\"alice\"}"#), "{}", server.greeting);
     let inline = r#"{"rule":{"limit":5,"window":"60s"},"key":"alice"}"#;
     assert_eq!(server.ask("POST", "/v1/check", inline).status, 403);
 }
 
 #[test]
-fn what_is_weaker_than_it_looks_is_said_at_the_start() {
+fn warnings_are_logged_at_the_start() {
     let config = file_of("rules.yaml", "rules: { api: { limit: 5/1m, on_store_error: { local: 0.25 } } }");
-    let server = Serving::start(&["--config", &config]);
+    let server = ServerProcess::start(&["--config", &config]);
     server.signal("TERM");
     let (_, rest) = server.ended();
     let (warning, _) = rest.split_once('\n').expect("lines");
     let warning: Value = serde_json::from_str(warning).expect("a line is JSON");
-    let said = warning["message"].as_str().expect("text");
-    assert!(said.ends_with("rules.yaml:1:10: rule `api`: on_store_error: local acts as deny in this version; write deny or allow to choose"), "{rest}");
+    let message = warning["message"].as_str().expect("text");
+    assert!(message.ends_with("rules.yaml:1:10: rule `api`: on_store_error: local acts as deny in this version; write deny or allow to choose"), "{rest}");
     assert_eq!(warning["level"], json!("WARN"));
 }
 
 #[test]
-fn what_it_cannot_do_it_says_with_the_remedy() {
+fn startup_errors_name_the_remedy() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = listener.local_addr().unwrap().to_string();
     let bad = file_of("bad.yaml", "rules: { api: { limt: 5/1m } }");
-    for (args, said) in [
+    for (args, expected) in [
         (&["--grpc", "127.0.0.1:8081"][..], "write `--grpc off`"),
         (&["--resp", "127.0.0.1:6380"], "write `--resp off`"),
         (&["--http", &taken], "choose another address with --http"),
@@ -81,7 +83,7 @@ fn what_it_cannot_do_it_says_with_the_remedy() {
     ] {
         let Run { code, out, err } = run(&[&["serve"], args].concat(), "");
         assert_eq!((code, out.as_str()), (2, ""), "{args:?}");
-        assert!(err.contains(said), "{args:?}: {err}");
+        assert!(err.contains(expected), "{args:?}: {err}");
     }
 }
 
@@ -93,7 +95,7 @@ fn worked_examples_hold_over_http() {
         assert!(fs::exists(&path).unwrap());
         path.display().to_string()
     };
-    let quota = Serving::start(&["--config", &config("10-daily-quota.yaml")]);
+    let quota = ServerProcess::start(&["--config", &config("10-daily-quota.yaml")]);
     let mut client = quota.connect();
     let body = r#"{"rule":"yt-quota","key":"yt:quota:key1","cost":100}"#;
     let statuses: Vec<_> = (1..=96).map(|_| client.ask("POST", "/v1/check", body).status).collect();
@@ -101,7 +103,7 @@ fn worked_examples_hold_over_http() {
     let never = client.ask("POST", "/v1/check", &body.replace("100}", "9501}"));
     assert_eq!((never.status, never.problem().as_str()), (422, "never"));
 
-    let small = Serving::start(&["--config", &config("11-small-service.yaml")]);
+    let small = ServerProcess::start(&["--config", &config("11-small-service.yaml")]);
     let mut client = small.connect();
     let body = r#"{"rule":"api","key":"alice"}"#;
     let answers: Vec<Value> = (0..6).map(|_| client.ask("POST", "/v1/check", body).json()).collect();
@@ -114,17 +116,17 @@ fn worked_examples_hold_over_http() {
 }
 
 #[test]
-fn ten_thousand_idle_connections_do_not_keep_others_waiting() {
+fn ten_thousand_idle_connections_do_not_block_others() {
     const COUNT: usize = 10_000;
     let files = raised_file_limit();
     let remedy = "raise it with `ulimit -n 20000`";
     assert!(files > COUNT as u64 + 500, "{files} open files are too few for this test; {remedy}");
-    let server = Serving::start(&[]);
+    let server = ServerProcess::start(&[]);
     let before = server.resident_bytes();
     let mut idle: Vec<Client> = Vec::with_capacity(COUNT);
     for number in 0..COUNT {
         let mut client = server.connect();
-        // Every tenth has asked before it fell silent.
+        // Every tenth sends a request first.
         if number % 10 == 0 {
             assert_eq!(client.ask("GET", "/v1/rules", "").status, 200);
         }
@@ -145,7 +147,7 @@ fn ten_thousand_idle_connections_do_not_keep_others_waiting() {
     assert_eq!(server.ended().0.code(), Some(0));
 }
 
-/// As many files as the system allows.
+/// Raises the limit of open files to its maximum.
 fn raised_file_limit() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
@@ -153,23 +155,23 @@ fn raised_file_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// What the server has charged, somebody has been told: its last answers are not lost.
+/// Every charge was answered, so no answer is lost.
 #[test]
-fn sigterm_under_load_loses_nothing() {
+fn sigterm_under_load_loses_no_answer() {
     let redis = RedisServer::start();
     let config = file_of("rules.yaml", "rules: { api: { limit: 1000000/24h } }");
-    let server = Serving::start(&["--config", &config, "--store", &redis.url()]);
+    let server = ServerProcess::start(&["--config", &config, "--store", &redis.url()]);
     let address = server.address;
-    let (told, open) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (answered, open) = (AtomicU64::new(0), AtomicU64::new(0));
     let status = thread::scope(|scope| {
         for _ in 0..8 {
-            let (told, open) = (&told, &open);
+            let (answered, open) = (&answered, &open);
             scope.spawn(move || {
                 while let Ok(mut client) = Client::connect(address) {
                     loop {
                         let answer = client.ask("POST", "/v1/check", r#"{"rule":"api","key":"alice"}"#);
                         match answer.status {
-                            200 => told.fetch_add(1, Ordering::Relaxed),
+                            200 => answered.fetch_add(1, Ordering::Relaxed),
                             // A busy machine may take longer than the deadline.
                             503 => open.fetch_add(1, Ordering::Relaxed),
                             _ => panic!("{answer:?}"),
@@ -181,29 +183,32 @@ fn sigterm_under_load_loses_nothing() {
                 }
             });
         }
-        while told.load(Ordering::Relaxed) < 500 {
+        while answered.load(Ordering::Relaxed) < 500 {
             thread::yield_now();
         }
         server.signal("TERM");
         server.ended().0
     });
     assert_eq!(status.code(), Some(0));
-    let after = Serving::start(&["--config", &config, "--store", &redis.url()]);
+    let after = ServerProcess::start(&["--config", &config, "--store", &redis.url()]);
     let used = loop {
         let answer = after.ask("GET", "/v1/keys/api/alice", "");
         if answer.status == 200 {
             break answer.json()["limits"][0]["used"].as_u64().unwrap();
         }
     };
-    let (told, open) = (told.into_inner(), open.into_inner());
-    assert!((told..=told + open).contains(&used), "{used} charged, {told} told, {open} left open");
+    let (answered, open) = (answered.into_inner(), open.into_inner());
+    assert!(
+        (answered..=answered + open).contains(&used),
+        "{used} charged, {answered} answered, {open} unanswered"
+    );
 }
 
-/// Bodies that nobody would write, some of them cut, from many connections: the server stays up and small.
+/// Fuzzed bodies, some of them truncated, from many connections.
 #[test]
-fn mischief_leaves_it_standing_and_small() {
+fn fuzzed_bodies_do_not_crash_the_server_or_grow_its_memory() {
     let config = file_of("rules.yaml", "{ rules: { api: { limit: 5/1m } }, inline_rules: true }");
-    let server = Serving::start(&["--config", &config]);
+    let server = ServerProcess::start(&["--config", &config]);
     let before = server.resident_bytes();
     let paths = ["check", "check-batch", "peek", "explain", "refund", "settle", "credit", "reset"];
     thread::scope(|scope| {
@@ -217,7 +222,7 @@ fn mischief_leaves_it_standing_and_small() {
                     let path = format!("/v1/{}", paths[random.below(paths.len())]);
                     let mut bytes = request("POST", &path, &JSON, &body);
                     if random.below(20) == 0 {
-                        // Cut short, or with a broken head; whatever is said to that, the connection ends.
+                        // Truncated, or with a broken head: the connection ends with or without an answer.
                         bytes.truncate(random.below(bytes.len()));
                         let at = random.below(bytes.len());
                         bytes.splice(at..at, [0xff, b'\r', b'\n']);
@@ -237,10 +242,10 @@ fn mischief_leaves_it_standing_and_small() {
     assert_eq!(server.ask("POST", "/v1/check", r#"{"rule":"api","key":"fresh"}"#).json()["used"], 1);
 }
 
-/// Many large bodies at once take no more than their bound.
+/// Concurrent large bodies take no more memory than their bound.
 #[test]
-fn large_bodies_are_not_kept() {
-    let server = Serving::start(&[]);
+fn large_bodies_are_not_buffered() {
+    let server = ServerProcess::start(&[]);
     let before = server.resident_bytes();
     thread::scope(|scope| {
         for _ in 0..4 {
@@ -256,12 +261,12 @@ fn large_bodies_are_not_kept() {
 }
 
 #[test]
-fn two_programs_on_one_redis_share_counts_and_receipts() {
+fn two_servers_on_one_redis_share_counts_and_receipts() {
     let redis = RedisServer::start();
     let config = file_of("rules.yaml", "rules: { api: { limit: 5/24h } }");
-    let start = || Serving::start(&["--config", &config, "--store", &redis.url()]);
+    let start = || ServerProcess::start(&["--config", &config, "--store", &redis.url()]);
     let (here, there) = (start(), start());
-    // A busy machine may take longer than the deadline: what may have been charged is given up with its key.
+    // A busy machine may exceed the deadline: retry with a fresh key, because the old one may have been charged.
     let receipt = (0..)
         .find_map(|number| {
             let body = format!(r#"{{"rule":"api","key":"key-{number}","cost":5}}"#);
@@ -279,5 +284,5 @@ fn two_programs_on_one_redis_share_counts_and_receipts() {
             break answer;
         }
     };
-    assert_eq!(refunded.status, 200, "the other one's receipt is good here: {refunded:?}");
+    assert_eq!(refunded.status, 200, "a receipt of the other server is accepted: {refunded:?}");
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::program::{Run, command, file_of, output_of, run};
 use crate::server::RedisServer;
-use crate::serving::Serving;
+use crate::server_process::ServerProcess;
 
 const CONFIG: &str = "rules: { api: { limit: 5/1m, overrides: { ci: unlimited, mallory: blocked } }, \
                       search: { limit: 2/1m } }\ninline_rules: true\n";
@@ -18,9 +18,9 @@ fn ask(verb: &str, url: &str, args: &[&str]) -> Run {
 }
 
 #[test]
-fn rules_are_the_server_s_or_come_inline_and_counts_are_shared() {
+fn rules_are_named_or_inline_and_counts_are_shared_with_the_server() {
     let config = file_of("rules.yaml", CONFIG);
-    let server = Serving::start(&["--config", &config]);
+    let server = ServerProcess::start(&["--config", &config]);
     let url = format!("http://{}", server.address);
     let first = ask("check", &url, &["alice", "--rule", "api", "--cost", "3"]);
     assert_eq!(
@@ -63,35 +63,35 @@ fn rules_are_the_server_s_or_come_inline_and_counts_are_shared() {
 }
 
 #[test]
-fn overrides_and_refusals_of_the_server_are_passed_on() {
+fn overrides_and_errors_of_the_server_are_reported() {
     let config = file_of("rules.yaml", CONFIG.replace("true", "false"));
-    let server = Serving::start(&["--config", &config]);
+    let server = ServerProcess::start(&["--config", &config]);
     let url = format!("http://{}", server.address);
     let free = ask("check", &url, &["ci", "--rule", "api"]);
     assert_eq!((free.code, free.out.as_str()), (0, "allowed: the key is unlimited (rule api)\n"));
     let blocked = ask("check", &url, &["mallory", "--rule", "api", "--wait", "60s"]);
-    let said = "denied: the key is blocked, waiting does not help (rule api)\n";
-    assert_eq!((blocked.code, blocked.out.as_str()), (1, said));
-    for (args, said) in [
+    let expected = "denied: the key is blocked, waiting does not help (rule api)\n";
+    assert_eq!((blocked.code, blocked.out.as_str()), (1, expected));
+    for (args, expected) in [
         (&["alice", "--rule", "apy"][..], "error: rule: `apy` is unknown; did you mean `api`?\n"),
         (&["alice", "--rule", "api", "--cost", "6"], "error: cost: 6 units can never pass rule `api`"),
         (&["alice", "--limit", "5/m"], "error: rule: inline rules are not allowed"),
-        (&["alice", "--rule", "api", "--config", &config], "error: config: is not read where a server keeps"),
+        (&["alice", "--rule", "api", "--config", &config], "error: config: is not used with a server"),
     ] {
         for more in [&[][..], &["--on-store-error", "allow"]] {
             let Run { code, out, err } = ask("check", &url, &[args, more].concat());
             assert_eq!((code, out.as_str()), (2, ""), "{args:?}");
-            assert!(err.starts_with(said) && err.lines().count() == 1, "{args:?}: {err}");
+            assert!(err.starts_with(expected) && err.lines().count() == 1, "{args:?}: {err}");
         }
     }
 }
 
 #[test]
-fn a_server_that_wants_a_token_is_shown_it() {
+fn the_token_is_sent_to_a_server_that_requires_it() {
     let token = file_of("token", "correct-horse-battery-staple\n");
     let config =
         file_of("rules.yaml", format!("rules: {{ api: {{ limit: 5/1m }} }}\ntoken_file: '{token}'\n"));
-    let server = Serving::start(&["--config", &config]);
+    let server = ServerProcess::start(&["--config", &config]);
     let url = format!("http://{}", server.address);
     let args = ["check", "alice", "--rule", "api", "--store", &url];
     let with = |token: &str| output_of(command(&args).env("SLIDEGATE_TOKEN", token));
@@ -100,15 +100,15 @@ fn a_server_that_wants_a_token_is_shown_it() {
         let Run { code, err, .. } = with(wrong);
         assert_eq!(
             (code, err.as_str()),
-            (2, "error: store: the server wants its token; set SLIDEGATE_TOKEN to it\n")
+            (2, "error: store: the server requires its token; set SLIDEGATE_TOKEN to it\n")
         );
     }
     let broken = with("two\nlines");
-    assert!(broken.err.starts_with("error: SLIDEGATE_TOKEN: is not one line"), "{}", broken.err);
+    assert!(broken.err.starts_with("error: SLIDEGATE_TOKEN: is not printable ASCII"), "{}", broken.err);
 }
 
 #[test]
-fn an_outage_is_answered_by_the_policy_wherever_it_is() {
+fn the_outage_policy_answers_if_the_server_or_its_store_is_down() {
     let nobody = "http://127.0.0.1:1";
     let gone = ask("check", nobody, &["alice", "--limit", "5/m"]);
     assert_eq!((gone.code, gone.out.as_str()), (2, ""));
@@ -120,10 +120,10 @@ fn an_outage_is_answered_by_the_policy_wherever_it_is() {
     );
     assert!(passed.err.starts_with("degraded: store: could not be asked"), "{}", passed.err);
 
-    // The server is there, its own store is not.
+    // The server is up, but its store is down.
     let redis = RedisServer::start();
     let config = file_of("rules.yaml", CONFIG);
-    let server = Serving::start(&["--config", &config, "--store", &redis.url()]);
+    let server = ServerProcess::start(&["--config", &config, "--store", &redis.url()]);
     drop(redis);
     let url = format!("http://{}", server.address);
     let refused = ask("check", &url, &["alice", "--rule", "api"]);
@@ -134,7 +134,7 @@ fn an_outage_is_answered_by_the_policy_wherever_it_is() {
 }
 
 #[test]
-fn what_is_no_slidegate_server_is_said_to_be_none() {
+fn a_server_that_is_not_slidegate_is_reported() {
     let answer = |status: &str, allowed: bool| {
         let body = format!(
             r#"{{"allowed":{allowed},"rule":"r","limit":5,"used":1,"remaining":4,"retry_after_ms":0,"reset_after_ms":0,"degraded":false}}"#
@@ -142,14 +142,18 @@ fn what_is_no_slidegate_server_is_said_to_be_none() {
         format!("HTTP/1.1 {status} So\r\ncontent-length: {}\r\n\r\n{body}", body.len())
     };
     let (allowed_429, denied_200) = (answer("429", true), answer("200", false));
-    for (reply, said, code) in [
-        ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi", "with status 200 is no slidegate server", 2),
-        ("HTTP/1.1 404 Not Found\r\n\r\n", "with status 404 is no slidegate server", 2),
-        ("220 ready for mail\r\n", "the reply is not HTTP", 2),
+    for (reply, expected, code) in [
+        (
+            "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi",
+            "answers with status 200 but is not a slidegate server",
+            2,
+        ),
+        ("HTTP/1.1 404 Not Found\r\n\r\n", "answers with status 404 but is not a slidegate server", 2),
+        ("220 ready for mail\r\n", "the response is not HTTP", 2),
         ("", "may have been made", 2),
         // Status and answer contradict each other.
-        (allowed_429.as_str(), "with status 429 is no slidegate server", 2),
-        (denied_200.as_str(), "with status 200 is no slidegate server", 2),
+        (allowed_429.as_str(), "answers with status 429 but is not a slidegate server", 2),
+        (denied_200.as_str(), "answers with status 200 but is not a slidegate server", 2),
         (
             "HTTP/1.1 400 Bad\r\ncontent-length: 44\r\n\r\n{\"type\":\"x\",\"detail\":\"\\u001b[2J\\u0007 gone\"}",
             "\\u{1b}[2J\\u{7} gone",
@@ -160,22 +164,26 @@ fn what_is_no_slidegate_server_is_said_to_be_none() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("its address"));
         let reply = reply.to_owned();
-        let told = reply.clone();
+        let sent = reply.clone();
         let served = thread::spawn(move || {
             let (mut stream, _) = listener.accept().expect("it asks");
-            // Until the body is there: whoever closes before that resets the connection.
+            // Read up to the body: closing earlier resets the connection.
             let mut request = Vec::new();
             while !request.ends_with(b"}}") {
                 let mut byte = [0];
                 stream.read_exact(&mut byte).expect("a request");
                 request.extend(byte);
             }
-            stream.write_all(told.as_bytes()).expect("it listens");
+            stream.write_all(sent.as_bytes()).expect("it listens");
         });
         let more: &[&str] = if code == 0 { &["--on-store-error", "allow"] } else { &[] };
-        let asked = ask("check", &url, &[&["alice", "--limit", "5/m"], more].concat());
+        let checked = ask("check", &url, &[&["alice", "--limit", "5/m"], more].concat());
         served.join().expect("it was asked");
-        assert_eq!(asked.code, code, "{reply}: {}", asked.err);
-        assert!(asked.err.contains(said) && asked.err.lines().count() == 1, "{reply}: {}", asked.err);
+        assert_eq!(checked.code, code, "{reply}: {}", checked.err);
+        assert!(
+            checked.err.contains(expected) && checked.err.lines().count() == 1,
+            "{reply}: {}",
+            checked.err
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The program as a server: started, asked, stopped.
+//! Starts, calls and stops `slidegate serve`.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -8,16 +8,16 @@ use crate::client::{Client, HttpAnswer};
 use crate::program::command;
 
 /// A running server on a free port. Dropping it kills it.
-pub(crate) struct Serving {
+pub(crate) struct ServerProcess {
     child: Child,
     err: BufReader<ChildStderr>,
-    /// What it said when it was ready.
+    /// The first line that it printed.
     pub(crate) greeting: String,
     pub(crate) address: SocketAddr,
 }
 
-impl Serving {
-    /// Starts one, with more arguments.
+impl ServerProcess {
+    /// Starts a server with these arguments.
     pub(crate) fn start(args: &[&str]) -> Self {
         let args = [&["serve", "--http", "127.0.0.1:0"], args].concat();
         let mut child = command(&args).spawn().expect("the program starts");
@@ -38,21 +38,21 @@ impl Serving {
         self.connect().ask(method, path, body)
     }
 
-    /// Sends it a signal: `TERM`, `INT`.
+    /// Sends a signal: `TERM`, `INT`.
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args(["-s", name, &pid]).status().expect("kill is there");
         assert!(sent.success());
     }
 
-    /// Waits for its end: how it ended, and what else it said.
+    /// Waits for its end; returns the exit status and the rest of stderr.
     pub(crate) fn ended(mut self) -> (ExitStatus, String) {
         let mut rest = String::new();
         self.err.read_to_string(&mut rest).expect("stderr is text");
         (self.child.wait().expect("it ends"), rest)
     }
 
-    /// Bytes of memory that it has now.
+    /// Resident memory.
     pub(crate) fn resident_bytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("Linux");
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("it has memory");
@@ -61,9 +61,9 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // Fails if it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! The commands on a Redis that they share with others.
+//! The commands on a shared Redis.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,8 +11,8 @@ use crate::program::{Run, file_of, run};
 use crate::server::RedisServer;
 
 const CONFIG: &str = "rules: { api: { limit: 5/1m }, open: { limit: 5/1m, on_store_error: allow } }";
-/// A port that nobody listens on: connecting is refused at once.
-const NOBODY: &str = "redis://127.0.0.1:1";
+/// Nothing listens on this port: connecting is refused at once.
+const UNREACHABLE: &str = "redis://127.0.0.1:1";
 
 fn check(args: &[&str]) -> Run {
     run(&[&["check"], args].concat(), "")
@@ -23,7 +23,7 @@ fn examples() -> PathBuf {
 }
 
 #[test]
-fn every_worked_example_gets_the_same_answers_from_redis() {
+fn worked_examples_have_the_same_answers_on_redis() {
     let server = RedisServer::start();
     let files =
         fs::read_dir(examples()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
@@ -65,7 +65,7 @@ fn the_exit_status_is_the_answer() {
 }
 
 #[test]
-fn a_printed_script_counts_with_the_command() {
+fn a_printed_script_and_the_command_share_counts() {
     let server = RedisServer::start();
     let printed = run(&["redis", "script", "check"], "");
     assert_eq!((printed.code, printed.err.as_str()), (0, ""));
@@ -76,21 +76,21 @@ fn a_printed_script_counts_with_the_command() {
     assert_eq!(reply[0], Value::Int(1), "allowed");
     assert_eq!(reply[1], Value::Int(2), "units in use");
     let config = file_of("rules.yaml", CONFIG);
-    let asked = check(&["alice", "--rule", "api", "--config", &config, "--store", &server.url()]);
-    assert_eq!((asked.code, asked.out.as_str()), (0, "allowed: 2 of 5 units left (rule api)\n"));
+    let checked = check(&["alice", "--rule", "api", "--config", &config, "--store", &server.url()]);
+    assert_eq!((checked.code, checked.out.as_str()), (0, "allowed: 2 of 5 units left (rule api)\n"));
 }
 
 #[test]
-fn a_script_that_is_not_there_is_named() {
+fn an_unknown_script_gets_a_suggestion() {
     let Run { code, out, err } = run(&["redis", "script", "chekc"], "");
     assert_eq!((code, out.as_str()), (2, ""));
     assert_eq!(err, "error: script: `chekc` is unknown; did you mean `check`?\n");
 }
 
 #[test]
-fn a_store_that_does_not_answer_is_answered_by_the_policy() {
+fn the_outage_policy_answers_if_redis_does_not() {
     let config = file_of("rules.yaml", CONFIG);
-    let ask = |more: &[&str]| check(&[&["alice", "--store", NOBODY], more].concat());
+    let ask = |more: &[&str]| check(&[&["alice", "--store", UNREACHABLE], more].concat());
     let refused = ask(&["--limit", "5/1m"]);
     assert_eq!((refused.code, refused.out.as_str()), (2, ""));
     assert!(refused.err.starts_with("error: "), "{}", refused.err);
@@ -107,28 +107,28 @@ fn a_store_that_does_not_answer_is_answered_by_the_policy() {
 }
 
 #[test]
-fn mistakes_are_named_and_charge_nothing() {
+fn mistakes_are_reported_and_charge_nothing() {
     let server = RedisServer::start_with(&["--requirepass", "hunter2"]);
     let url = server.url();
-    for (args, said) in [
+    for (args, expected) in [
         (&["a", "--limit", "5/1m", "--store", url.as_str()][..], "password"),
         (&["a", "--limit", "5/1m", "--store", "memory"], "memory forgets everything"),
         (&["a", "--limit", "5/1m", "--store", "disk"], "`disk` is not available"),
-        (&["a", "--limit", "5/1m", "--cost", "6", "--store", NOBODY], "never"),
-        (&["a", "--limit", "5/1m", "--cost", "0", "--store", NOBODY], "cost"),
-        (&["a", "--limit", "banana", "--store", NOBODY], "banana"),
-        (&["", "--limit", "5/1m", "--store", NOBODY], "key"),
+        (&["a", "--limit", "5/1m", "--cost", "6", "--store", UNREACHABLE], "never"),
+        (&["a", "--limit", "5/1m", "--cost", "0", "--store", UNREACHABLE], "cost"),
+        (&["a", "--limit", "banana", "--store", UNREACHABLE], "banana"),
+        (&["", "--limit", "5/1m", "--store", UNREACHABLE], "key"),
     ] {
         let Run { code, out, err } = check(args);
         assert_eq!((code, out.as_str()), (2, ""), "{args:?}");
-        assert!(err.to_lowercase().contains(said), "{args:?}: {err}");
+        assert!(err.to_lowercase().contains(expected), "{args:?}: {err}");
         assert!(!err.contains("hunter2"), "{err}");
     }
 }
 
-/// In real time, so only what no clock can change is asserted.
+/// In real time, so it asserts only what does not depend on the clock.
 #[test]
-fn the_demonstration_holds_on_a_real_store() {
+fn the_live_demo_runs_on_redis() {
     let server = RedisServer::start();
     let Run { code, out, err } = run(&["demo", "--live", "--store", &server.url()], "");
     assert_eq!(code, 0, "{err}");
@@ -139,7 +139,7 @@ fn the_demonstration_holds_on_a_real_store() {
 }
 
 #[test]
-fn overrides_hold_for_the_command_too() {
+fn overrides_apply_to_the_command() {
     let redis = RedisServer::start();
     let rule = "{ limit: 1/1h, overrides: { alice: 2/1h, 'ci-*': unlimited, mallory: blocked } }";
     let file = file_of("overrides.yaml", format!("rules: {{ api: {rule} }}\nstore: {}\n", redis.url()));

@@ -5,20 +5,20 @@ use std::process::Command;
 
 use crate::program::{command, file_of, fresh, output_of, run};
 
-/// What bash offers when these words are typed and the last one is to be completed.
+/// The completions that bash offers for the last of these words.
 fn completed(words: &[&str]) -> Vec<String> {
     let script = file_of("slidegate.bash", run(&["completions", "bash"], "").out);
-    // The function that the script registers, called as bash calls it.
+    // Calls the function that the script registers, as bash does.
     let typed = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
     let last = words.len() - 1;
-    let asked = format!(
+    let script = format!(
         "source '{script}'; COMP_WORDS=({typed}); COMP_CWORD={last}; _slidegate slidegate '{}' '{}'; \
          printf '%s\\n' \"${{COMPREPLY[@]}}\"; complete -p slidegate",
         words[last],
         words[last - 1]
     );
     let output =
-        Command::new("bash").args(["--norc", "--noprofile", "-c", &asked]).output().expect("bash is there");
+        Command::new("bash").args(["--norc", "--noprofile", "-c", &script]).output().expect("bash is there");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let offered = String::from_utf8(output.stdout).expect("text");
     let (offered, registered) = offered.trim_end().rsplit_once('\n').expect("what is registered comes last");
@@ -38,7 +38,7 @@ fn bash_completes_commands_flags_and_values() {
 }
 
 #[test]
-fn every_shell_has_its_script() {
+fn every_shell_has_a_valid_script() {
     let bash = file_of("slidegate.bash", run(&["completions", "bash"], "").out);
     let checked = Command::new("bash").args(["-n", &bash]).output().expect("bash is there");
     assert!(checked.status.success() && checked.stderr.is_empty(), "{checked:?}");
@@ -47,7 +47,7 @@ fn every_shell_has_its_script() {
             "zsh",
             [
                 "#compdef slidegate",
-                "'check:Ask for units",
+                "'check:Charge units",
                 "--on-store-error=",
                 "compdef _slidegate slidegate",
             ],
@@ -58,7 +58,7 @@ fn every_shell_has_its_script() {
         for mark in marks {
             assert!(script.contains(mark), "{shell}: {mark}");
         }
-        // Where the shell itself is there it has a say too.
+        // Checked by the shell itself if it is installed.
         if let Ok(checked) = Command::new(shell).arg("-n").arg(file_of("script", script)).output() {
             assert!(checked.status.success(), "{checked:?}");
         }
@@ -66,7 +66,7 @@ fn every_shell_has_its_script() {
 }
 
 #[test]
-fn there_is_a_manual_page_for_every_command() {
+fn every_command_has_a_manual_page() {
     let directory = fresh("man1");
     let written = run(&["man", "--dir", directory.to_str().expect("a path of text")], "");
     assert_eq!((written.code, written.out.as_str(), written.err.as_str()), (0, "", ""));
@@ -92,7 +92,7 @@ fn there_is_a_manual_page_for_every_command() {
     assert_eq!(run(&["man"], "").out, fs::read_to_string(directory.join("slidegate.1")).expect("a page"));
 }
 
-/// As `man` shows them: no warnings, and examples that can be pasted.
+/// No warnings, and examples that can be pasted.
 #[test]
 fn manual_pages_are_well_formed() {
     const KNOWN: [&str; 12] =
@@ -106,7 +106,7 @@ fn manual_pages_are_well_formed() {
             assert!(KNOWN.contains(&request), "{}: {line}", page.display());
         }
         assert_eq!(text.matches(".nf\n").count(), text.matches(".fi\n").count());
-        // Where groff is there it has a say too.
+        // Checked by groff if it is installed.
         let Ok(shown) = Command::new("groff").args(["-man", "-Tutf8", "-P-c", "-ww"]).arg(&page).output()
         else {
             continue;
@@ -122,7 +122,7 @@ fn manual_pages_are_well_formed() {
 }
 
 #[test]
-fn versions_and_usage_touch_no_store() {
+fn version_and_help_open_no_store() {
     let home = fresh("home");
     for (args, code) in
         [(&["--version"][..], 0), (&["check", "--help"], 0), (&["check", "alice"], 2), (&["help", "keys"], 0)]

@@ -1,4 +1,4 @@
-//! Every help text and every error, as they are checked in under `tests/texts`.
+//! Snapshots of every help text and every error, checked in under `tests/texts`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::program::{Run, command, fresh, output_of, scratch};
 
-/// All commands, with those below them.
+/// All commands and subcommands.
 const COMMANDS: [&str; 18] = [
     "",
     "check",
@@ -28,7 +28,7 @@ const COMMANDS: [&str; 18] = [
     "help algorithms",
 ];
 
-/// Runs a line as a shell would, in an empty place of its own where nobody has a store, a name or a terminal.
+/// Runs a command line in an empty home directory, without environment and terminal.
 fn run_line(line: &str) -> Run {
     let home = scratch("home");
     let words = words(line);
@@ -42,7 +42,7 @@ fn run_line(line: &str) -> Run {
     run
 }
 
-/// Words as a shell cuts them, with single quotes only.
+/// Splits a line into words as a shell does; understands single quotes only.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (index, part) in line.split('\'').enumerate() {
@@ -55,23 +55,23 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Compares a text with the one that is checked in.
+/// Compares a text with its snapshot.
 fn assert_checked_in(name: &str, right: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/texts").join(name);
     if std::env::var_os("SLIDEGATE_WRITE_DOCS").is_some() {
         fs::create_dir_all(path.parent().expect("in a folder")).expect("the folder");
         fs::write(&path, right).expect("the text is written");
     }
-    let shown = fs::read_to_string(&path).unwrap_or_default();
+    let snapshot = fs::read_to_string(&path).unwrap_or_default();
     assert!(
-        shown == right,
-        "tests/texts/{name} is\n{shown}\nand should be\n{right}\n\
+        snapshot == right,
+        "tests/texts/{name} is\n{snapshot}\nand should be\n{right}\n\
          `SLIDEGATE_WRITE_DOCS=1 cargo test -p slidegate-server snapshots` writes it"
     );
 }
 
 #[test]
-fn every_help_text_is_the_one_that_is_checked_in() {
+fn help_texts_match_their_snapshots() {
     for name in COMMANDS {
         let file = if name.is_empty() { "slidegate".to_owned() } else { name.replace(' ', "-") };
         let topic = name.strip_prefix("help ").is_some();
@@ -93,10 +93,10 @@ fn every_help_text_is_the_one_that_is_checked_in() {
 }
 
 #[test]
-fn help_lists_every_command_and_each_teaches_with_an_example() {
+fn every_command_is_listed_and_its_help_has_an_example() {
     let listed = run_line("--help").out;
     let listed = listed.split_once("Commands:\n").expect("a list").1.split_once("\n\n").expect("it ends").0;
-    // What goes on in a second line stands further in.
+    // Continuation lines are indented further.
     for line in listed.lines().filter(|line| !line.starts_with("   ")) {
         let name = line.split_whitespace().next().expect("a name");
         assert!(COMMANDS.contains(&name), "{name} has no checked-in help");
@@ -108,20 +108,20 @@ fn help_lists_every_command_and_each_teaches_with_an_example() {
 }
 
 #[test]
-fn every_error_is_one_sentence_with_its_remedy_and_leaves_nothing_behind() {
+fn every_error_is_one_sentence_with_a_remedy_and_creates_no_file() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/texts/errors.txt");
-    let shown = fs::read_to_string(&path).expect("the errors are checked in");
-    let lines = shown.lines().filter_map(|line| line.strip_prefix("$ slidegate"));
+    let snapshot = fs::read_to_string(&path).expect("the errors are checked in");
+    let lines = snapshot.lines().filter_map(|line| line.strip_prefix("$ slidegate"));
     let mut right = String::new();
     for line in lines {
         let home = fresh("home");
         let Run { code, out, err } = run_line(line);
         writeln!(right, "$ slidegate{line}\n{out}{err}-> {code}\n").expect("memory");
         let json = line.split_whitespace().any(|word| word == "--json");
-        let said = if json { &out } else { &err };
-        assert_eq!(said.lines().count(), 1, "{line}: {said}");
+        let error = if json { &out } else { &err };
+        assert_eq!(error.lines().count(), 1, "{line}: {error}");
         let start = if json { "{\"error\":\"" } else { "error: " };
-        assert!(said.starts_with(start) && (said.contains("; ") || said.contains('?')), "{line}: {said}");
+        assert!(error.starts_with(start) && (error.contains("; ") || error.contains('?')), "{line}: {error}");
         assert_eq!(if json { &err } else { &out }, "", "{line}");
         assert_eq!(code, if line.starts_with(" run") { 125 } else { 2 }, "{line}");
         let left: Vec<PathBuf> =

@@ -1,4 +1,4 @@
-//! `validate`, `schema` and `config example`: what a configuration means, may hold, and looks like.
+//! `validate`, `schema` and `config example`.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ fn validate(config: &str) -> Run {
 }
 
 #[test]
-fn a_good_file_is_explained() {
+fn a_valid_file_is_explained() {
     let config = "\
 rules:
   yt-quota: { limit: 10000/24h, headroom: 0.05, on_store_error: allow }
@@ -43,7 +43,7 @@ valid, 0 warnings
 }
 
 #[test]
-fn a_bad_file_exits_with_2_and_says_everything() {
+fn a_bad_file_exits_with_2_and_lists_all_mistakes() {
     let run = validate("rules: { api: { limt: 5/1m } }\nstoer: memory\n");
     assert_eq!((run.code, run.out.as_str()), (2, ""));
     let lines: Vec<&str> = run.err.lines().collect();
@@ -57,7 +57,7 @@ fn a_bad_file_exits_with_2_and_says_everything() {
 }
 
 #[test]
-fn both_answers_are_json_when_asked() {
+fn valid_and_bad_files_are_reported_as_json() {
     let good =
         file_of("good.yaml", "rules: { api: { limit: 60/1m, headroom: 0.5, overrides: { a: blocked } } }\n");
     let meant = run(&["validate", "--json", &good], "");
@@ -81,27 +81,27 @@ fn both_answers_are_json_when_asked() {
 }
 
 #[test]
-fn what_is_legal_but_unwise_is_named() {
-    for (config, place, words) in [
+fn legal_but_unwise_settings_get_warnings() {
+    for (config, position, words) in [
         (
             "rules: { api: { limit: 20000/1m } }\n",
             "1:10",
-            "rule `api`: sliding-log remembers up to 20000 requests of a key, 320104 bytes; algorithm: compact-log",
+            "rule `api`: sliding-log keeps up to 20000 requests of a key, 320104 bytes; algorithm: compact-log",
         ),
         (
             "rules: { api: { limit: 5/1m, overrides: { a: 20000/1m } } }\n",
             "1:10",
-            "rule `api`: overrides: `a`: sliding-log remembers up to 20000 requests",
+            "rule `api`: overrides: `a`: sliding-log keeps up to 20000 requests",
         ),
         (
             "rules: { api: { limit: 5/1m } }\nstore: redis://db\n",
             "1:10",
-            "rule `api`: on_store_error: is not given, so all is denied while the store does not answer",
+            "rule `api`: on_store_error: is not given, so everything is denied while the store does not answer",
         ),
         (
             "rules: { a: { limit: 5/1m } }\nhttp: 0.0.0.0:80\n",
             "2:7",
-            "http: anybody who reaches 0.0.0.0:80 may spend",
+            "http: anybody who can reach 0.0.0.0:80 can charge",
         ),
         (
             "rules: { a: { limit: 5/1m, shadow: true } }\n",
@@ -117,7 +117,7 @@ fn what_is_legal_but_unwise_is_named() {
     ] {
         let run = validate(config);
         assert_eq!(run.code, 0, "{config}: {}", run.err);
-        assert!(run.err.starts_with(&format!("warning: FILE:{place}: ")), "{config}: {}", run.err);
+        assert!(run.err.starts_with(&format!("warning: FILE:{position}: ")), "{config}: {}", run.err);
         assert!(run.err.contains(words), "{config}: {}", run.err);
         assert!(run.out.ends_with("valid, 1 warning\n"), "{config}: {}", run.out);
     }
@@ -152,7 +152,7 @@ fn the_example_is_checked_in_valid_and_uses_every_field() {
     }
 }
 
-/// All fields of the schema, each with the path of what it belongs to.
+/// All fields of the schema, each with the path of its parent.
 fn fields() -> BTreeSet<(String, String)> {
     fn collect(path: &str, node: &Value, found: &mut BTreeSet<(String, String)>) {
         match node {
@@ -179,7 +179,7 @@ fn fields() -> BTreeSet<(String, String)> {
 }
 
 #[test]
-fn the_reference_leaves_no_field_and_no_default_out() {
+fn the_reference_documents_every_field_and_default() {
     for (path, field) in fields() {
         assert!(REFERENCE.contains(&format!("`{field}`")), "docs/configuration.md leaves out {path} {field}");
     }
@@ -204,7 +204,7 @@ fn the_reference_leaves_no_field_and_no_default_out() {
     }
 }
 
-/// What YAML means, as JSON.
+/// YAML as JSON.
 fn json_of(yaml: &str) -> Value {
     serde_saphyr::from_str(yaml).expect("it is YAML")
 }
@@ -226,7 +226,7 @@ print(json.dumps([[error.message for error in validator.iter_errors(file)] for f
 }
 
 #[test]
-fn the_schema_accepts_what_is_good_and_refuses_what_is_bad() {
+fn the_schema_accepts_valid_and_refuses_bad_configurations() {
     let good = [
         EXAMPLE,
         "rules: { api: { limit: 60/m } }",

@@ -1,4 +1,4 @@
-//! `--wait`, on a terminal and elsewhere.
+//! `--wait`, with and without a terminal.
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use crate::program::{Run, command, fresh, output_of};
 use crate::server::RedisServer;
 
-/// To the beginning of the line, and clear it to its end.
+/// Moves the cursor to the start of the line and clears the line.
 const CLEAR: &str = "\r\u{1b}[K";
 
 fn new_file() -> String {
@@ -17,11 +17,11 @@ fn check(args: &[&str]) -> Run {
     output_of(&mut command(&[&["check"], args].concat()))
 }
 
-/// The program on a terminal of its own, which `script` makes; what is typed comes from a pipe.
+/// The program on a pseudo-terminal that `script` opens; its input comes from a pipe.
 fn on_a_terminal(args: &[&str]) -> Child {
     let words: Vec<String> = args.iter().map(|word| format!("'{word}'")).collect();
     let line = format!("exec '{}' {}", env!("CARGO_BIN_EXE_slidegate"), words.join(" "));
-    // Whoever runs tests in the background may have told us to ignore what the terminal sends.
+    // Tests that run in the background may inherit ignored signals.
     Command::new("env")
         .args([
             "--default-signal=INT,QUIT",
@@ -42,7 +42,7 @@ fn on_a_terminal(args: &[&str]) -> Child {
         .expect("script is there (util-linux)")
 }
 
-/// Reads what the terminal shows until it shows `mark`.
+/// Reads the output of the terminal up to `mark`.
 fn shown_until(child: &mut Child, mark: &str) -> String {
     let mut shown = Vec::new();
     let out = child.stdout.as_mut().expect("piped");
@@ -54,7 +54,7 @@ fn shown_until(child: &mut Child, mark: &str) -> String {
     String::from_utf8_lossy(&shown).into_owned()
 }
 
-/// The rest of what the terminal shows, and how it ended.
+/// The exit code and the rest of the output.
 fn ended(mut child: Child) -> (Option<i32>, String) {
     let mut rest = String::new();
     child.stdout.take().expect("piped").read_to_string(&mut rest).expect("text");
@@ -62,7 +62,7 @@ fn ended(mut child: Child) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_terminal_is_shown_the_wait_and_then_only_the_answer() {
+fn a_terminal_shows_the_wait_and_then_only_the_answer() {
     let store = new_file();
     let args = ["alice", "--limit", "1/2s", "--store", &store];
     assert_eq!(check(&args).code, 0);
@@ -78,7 +78,7 @@ fn a_terminal_is_shown_the_wait_and_then_only_the_answer() {
 }
 
 #[test]
-fn the_line_is_drawn_over_itself_every_second() {
+fn the_progress_line_is_redrawn_every_second() {
     let store = new_file();
     let args = ["alice", "--limit", "1/2s", "--store", &store];
     assert_eq!(check(&args).code, 0);
@@ -110,7 +110,7 @@ fn ctrl_c_ends_the_wait_and_nothing_is_charged() {
 }
 
 #[test]
-fn what_cannot_pass_in_time_is_refused_at_once() {
+fn a_wait_that_is_too_long_gives_up_at_once() {
     let store = new_file();
     let args = ["alice", "--limit", "1/1h", "--store", &store, "--wait", "30s"];
     assert_eq!(check(&args).code, 0);
@@ -127,7 +127,7 @@ fn what_cannot_pass_in_time_is_refused_at_once() {
 }
 
 #[test]
-fn all_who_wait_get_in_and_a_pipe_sees_no_progress() {
+fn all_waiting_processes_pass_and_a_pipe_shows_no_progress() {
     let redis = RedisServer::start();
     for store in [new_file(), redis.url()] {
         let args = ["check", "alice", "--limit", "3/1s", "--store", &store, "--wait", "120s"];

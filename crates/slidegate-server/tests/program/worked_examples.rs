@@ -1,5 +1,4 @@
-//! The worked examples: traces in `tests/examples` with answers derived by hand, and those too long for
-//! a file.
+//! The worked examples: traces in `tests/examples` with answers derived by hand, and generated ones.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +12,7 @@ fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/examples")
 }
 
-/// File names without their endings, of files that end so.
+/// The stems of the file names with that ending.
 fn names(ending: &str) -> BTreeSet<String> {
     let files = fs::read_dir(examples()).expect("the examples are there");
     let files = files.map(|file| file.expect("a file").file_name().into_string().expect("a name of text"));
@@ -21,7 +20,7 @@ fn names(ending: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_example_gets_its_answers() {
+fn every_example_has_the_expected_answers() {
     let traces = names(".jsonl");
     assert_eq!(traces.len(), 11, "{traces:?}");
     assert_eq!(traces, names(".out"), "every trace has its answers");
@@ -100,7 +99,7 @@ fn example_7_ten_thousand_refusals_in_a_minute() {
     for (number, answer) in (1..=REFUSALS).zip(&answers[5..]) {
         let opens_after_us = 3_600_000_000 - number * 6_000;
         assert_eq!(answer["allowed"], false);
-        assert_eq!(answer["retry_after_us"], opens_after_us, "the reopening stays where it was");
+        assert_eq!(answer["retry_after_us"], opens_after_us, "refusals do not postpone the instant");
     }
     let limits = &answers.last().unwrap()["limits"][0];
     assert_eq!((&limits["used"], &limits["reset_after_us"]), (&json!(5), &json!(3_540_000_000_u64)));

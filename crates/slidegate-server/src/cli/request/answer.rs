@@ -1,4 +1,4 @@
-//! What came of it, as people and programs read it.
+//! The answer to a check or a peek, as text and as JSON.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use slidegate::{Decision, Verdict};
 use crate::cli::duration::rounded_up;
 use crate::text::escaped;
 
-/// The whole answer, with the names of the HTTP interface. Numbers are missing where nothing is counted or known.
+/// The answer, with the field names of the HTTP interface. Numbers are `None` where nothing is counted or known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::cli) struct Answer {
+pub(in crate::cli) struct CheckAnswer {
     pub(in crate::cli) allowed: bool,
     pub(super) rule: String,
     limit: Option<u64>,
@@ -21,27 +21,27 @@ pub(in crate::cli) struct Answer {
     retry_after_ms: Option<u64>,
     reset_after_ms: Option<u64>,
     pub(super) degraded: bool,
-    /// Why nothing is counted.
+    /// The override that decided, if any; then nothing is counted.
     #[serde(rename = "override", default, skip_serializing_if = "Option::is_none")]
-    by_override: Option<Override>,
-    /// Why the store did not answer, where the outage policy did; goes to stderr.
+    by_override: Option<KeyOverride>,
+    /// The error of the store, if the outage policy answered; printed to stderr.
     #[serde(skip)]
-    pub(super) why: Option<String>,
+    pub(super) store_error: Option<String>,
     /// Every charge's own verdict, where there are several or one differs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    checks: Vec<Check>,
+    checks: Vec<ChargeVerdict>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Override {
+pub(super) enum KeyOverride {
     Unlimited,
     Blocked,
 }
 
-/// What one rule said to one charge.
+/// The verdict of one rule on one charge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Check {
+struct ChargeVerdict {
     rule: String,
     key: String,
     allowed: bool,
@@ -54,9 +54,9 @@ struct Check {
     shadow: bool,
 }
 
-impl Answer {
-    /// What a store decided, or the outage policy in its place.
-    pub(super) fn decided(decision: &Decision<'_>) -> Self {
+impl CheckAnswer {
+    /// The answer of a store, or of the outage policy.
+    pub(super) fn from_decision(decision: &Decision<'_>) -> Self {
         let (binding, degraded) = (decision.binding(), decision.degraded());
         let differs = |verdict: &Verdict<'_>| verdict.allowed() != binding.allowed();
         let shows = decision.verdicts().count() > 1 || decision.verdicts().any(|verdict| differs(&verdict));
@@ -70,37 +70,38 @@ impl Answer {
             retry_after_ms: binding.retry_after().map(whole_ms).filter(|_| !degraded),
             reset_after_ms: binding.reset_after().map(whole_ms),
             degraded,
-            checks: checks.map(|verdict| Check::of(&verdict)).collect(),
-            why: decision.store_error().map(ToString::to_string),
+            checks: checks.map(|verdict| ChargeVerdict::of(&verdict)).collect(),
+            store_error: decision.store_error().map(ToString::to_string),
             ..Self::default()
         }
     }
 
-    /// The server did not answer, and the caller lets the request pass: nothing is known of what is used.
+    /// The answer of the outage policy `allow` for a server that did not answer.
     pub(super) fn degraded(rule: &str, error: &Error) -> Self {
-        Self { allowed: true, rule: rule.to_owned(), degraded: true, ..Self::default() }.because(error)
+        Self { allowed: true, rule: rule.to_owned(), degraded: true, ..Self::default() }
+            .with_store_error(error)
     }
 
-    /// The same with another cause.
-    pub(super) fn because(self, error: &Error) -> Self {
-        Self { why: Some(format!("{error:#}")), ..self }
+    /// Replaces the error of the store.
+    pub(super) fn with_store_error(self, error: &Error) -> Self {
+        Self { store_error: Some(format!("{error:#}")), ..self }
     }
 
-    /// An override has the answer, and nothing is counted.
-    pub(super) fn overridden(by_override: Override, rule: &str) -> Self {
-        let allowed = by_override == Override::Unlimited;
+    /// The answer of an override.
+    pub(super) fn overridden(by_override: KeyOverride, rule: &str) -> Self {
+        let allowed = by_override == KeyOverride::Unlimited;
         Self { allowed, rule: rule.to_owned(), by_override: Some(by_override), ..Self::default() }
     }
 
-    /// What a server answered.
-    pub(super) fn of_server(body: &[u8]) -> Result<Self, serde_json::Error> {
+    /// The answer of a server.
+    pub(super) fn from_server(body: &[u8]) -> Result<Self, serde_json::Error> {
         let answer: Self = serde_json::from_slice(body)?;
-        // It has an answer without a limit, and it did not guess: an override of its own.
-        let free = answer.allowed && answer.limit.is_none() && !answer.degraded;
-        Ok(if free { Self::overridden(Override::Unlimited, &answer.rule) } else { answer })
+        // An answer without a limit that is not degraded comes from an override of the server.
+        let unlimited = answer.allowed && answer.limit.is_none() && !answer.degraded;
+        Ok(if unlimited { Self::overridden(KeyOverride::Unlimited, &answer.rule) } else { answer })
     }
 
-    /// Until the same request passes; `None` if waiting does not help, or is not needed.
+    /// The wait until the same request passes; `None` if it passed or never will.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         self.retry_after_ms.filter(|_| !self.allowed).map(Duration::from_millis)
     }
@@ -109,9 +110,9 @@ impl Answer {
         serde_json::to_string(self).context("an answer is text and numbers")
     }
 
-    /// The key whose numbers these are, where that is not clear by itself.
+    /// The key of the binding verdict, if there are several.
     fn key(&self) -> Option<&str> {
-        let binds = |check: &&Check| {
+        let binds = |check: &&ChargeVerdict| {
             check.rule == self.rule
                 && (check.limit, check.used) == (self.limit, self.used)
                 && (self.allowed || check.retry_after_ms == self.retry_after_ms)
@@ -124,7 +125,7 @@ impl Answer {
     }
 }
 
-impl Check {
+impl ChargeVerdict {
     fn of(verdict: &Verdict<'_>) -> Self {
         Self {
             rule: verdict.rule().to_owned(),
@@ -140,19 +141,19 @@ impl Check {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for CheckAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.allowed { "allowed: " } else { "denied: " })?;
         match (self.by_override, self.remaining, self.limit) {
-            (Some(Override::Unlimited), ..) => f.write_str("the key is unlimited")?,
-            (Some(Override::Blocked), ..) => f.write_str("the key is blocked, waiting does not help")?,
+            (Some(KeyOverride::Unlimited), ..) => f.write_str("the key is unlimited")?,
+            (Some(KeyOverride::Blocked), ..) => f.write_str("the key is blocked, waiting does not help")?,
             (None, Some(remaining), Some(limit)) => write!(f, "{remaining} of {limit} units left")?,
             _ => f.write_str("degraded, the store did not answer")?,
         }
         if let Some(wait) = self.retry_after() {
             write!(f, ", retry in {}", rounded_up(wait))?;
         }
-        // Names may be a server's words, which is not trusted with the terminal.
+        // Names may come from a server, which must not write escapes to the terminal.
         let rule = escaped(&self.rule);
         match self.key() {
             Some(key) => write!(f, " (rule {rule}, key {})", escaped(key)),
@@ -161,7 +162,7 @@ impl fmt::Display for Answer {
     }
 }
 
-/// Milliseconds, rounded up: a retry after so long does not come too early.
+/// Milliseconds, rounded up, so that a retry is not too early.
 fn whole_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
 }

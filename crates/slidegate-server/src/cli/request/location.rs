@@ -1,4 +1,4 @@
-//! Where states live: the flag's word first, then that of the environment, of the configuration, and the user's own file.
+//! Where states live: the flag, then the environment, then the configuration, then the user's own file.
 
 use std::env;
 use std::ffi::OsString;
@@ -13,22 +13,20 @@ use crate::config::Config;
 use crate::text::{escaped, excerpt};
 
 const FORM: &str = "write http://HOST:PORT";
-/// The variable that names the store.
+/// The environment variable of the store.
 const VARIABLE: &str = "SLIDEGATE_STORE";
 
-/// Who is asked.
+/// The store or server that a request goes to.
 #[derive(Debug, Clone)]
-pub(in crate::cli) enum Location {
-    /// The file of this user, in a directory that is made where there is none.
-    Own(PathBuf),
-    /// A store.
+pub(in crate::cli) enum StoreLocation {
+    /// The user's own file; its directory is created if missing.
+    UserFile(PathBuf),
     Store(StoreUrl),
-    /// A server, which has a store.
     Server(ServerUrl),
 }
 
-impl Location {
-    /// Reads the address of a store or a server.
+impl StoreLocation {
+    /// Parses the URL of a store or a server.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         if let Some(url) = ServerUrl::read(text) {
             return url.map(Self::Server);
@@ -41,7 +39,7 @@ impl Location {
         })
     }
 
-    /// The one that was named; the file of this user if none was.
+    /// The location that was given, else the user's own file.
     pub(super) fn choose(flag: Option<&Self>, config: Option<&Config>) -> Result<Self> {
         let chosen = match (flag, env::var_os(VARIABLE).filter(|value| !value.is_empty())) {
             (Some(flag), _) => Some(flag.clone()),
@@ -58,47 +56,49 @@ impl Location {
                  http://HOST:PORT"
             ),
             Some(chosen) => Ok(chosen),
-            None => Ok(Self::Own(own_file(env::var_os("XDG_STATE_HOME"), env::var_os("HOME"))?)),
+            None => Ok(Self::UserFile(user_state_file(env::var_os("XDG_STATE_HOME"), env::var_os("HOME"))?)),
         }
     }
 
-    /// Whether the rules are another's to know.
+    /// Whether it is a server, which has its own rules.
     pub(super) fn is_server(&self) -> bool {
         matches!(self, Self::Server(_))
     }
 }
 
-/// Where programs keep what should outlive them and is of no use elsewhere (the XDG base directories).
-fn own_file(state_home: Option<OsString>, home: Option<OsString>) -> Result<PathBuf> {
-    // A relative one is to be ignored.
+/// The state file of the user, in the state directory of the XDG base directories.
+fn user_state_file(state_home: Option<OsString>, home: Option<OsString>) -> Result<PathBuf> {
+    // The specification says to ignore relative paths.
     let absolute = |value: Option<OsString>| value.map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute(state_home).or_else(|| absolute(home).map(|home| home.join(".local/state")));
     let Some(state) = state else {
-        bail!("store: there is no HOME to keep states in; give --store sqlite:PATH, or set HOME");
+        bail!(
+            "store: HOME is not set, so there is no directory for states; give --store sqlite:PATH, or set HOME"
+        );
     };
     Ok(state.join("slidegate/state.db"))
 }
 
-/// Makes the directory of the user's own file, for that user only.
+/// Creates the directory of the user's own file, readable by that user only.
 pub(super) fn make_directory(file: &Path) -> Result<()> {
     let Some(directory) = file.parent() else { return Ok(()) };
     DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|error| {
         let directory = escaped(&directory.display().to_string());
-        anyhow!("store: {directory} cannot be made: {error}; give --store sqlite:PATH, or set XDG_STATE_HOME")
+        anyhow!("store: cannot create {directory}: {error}; give --store sqlite:PATH, or set XDG_STATE_HOME")
     })
 }
 
-/// Where a server listens.
+/// The URL of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::cli) struct ServerUrl {
-    /// As written, which is what the server is called by.
+    /// Host and port as written, for the `host` header.
     pub(super) authority: String,
     pub(super) host: String,
     pub(super) port: u16,
 }
 
 impl ServerUrl {
-    /// Reads `http://HOST:PORT`; `None` if it is no address of a server at all.
+    /// Parses `http://HOST:PORT`; `None` if it is not an HTTP URL.
     pub(super) fn read(text: &str) -> Option<Result<Self, String>> {
         if text.starts_with("https:") {
             let remedy = "ask it on http://HOST:PORT, on loopback or through a tunnel such as ssh -L";
@@ -110,17 +110,17 @@ impl ServerUrl {
 
     fn of_authority(rest: &str) -> Result<Self, String> {
         let authority = rest.strip_suffix('/').unwrap_or(rest);
-        // What stands before the sign is a password, and is not repeated.
+        // The text before `@` is a password, so the error does not quote it.
         if authority.contains('@') {
             return Err(format!(
                 "store: a server takes no user and password; {FORM} and set SLIDEGATE_TOKEN"
             ));
         }
-        // A question may hold a token, and is not repeated either.
-        let told = rest.split(['?', '#']).next().unwrap_or(rest);
-        let wrong = || format!("store: `http://{}` is not a server; {FORM}", excerpt(told));
+        // A query may contain a token, so the error does not quote it either.
+        let quoted = rest.split(['?', '#']).next().unwrap_or(rest);
+        let wrong = || format!("store: `http://{}` is not a server; {FORM}", excerpt(quoted));
         let (host, port) = match authority.rsplit_once(':') {
-            // The colons of an IPv6 address stand in brackets.
+            // The colons of an IPv6 address are inside brackets.
             Some((host, port)) if !port.ends_with(']') => (host, port.parse().map_err(|_| wrong())?),
             _ => (authority, 80),
         };
@@ -140,10 +140,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_live_where_the_user_keeps_them() {
+    fn the_state_file_follows_the_xdg_directories() {
         let file = |state_home: &str, home: &str| {
             let value = |text: &str| (text != "-").then(|| OsString::from(text));
-            own_file(value(state_home), value(home)).map(|path| path.display().to_string())
+            user_state_file(value(state_home), value(home)).map(|path| path.display().to_string())
         };
         let in_home = "/users/alice/.local/state/slidegate/state.db";
         assert_eq!(file("-", "/users/alice").unwrap(), in_home);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_has_a_host_and_a_port() {
+    fn a_server_url_has_a_host_and_a_port() {
         let read = |text| ServerUrl::read(text).unwrap().map(|url| (url.host, url.port));
         for (text, host, port) in [
             ("http://127.0.0.1:8080", "127.0.0.1", 8080),

@@ -1,24 +1,24 @@
-//! What `check`, `peek`, `reset` and `run` share: from what was typed to the answer.
+//! The code that `check`, `peek`, `reset` and `run` share: from the arguments to the answer.
 //!
-//! `args` is what was typed and `question` what it means, before any store is touched; `location` says where states
-//! live, `target` asks there, `server` is a slidegate server as the store. `waiting` asks again until a request
-//! passes. `answer` is what came of it.
+//! `args` are the arguments, and `plan` is the request that they make, before any store is opened. `location` says
+//! where states live, `target` sends the request there, `server` speaks to a slidegate server over `http_client`.
+//! `waiting` retries until the request passes. `answer` is the result.
 
 mod answer;
 mod args;
-mod exchange;
+mod http_client;
 mod location;
-mod question;
+mod plan;
 mod server;
 mod target;
 mod values;
 mod waiting;
 
-pub(super) use args::{Asked, Shown};
-pub(super) use question::Meant;
+pub(super) use args::{OutputArgs, RequestArgs};
+pub(super) use plan::RequestPlan;
 pub(super) use target::{Target, Verb};
 pub(super) use values::wait;
-pub(super) use waiting::Ended;
+pub(super) use waiting::FinalAnswer;
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
@@ -27,89 +27,93 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use slidegate::time::SystemClock;
 
-use waiting::Progress;
+use waiting::ProgressLine;
 
-/// Asks, and waits if that was wanted. Where the outage policy answers, stderr says why.
-pub(super) fn answered(
-    asked: &Asked,
+/// Sends the request, and retries until `wait` is over. If the outage policy answers, stderr says why.
+pub(super) fn send(
+    args: &RequestArgs,
     verb: Verb,
     wait: Option<Duration>,
     quiet: bool,
     err: &mut impl Write,
-) -> Result<Ended> {
-    let (question, location) = match Meant::of(asked)? {
-        Meant::Known(answer) => return Ok(Ended::at_once(answer)),
-        Meant::Asks(question, location) => (question, location),
+) -> Result<FinalAnswer> {
+    let (request, location) = match RequestPlan::of(args)? {
+        RequestPlan::Answered(answer) => return Ok(FinalAnswer::at_once(answer)),
+        RequestPlan::Ask(request, location) => (request, location),
     };
     let target = Target::open(&location)?;
-    let ask = || target.ask(verb, &question);
-    let ended = match wait {
-        None => Ended::at_once(ask()?),
+    let ask = || target.ask(verb, &request);
+    let result = match wait {
+        None => FinalAnswer::at_once(ask()?),
         Some(wait) => {
             let on_terminal = !quiet && io::stderr().is_terminal();
-            let mut progress = Progress { out: io::stderr(), on_terminal, is_drawn: false };
+            let mut progress = ProgressLine { out: io::stderr(), on_terminal, is_drawn: false };
             waiting::until_admitted(wait, &SystemClock::new(), &mut progress, ask)?
         }
     };
-    if let Some(why) = &ended.answer.why {
-        // With stderr closed there is nobody left to tell.
+    if let Some(why) = &result.answer.store_error {
+        // A closed stderr is ignored.
         writeln!(err, "degraded: {why}").ok();
     }
-    Ok(ended)
+    Ok(result)
 }
 
-/// Asks, prints what was answered, and says how the program ends.
-pub(super) fn ask(
-    asked: &Asked,
+/// Sends the request, prints the answer, and returns the exit status.
+pub(super) fn send_and_print(
+    args: &RequestArgs,
     verb: Verb,
     wait: Option<Duration>,
-    shown: Shown,
+    output: OutputArgs,
     out: &mut impl Write,
     err: &mut impl Write,
 ) -> Result<ExitCode> {
-    let ended =
-        answered(asked, verb, wait, shown.quiet, err).and_then(|ended| print(&ended, shown, out, err));
-    reported(shown.json, ended, out)
+    let result =
+        send(args, verb, wait, output.quiet, err).and_then(|result| print(&result, output, out, err));
+    report_error_as_json(output.json, result, out)
 }
 
 fn print(
-    Ended { answer, gave_up }: &Ended,
-    shown: Shown,
+    FinalAnswer { answer, gave_up }: &FinalAnswer,
+    output: OutputArgs,
     out: &mut impl Write,
     err: &mut impl Write,
 ) -> Result<ExitCode> {
-    let text = if shown.json { answer.json()? } else { answer.to_string() };
-    if let (Some(reason), false) = (gave_up, shown.quiet || shown.json) {
+    let text = if output.json { answer.json()? } else { answer.to_string() };
+    if let (Some(reason), false) = (gave_up, output.quiet || output.json) {
         writeln!(err, "{reason}").ok();
     }
-    print_line(&text, shown, out)?;
+    print_line(&text, output, out)?;
     Ok(if answer.allowed { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// Prints a line, unless nothing is to be printed.
-pub(super) fn print_line(text: &str, shown: Shown, out: &mut impl Write) -> Result<()> {
-    if shown.quiet {
+/// Prints a line, unless `--quiet` is given.
+pub(super) fn print_line(text: &str, output: OutputArgs, out: &mut impl Write) -> Result<()> {
+    if output.quiet {
         return Ok(());
     }
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
-        // The reader has seen enough; the exit status is the answer.
+        // A closed pipe is not an error: the exit status is the answer.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write the answer"),
         _ => Ok(()),
     }
 }
 
-/// With `--json`, what went wrong is an object on stdout like any answer, and stderr stays empty.
-pub(super) fn reported(json: bool, ended: Result<ExitCode>, out: &mut impl Write) -> Result<ExitCode> {
-    match ended {
+/// With `--json`, prints an error as an object on stdout, so that stderr stays empty.
+pub(super) fn report_error_as_json(
+    json: bool,
+    result: Result<ExitCode>,
+    out: &mut impl Write,
+) -> Result<ExitCode> {
+    match result {
         Err(error) if json => {
-            print_line(&error_json(&format!("{error:#}")), Shown { json, quiet: false }, out)?;
+            print_line(&error_json(&format!("{error:#}")), OutputArgs { json, quiet: false }, out)?;
             Ok(ExitCode::from(2))
         }
-        ended => ended,
+        result => result,
     }
 }
 
-/// A mistake or a failure as an object.
+/// An error as a JSON object.
 pub(super) fn error_json(text: &str) -> String {
     serde_json::json!({ "error": text }).to_string()
 }

@@ -1,4 +1,4 @@
-//! What is asked, once everything that was typed is understood. No store has been touched until here.
+//! The request that the arguments make. No store is opened to build it.
 
 use anyhow::{Result, anyhow, bail};
 use slidegate::charge::CHARGES_MAX;
@@ -6,86 +6,91 @@ use slidegate::rule::OnStoreError;
 use slidegate::ruleset::AdmissionErrorKind;
 use slidegate::{Admission, ChargeError, ChargeRequest, Resolved, Rule, RuleSet};
 
-use super::answer::{Answer, Override};
-use super::args::Asked;
-use super::location::Location;
+use super::answer::{CheckAnswer, KeyOverride};
+use super::args::RequestArgs;
+use super::location::StoreLocation;
 use crate::config::Config;
 
-/// What a command line comes down to.
+/// How a request is answered.
 #[derive(Debug)]
-pub(in crate::cli) enum Meant {
-    /// An override has the answer.
-    Known(Answer),
-    /// These charges, of the store there.
-    Asks(Question, Location),
+pub(in crate::cli) enum RequestPlan {
+    /// By an override, without a store.
+    Answered(CheckAnswer),
+    /// By the store at a location.
+    Ask(CommandRequest, StoreLocation),
 }
 
-/// Charges that are admitted together or not at all, and the rules that they go by.
+/// Charges that are admitted all or none, and their rules.
 #[derive(Debug)]
-pub(in crate::cli) struct Question {
+pub(in crate::cli) struct CommandRequest {
     rules: RuleSet,
-    /// At least one.
+    /// Never empty.
     pub(in crate::cli) charges: Vec<ChargeRequest<'static>>,
     pub(super) policy: Option<OnStoreError>,
 }
 
-impl Meant {
-    /// Says what was meant, or what cannot be.
-    pub(in crate::cli) fn of(asked: &Asked) -> Result<Self> {
-        let config = asked.config.as_deref().map(Config::load).transpose()?;
-        let location = Location::choose(asked.store.as_ref(), config.as_ref())?;
+impl RequestPlan {
+    /// Builds the request, or returns the mistake in the arguments.
+    pub(in crate::cli) fn of(args: &RequestArgs) -> Result<Self> {
+        let config = args.config.as_deref().map(Config::load).transpose()?;
+        let location = StoreLocation::choose(args.store.as_ref(), config.as_ref())?;
         let inline = |rate, key: &str, cost| {
-            ChargeRequest::inline(rate, asked.algorithm.unwrap_or_default(), key.to_owned(), cost)
+            ChargeRequest::inline(rate, args.algorithm.unwrap_or_default(), key.to_owned(), cost)
         };
-        let first = match (asked.limit, asked.rule.as_deref(), &config) {
-            (Some(limit), ..) => inline(limit, &asked.key, asked.cost),
+        let first = match (args.limit, args.rule.as_deref(), &config) {
+            (Some(limit), ..) => inline(limit, &args.key, args.cost),
             (None, Some(_), Some(_)) if location.is_server() => {
                 bail!(
-                    "config: is not read where a server keeps the rules; remove --config, or give another --store"
+                    "config: is not used with a server, which has its own rules; remove --config, or give another --store"
                 )
             }
             (None, Some(name), None) if !location.is_server() => {
-                bail!("rule: `{name}` is not known without its file; add --config FILE")
+                bail!("rule: `{name}` needs its configuration file; add --config FILE")
             }
-            (None, Some(name), _) => ChargeRequest::named(name.to_owned(), asked.key.clone(), asked.cost),
+            (None, Some(name), _) => ChargeRequest::named(name.to_owned(), args.key.clone(), args.cost),
             (None, None, _) => {
                 bail!("limit: is missing; give --limit 60/1m, or --rule NAME with --config FILE")
             }
         };
         let mut rules = config.map_or_else(RuleSet::new, Config::into_rules);
-        // A file forbids the rules that callers of a server bring along; this limit was typed by its owner.
+        // `inline_rules` restricts the callers of a server, not the user of this command.
         rules.allow_inline();
-        // Overrides of a server's rules are its own to know.
+        // Only the server knows the overrides of its rules.
         let resolved = if location.is_server() { None } else { Some(rules.resolve(&first)?) };
         let is_charged = match resolved {
             None | Some(Resolved::Limited(_)) => true,
-            Some(Resolved::Unlimited(_)) if !asked.also.is_empty() => false,
+            Some(Resolved::Unlimited(_)) if !args.also.is_empty() => false,
             Some(Resolved::Unlimited(charge)) => {
-                return Ok(Self::Known(Answer::overridden(Override::Unlimited, charge.rule().name())));
+                return Ok(Self::Answered(CheckAnswer::overridden(
+                    KeyOverride::Unlimited,
+                    charge.rule().name(),
+                )));
             }
             Some(Resolved::Blocked(charge)) => {
-                return Ok(Self::Known(Answer::overridden(Override::Blocked, charge.rule().name())));
+                return Ok(Self::Answered(CheckAnswer::overridden(
+                    KeyOverride::Blocked,
+                    charge.rule().name(),
+                )));
             }
         };
-        let also =
-            asked.also.iter().map(|also| inline(also.rate, &also.key, also.cost.unwrap_or(asked.cost)));
+        let also = args.also.iter().map(|also| inline(also.rate, &also.key, also.cost.unwrap_or(args.cost)));
         let charges = is_charged.then_some(first).into_iter().chain(also).collect();
-        let question = Question { rules, charges, policy: asked.on_store_error };
-        // What can never pass is refused here, while nothing has been opened or made. A server knows its rules itself.
-        if asked.rule.is_none() || !location.is_server() {
-            question.admission()?;
+        let request = CommandRequest { rules, charges, policy: args.on_store_error };
+        // A request that can never pass is refused before a store is opened. Only a server knows its own rules.
+        if args.rule.is_none() || !location.is_server() {
+            request.admission()?;
         }
-        Ok(Self::Asks(question, location))
+        Ok(Self::Ask(request, location))
     }
 }
 
-impl Question {
+impl CommandRequest {
     /// The name of the first rule.
     pub(super) fn rule(&self) -> &str {
         self.charges.first().map_or("", |request| request.rule.name())
     }
 
-    /// As one admission. Fails where only a server knows the rules, which is asked without one.
+    /// The charges as one admission. Not for named rules of a server, which only the server can resolve.
     pub(super) fn admission(&self) -> Result<Admission<'_>> {
         self.rules.admission(&self.charges).map_err(|error| match error.reason {
             AdmissionErrorKind::Charge(ChargeError::Count { count }) => {
@@ -95,8 +100,8 @@ impl Question {
         })
     }
 
-    /// The rule and the key of one of the charges.
-    pub(super) fn located<'a>(&'a self, request: &'a ChargeRequest<'a>) -> Result<(&'a Rule, &'a str)> {
+    /// The rule and the key of a charge.
+    pub(super) fn rule_and_key<'a>(&'a self, request: &'a ChargeRequest<'a>) -> Result<(&'a Rule, &'a str)> {
         let charge = self.rules.resolve(request)?.charge();
         Ok((charge.rule(), charge.key().as_str()))
     }

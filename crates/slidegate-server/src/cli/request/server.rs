@@ -1,4 +1,4 @@
-//! A slidegate server as the store: questions become bodies, bodies become answers.
+//! A slidegate server as the store: sends requests and parses answers.
 
 use std::env;
 
@@ -9,132 +9,134 @@ use slidegate::rule::OnStoreError;
 use slidegate::ruleset::RuleRef;
 use slidegate::{Applied, ChargeRequest};
 
-use super::answer::{Answer, Override};
-use super::exchange::{Reply, post};
+use super::answer::{CheckAnswer, KeyOverride};
+use super::http_client::{HttpResponse, post};
 use super::location::ServerUrl;
-use super::question::Question;
+use super::plan::CommandRequest;
 use super::target::Verb;
 use crate::text::escaped;
 
-/// What is shown to a server that wants a token.
+/// The environment variable of the token for servers that require one.
 const TOKEN: &str = "SLIDEGATE_TOKEN";
 
-/// Asks once. A server that does not answer is answered for by the caller's policy; its rules are not known here.
-pub(super) fn ask(url: &ServerUrl, verb: Verb, question: &Question) -> Result<Answer, Error> {
-    match asked(url, verb, question) {
-        Err(Failure { error, is_outage: true }) if question.policy == Some(OnStoreError::Allow) => {
-            Ok(Answer::degraded(question.rule(), &error))
+/// Sends a request once. If the server does not answer, `--on-store-error` decides; the rule's own policy is unknown here.
+pub(super) fn ask(url: &ServerUrl, verb: Verb, request: &CommandRequest) -> Result<CheckAnswer, Error> {
+    match send_check(url, verb, request) {
+        Err(ServerError { error, is_outage: true }) if request.policy == Some(OnStoreError::Allow) => {
+            Ok(CheckAnswer::degraded(request.rule(), &error))
         }
         answered => Ok(answered?),
     }
 }
 
-fn asked(url: &ServerUrl, verb: Verb, question: &Question) -> Result<Answer, Failure> {
+fn send_check(url: &ServerUrl, verb: Verb, request: &CommandRequest) -> Result<CheckAnswer, ServerError> {
     let path = match verb {
         Verb::Check => "/v1/check",
         Verb::Peek => "/v1/peek",
     };
-    let reply = send(url, path, &body_of(question))?;
-    if !matches!(reply.status, 200 | 429) {
-        let blocked = || Answer::overridden(Override::Blocked, question.rule());
-        return refusal(url, &reply).map_or_else(|| Ok(blocked()), Err);
+    let response = send(url, path, &body_of(request))?;
+    if !matches!(response.status, 200 | 429) {
+        let blocked = || CheckAnswer::overridden(KeyOverride::Blocked, request.rule());
+        return response_error(url, &response).map_or_else(|| Ok(blocked()), Err);
     }
-    match Answer::of_server(&reply.body) {
-        // Status and answer say the same, or it is no server of ours that answers.
-        Ok(answer) if verb == Verb::Peek || answer.allowed == (reply.status == 200) => Ok(answer),
-        _ => Err(not_ours(url, reply.status)),
+    match CheckAnswer::from_server(&response.body) {
+        // An answer that contradicts the status does not come from a slidegate server.
+        Ok(answer) if verb == Verb::Peek || answer.allowed == (response.status == 200) => Ok(answer),
+        _ => Err(not_slidegate(url, response.status)),
     }
 }
 
-/// Forgets a key.
+/// Resets a key.
 pub(super) fn reset(url: &ServerUrl, request: &ChargeRequest<'_>) -> Result<Applied, Error> {
-    let reply = send(url, "/v1/reset", &json!({ "rule": rule_of(&request.rule), "key": request.key }))?;
-    if reply.status != 200 {
-        return refusal(url, &reply).map_or_else(|| Ok(Applied::default()), |failure| Err(failure.into()));
+    let response = send(url, "/v1/reset", &json!({ "rule": rule_of(&request.rule), "key": request.key }))?;
+    if response.status != 200 {
+        return response_error(url, &response)
+            .map_or_else(|| Ok(Applied::default()), |failure| Err(failure.into()));
     }
-    let Done { applied, units } =
-        serde_json::from_slice(&reply.body).map_err(|_| not_ours(url, reply.status))?;
+    let ResetAnswer { applied, units } =
+        serde_json::from_slice(&response.body).map_err(|_| not_slidegate(url, response.status))?;
     Ok(Applied { applied, units })
 }
 
-fn send(url: &ServerUrl, path: &str, body: &Value) -> Result<Reply, Failure> {
-    // An empty one is as good as none.
+fn send(url: &ServerUrl, path: &str, body: &Value) -> Result<HttpResponse, ServerError> {
+    // An empty variable counts as unset.
     let token = env::var_os(TOKEN).unwrap_or_default().into_string().ok();
     let Some(token) = token.filter(|token| token.bytes().all(|byte| (b' '..=b'~').contains(&byte))) else {
-        let error = anyhow!("{TOKEN}: is not one line of printable ASCII; write it so");
-        return Err(Failure { error, is_outage: false });
+        let error =
+            anyhow!("{TOKEN}: is not printable ASCII; set it to the one line of the server's token file");
+        return Err(ServerError { error, is_outage: false });
     };
     let token = (!token.is_empty()).then_some(token.as_str());
     post(url, path, token, body.to_string().as_bytes())
-        .map_err(|error| Failure { error: error.into(), is_outage: true })
+        .map_err(|error| ServerError { error: error.into(), is_outage: true })
 }
 
-/// Why there is no answer; `None` where an override blocks the key.
-fn refusal(url: &ServerUrl, reply: &Reply) -> Option<Failure> {
-    let Ok(problem) = serde_json::from_slice::<Problem>(&reply.body) else {
-        return Some(not_ours(url, reply.status));
+/// The error of a response that is not an answer; `None` if an override blocks the key.
+fn response_error(url: &ServerUrl, response: &HttpResponse) -> Option<ServerError> {
+    let Ok(problem) = serde_json::from_slice::<ProblemDocument>(&response.body) else {
+        return Some(not_slidegate(url, response.status));
     };
     let remedy = problem.remedy.map_or_else(String::new, |remedy| format!("; {remedy}"));
-    let error = match (reply.status, problem.kind.rsplit(':').next()) {
+    let error = match (response.status, problem.kind.rsplit(':').next()) {
         (403, Some("blocked")) => return None,
-        (401, _) => anyhow!("store: the server wants its token; set {TOKEN} to it"),
-        // A server is not trusted with the terminal.
+        (401, _) => anyhow!("store: the server requires its token; set {TOKEN} to it"),
+        // A server must not write escapes to the terminal.
         _ => anyhow!("{}{}", escaped(&problem.detail), escaped(&remedy)),
     };
-    Some(Failure { error, is_outage: reply.status >= 500 })
+    Some(ServerError { error, is_outage: response.status >= 500 })
 }
 
-fn not_ours(url: &ServerUrl, status: u16) -> Failure {
+fn not_slidegate(url: &ServerUrl, status: u16) -> ServerError {
     let error = anyhow!(
-        "store: what answers at http://{} with status {status} is no slidegate server; check host and port",
+        "store: http://{} answers with status {status} but is not a slidegate server; check host and port",
         url.authority
     );
-    // A proxy in between says so when the server behind it is gone.
-    Failure { error, is_outage: status >= 500 }
+    // A proxy answers 5xx when the server behind it is gone.
+    ServerError { error, is_outage: status >= 500 }
 }
 
-/// Why there is no answer.
-struct Failure {
+/// Why a server gave no answer.
+struct ServerError {
     error: Error,
-    /// The server or its store gave none, and the outage policy may; else the request cannot be answered as it is.
+    /// Whether the server or its store is down, so that the outage policy applies; else the request is wrong.
     is_outage: bool,
 }
 
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Self {
+impl From<ServerError> for Error {
+    fn from(failure: ServerError) -> Self {
         failure.error
     }
 }
 
-/// What a server says when it has no answer (RFC 9457).
+/// A problem document of a server (RFC 9457).
 #[derive(Deserialize)]
-struct Problem {
+struct ProblemDocument {
     #[serde(rename = "type")]
     kind: String,
     detail: String,
     remedy: Option<String>,
 }
 
-/// What a reset did.
+/// The answer to a reset.
 #[derive(Deserialize)]
-struct Done {
+struct ResetAnswer {
     applied: bool,
     units: u64,
 }
 
-fn body_of(question: &Question) -> Value {
+fn body_of(request: &CommandRequest) -> Value {
     let charge = |request: &ChargeRequest<'_>| json!({ "rule": rule_of(&request.rule), "key": request.key, "cost": request.cost });
-    let mut body = match question.charges.as_slice() {
+    let mut body = match request.charges.as_slice() {
         [request] => charge(request),
         several => json!({ "checks": several.iter().map(charge).collect::<Vec<_>>() }),
     };
-    if let Some(policy) = question.policy {
+    if let Some(policy) = request.policy {
         body["on_store_error"] = json!(if policy == OnStoreError::Allow { "allow" } else { "deny" });
     }
     body
 }
 
-/// By name, or inline: rules that are made here have one limit, and defaults for what an algorithm takes.
+/// A rule by name or inline. Inline rules of a command have one limit and default parameters.
 fn rule_of(rule: &RuleRef<'_>) -> Value {
     match rule {
         RuleRef::Named(name) => json!(name),

@@ -1,4 +1,4 @@
-//! An opened store or server, and what is asked of it.
+//! An opened store or a server connection, and the requests to it.
 
 use std::time::Duration;
 
@@ -7,44 +7,43 @@ use slidegate::{Applied, ChargeRequest, CheckError};
 use slidegate_sqlite::SqliteOptions;
 use slidegate_stores::StoreUrl;
 
-use super::answer::Answer;
-use super::location::{Location, ServerUrl, make_directory};
-use super::question::Question;
+use super::answer::CheckAnswer;
+use super::location::{ServerUrl, StoreLocation, make_directory};
+use super::plan::CommandRequest;
 use super::server;
 use crate::stores::{BlockingLimiter, OpenError};
 
-/// How long a Redis may take to answer. A server must not keep its callers waiting for long; a script had better wait
-/// than fail because a machine was busy.
+/// Deadline of a Redis. Longer than that of a server: a script should rather wait than fail because a machine is busy.
 const REDIS_DEADLINE: Duration = Duration::from_secs(2);
 
-/// What is asked.
+/// Whether to charge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum Verb {
     Check,
     Peek,
 }
 
-/// A store or a server that can be asked now.
+/// An opened store or a server.
 #[derive(Debug)]
 pub(in crate::cli) enum Target {
-    /// A store. Where it could not be opened, the error says why, and the outage policy answers for it.
+    /// A store. If it could not be opened, the error says why, and the outage policy answers.
     Store(Box<BlockingLimiter>, Option<Error>),
     Server(ServerUrl),
 }
 
 impl Target {
-    /// Opens it. A store that is not there is a target all the same.
-    pub(in crate::cli) fn open(location: &Location) -> Result<Self, Error> {
+    /// Opens a store or names a server. A store that cannot be opened is a target too, answered by the outage policy.
+    pub(in crate::cli) fn open(location: &StoreLocation) -> Result<Self, Error> {
         let opened = match location {
-            Location::Server(url) => return Ok(Self::Server(url.clone())),
-            Location::Own(path) => match make_directory(path) {
+            StoreLocation::Server(url) => return Ok(Self::Server(url.clone())),
+            StoreLocation::UserFile(path) => match make_directory(path) {
                 Ok(()) => BlockingLimiter::open(&StoreUrl::sqlite(SqliteOptions::new(path))),
                 Err(error) => return Self::unopened(error),
             },
-            Location::Store(url) if url.kind() == "redis" => {
+            StoreLocation::Store(url) if url.kind() == "redis" => {
                 BlockingLimiter::open(&url.clone().deadline(REDIS_DEADLINE)?)
             }
-            Location::Store(url) => BlockingLimiter::open(url),
+            StoreLocation::Store(url) => BlockingLimiter::open(url),
         };
         match opened {
             Ok(opened) => Ok(Self::Store(Box::new(opened), None)),
@@ -57,14 +56,14 @@ impl Target {
         Ok(Self::Store(Box::new(BlockingLimiter::failed(&error.to_string())?), Some(error)))
     }
 
-    /// Asks once. What the outage policy answers says why.
-    pub(in crate::cli) fn ask(&self, verb: Verb, question: &Question) -> Result<Answer, Error> {
+    /// Sends a request once. An answer of the outage policy contains the error.
+    pub(in crate::cli) fn ask(&self, verb: Verb, request: &CommandRequest) -> Result<CheckAnswer, Error> {
         let (opened, unopened) = match self {
-            Self::Server(url) => return server::ask(url, verb, question),
+            Self::Server(url) => return server::ask(url, verb, request),
             Self::Store(opened, unopened) => (opened, unopened),
         };
-        let admission = question.admission()?;
-        let limiter = opened.limiter.with_outage_policy(question.policy);
+        let admission = request.admission()?;
+        let limiter = opened.limiter.with_outage_policy(request.policy);
         let decided = opened.block_on(async {
             match verb {
                 Verb::Check => limiter.decide_async(&admission).await,
@@ -72,25 +71,25 @@ impl Target {
             }
         });
         match (decided, unopened) {
-            (Ok(decision), None) => Ok(Answer::decided(&decision)),
-            (Ok(decision), Some(error)) => Ok(Answer::decided(&decision).because(error)),
+            (Ok(decision), None) => Ok(CheckAnswer::from_decision(&decision)),
+            (Ok(decision), Some(error)) => Ok(CheckAnswer::from_decision(&decision).with_store_error(error)),
             (Err(CheckError::Store(_)), Some(error)) => Err(anyhow!("{error:#}")),
             (Err(error), _) => Err(error.into()),
         }
     }
 
-    /// Forgets the key of one of the charges.
+    /// Resets the key of a charge.
     pub(in crate::cli) fn reset(
         &self,
-        question: &Question,
-        request: &ChargeRequest<'_>,
+        request: &CommandRequest,
+        charge: &ChargeRequest<'_>,
     ) -> Result<Applied, Error> {
         let opened = match self {
-            Self::Server(url) => return server::reset(url, request),
+            Self::Server(url) => return server::reset(url, charge),
             Self::Store(_, Some(error)) => return Err(anyhow!("{error:#}")),
             Self::Store(opened, None) => opened,
         };
-        let (rule, key) = question.located(request)?;
+        let (rule, key) = request.rule_and_key(charge)?;
         Ok(opened.block_on(opened.limiter.reset_async(rule, key))?)
     }
 }

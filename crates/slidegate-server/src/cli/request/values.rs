@@ -1,4 +1,4 @@
-//! Values of flags: each is read, or refused with its name and the remedy.
+//! Parsers for the values of flags. Errors name the flag and the remedy.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use slidegate::{Key, KeyError, Rate};
 
 use crate::text::excerpt;
 
-/// Another limit beside the first.
+/// The value of `--also`: another limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Also {
     pub(super) key: String,
     pub(super) rate: Rate,
-    /// As many units as the first if `None`.
+    /// `--cost` if `None`.
     pub(super) cost: Option<u64>,
 }
 
-/// A key.
+/// Parses a key.
 pub(super) fn key(text: &str) -> Result<String, KeyError> {
     Key::new(text).map(|key| key.as_str().to_owned())
 }
 
-/// `KEY=RATE` or `KEY=RATE@COST`. Rates have no `=`, so a key may have some.
+/// Parses `KEY=RATE` or `KEY=RATE@COST`. Rates contain no `=`, so keys may.
 pub(super) fn also(text: &str) -> Result<Also, String> {
     let (name, rate) = text.rsplit_once('=').ok_or_else(|| {
         format!("also: `{}` is not KEY=RATE; write for example yt:search:key1=500/10m", excerpt(text))
@@ -38,14 +38,14 @@ pub(super) fn also(text: &str) -> Result<Also, String> {
     })
 }
 
-/// Units.
+/// Parses a number of units.
 pub(super) fn cost(text: &str) -> Result<u64, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|_| digits);
     number.ok_or_else(|| format!("cost: `{}` is not a number of units; write digits only", excerpt(text)))
 }
 
-/// How long to wait at most.
+/// Parses the value of `--wait`.
 pub(in crate::cli) fn wait(text: &str) -> Result<Duration, String> {
     let number = text.bytes().next().is_some_and(|byte| byte.is_ascii_digit());
     let wait = parse_window(text).filter(|_| number).ok_or_else(|| {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_limit_has_a_key_a_rate_and_perhaps_a_cost() {
+    fn also_has_a_key_a_rate_and_an_optional_cost() {
         let limit = |key: &str, rate: &str, cost| Also { key: key.into(), rate: rate.parse().unwrap(), cost };
         assert_eq!(also("yt:search=500/10m"), Ok(limit("yt:search", "500/10m", None)));
         assert_eq!(also("a=b=5/m@2"), Ok(limit("a=b", "5/m", Some(2))));

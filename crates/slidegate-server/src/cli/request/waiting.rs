@@ -1,4 +1,4 @@
-//! Asks again until a request passes, and sleeps in between for as long as the answer says.
+//! Retries a request until it passes, and sleeps for the announced wait in between.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
@@ -8,48 +8,47 @@ use anyhow::Result;
 use rustix::termios::tcgetwinsize;
 use slidegate::time::Clock;
 
-use super::answer::Answer;
+use super::answer::CheckAnswer;
 use crate::cli::duration::rounded_up;
 
-/// Those who were refused at once are let in one after the other, so they should not all ask at the same instant: each
-/// adds up to a tenth of its wait, and no more than this.
+/// Most jitter, so that callers refused together do not retry at the same instant: each adds up to a tenth of its wait.
 const JITTER_US_MAX: u64 = 50_000;
-/// However short a wait is said to be.
+/// Shortest pause between two requests.
 const PAUSE_US_MIN: u64 = 1_000;
-/// How often a line on a terminal is drawn.
-const DRAWN_EVERY_US: u64 = 1_000_000;
+/// Redraw period of the progress line.
+const REDRAW_PERIOD_US: u64 = 1_000_000;
 
-/// Where nobody says how wide the terminal is.
-const COLUMNS: usize = 80;
-/// To the beginning of the line, and clear it to its end.
+/// Width of a terminal of unknown width.
+const COLUMNS_DEFAULT: usize = 80;
+/// Moves the cursor to the start of the line and clears the line.
 const CLEAR: &str = "\r\x1b[K";
 
-/// How the asking ended.
+/// The last answer, after all retries.
 #[derive(Debug)]
-pub(in crate::cli) struct Ended {
-    pub(in crate::cli) answer: Answer,
-    /// Why nobody waited any longer.
+pub(in crate::cli) struct FinalAnswer {
+    pub(in crate::cli) answer: CheckAnswer,
+    /// Why there was no further retry.
     pub(in crate::cli) gave_up: Option<String>,
 }
 
-impl Ended {
-    /// With the first answer.
-    pub(super) fn at_once(answer: Answer) -> Self {
+impl FinalAnswer {
+    /// An answer without retries.
+    pub(super) fn at_once(answer: CheckAnswer) -> Self {
         Self { answer, gave_up: None }
     }
 }
 
-/// Asks until the request is admitted or cannot be in time. The announced wait is exact, so that is known at once.
+/// Retries until the request is admitted. Gives up at once if the announced wait, which is exact, exceeds the time left.
 pub(super) fn until_admitted<C: Clock, W: Write>(
     wait: Duration,
     clock: &C,
-    progress: &mut Progress<W>,
-    mut ask: impl FnMut() -> Result<Answer>,
-) -> Result<Ended> {
+    progress: &mut ProgressLine<W>,
+    mut ask: impl FnMut() -> Result<CheckAnswer>,
+) -> Result<FinalAnswer> {
     let mut end_us = None;
     loop {
         let answer = ask()?;
-        let Some(retry_after) = answer.retry_after() else { return Ok(Ended::at_once(answer)) };
+        let Some(retry_after) = answer.retry_after() else { return Ok(FinalAnswer::at_once(answer)) };
         // The first refusal begins the wait.
         let end_us = *end_us.get_or_insert_with(|| clock.now_us().saturating_add(whole_us(wait)));
         let left_us = end_us.saturating_sub(clock.now_us());
@@ -59,21 +58,21 @@ pub(super) fn until_admitted<C: Clock, W: Write>(
                 rounded_up(retry_after),
                 rounded_up(wait)
             );
-            return Ok(Ended { answer, gave_up: Some(reason) });
+            return Ok(FinalAnswer { answer, gave_up: Some(reason) });
         }
         let until_us = clock.now_us().saturating_add(pause_us(whole_us(retry_after), left_us));
         sleep(clock, until_us, progress, &answer);
     }
 }
 
-/// The wait that was announced and a little more, but not beyond what is left.
+/// The announced wait with jitter, within the time left.
 fn pause_us(retry_after_us: u64, left_us: u64) -> u64 {
     let span_us = (retry_after_us / 10).min(JITTER_US_MAX);
     let jitter_us = RandomState::new().hash_one(retry_after_us) % (span_us + 1);
     retry_after_us.max(left_us.min(retry_after_us + jitter_us)).max(PAUSE_US_MIN)
 }
 
-fn sleep<C: Clock, W: Write>(clock: &C, until_us: u64, progress: &mut Progress<W>, answer: &Answer) {
+fn sleep<C: Clock, W: Write>(clock: &C, until_us: u64, progress: &mut ProgressLine<W>, answer: &CheckAnswer) {
     loop {
         let now_us = clock.now_us();
         if now_us >= until_us {
@@ -81,38 +80,39 @@ fn sleep<C: Clock, W: Write>(clock: &C, until_us: u64, progress: &mut Progress<W
         }
         let left = Duration::from_micros(until_us - now_us);
         let drawn = progress.draw(|| format!("waiting {} for rule {}", rounded_up(left), answer.rule));
-        // A second counts down where it is seen.
-        let part_us = (until_us - now_us) % DRAWN_EVERY_US;
-        let next_us = now_us + if part_us == 0 { DRAWN_EVERY_US } else { part_us };
+        // On a terminal, wake at every whole second of the countdown.
+        let part_us = (until_us - now_us) % REDRAW_PERIOD_US;
+        let next_us = now_us + if part_us == 0 { REDRAW_PERIOD_US } else { part_us };
         clock.park_until_us(if drawn { next_us.min(until_us) } else { until_us });
     }
     progress.erase();
 }
 
-/// A line on a terminal that is drawn over itself, and gone in the end.
+/// A progress line on a terminal, redrawn in place and erased at the end.
 #[derive(Debug)]
-pub(super) struct Progress<W: Write> {
+pub(super) struct ProgressLine<W: Write> {
     pub(super) out: W,
-    /// Elsewhere nothing is shown.
+    /// Nothing is drawn elsewhere.
     pub(super) on_terminal: bool,
     pub(super) is_drawn: bool,
 }
 
-impl<W: Write> Progress<W> {
-    /// Draws the line, cut to the terminal's width: a second one could not be drawn over. Says whether it is seen.
+impl<W: Write> ProgressLine<W> {
+    /// Draws the line, cut to the width of the terminal, because a wrapped line cannot be redrawn. Returns whether it is
+    /// visible.
     pub(super) fn draw(&mut self, line: impl FnOnce() -> String) -> bool {
         if self.on_terminal {
             let width = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
-            let width = if width == 0 { COLUMNS } else { width };
+            let width = if width == 0 { COLUMNS_DEFAULT } else { width };
             let line: String = line().chars().take(width - 1).collect();
-            // Where the line cannot be shown, the wait goes on.
+            // A failed write does not end the wait.
             let _ = write!(self.out, "{CLEAR}{line}").and_then(|()| self.out.flush());
             self.is_drawn = true;
         }
         self.on_terminal
     }
 
-    /// Leaves nothing behind.
+    /// Erases the line.
     pub(super) fn erase(&mut self) {
         if std::mem::take(&mut self.is_drawn) {
             let _ = write!(self.out, "{CLEAR}").and_then(|()| self.out.flush());
@@ -130,10 +130,10 @@ mod tests {
 
     use super::*;
 
-    /// Sleeps in no time.
-    struct Asleep(AtomicU64);
+    /// A clock that jumps to the end of each sleep.
+    struct SkippingClock(AtomicU64);
 
-    impl Clock for Asleep {
+    impl Clock for SkippingClock {
         fn now_us(&self) -> u64 {
             self.0.load(Ordering::Relaxed)
         }
@@ -143,18 +143,18 @@ mod tests {
         }
     }
 
-    fn answer(retry_after_ms: Option<u64>) -> Answer {
+    fn answer(retry_after_ms: Option<u64>) -> CheckAnswer {
         let body = serde_json::json!({
             "allowed": retry_after_ms.is_none(), "rule": "api", "limit": 5, "used": 5, "remaining": 0,
             "retry_after_ms": retry_after_ms.unwrap_or(0), "reset_after_ms": 60_000, "degraded": false,
         });
-        Answer::of_server(body.to_string().as_bytes()).unwrap()
+        CheckAnswer::from_server(body.to_string().as_bytes()).unwrap()
     }
 
-    /// Waits while the store gives these answers; says how it ended, how often it asked and what was drawn.
-    fn waited(seconds: u64, answers: &[Option<u64>], on_terminal: bool) -> (Ended, usize, String, u64) {
-        let clock = Asleep(AtomicU64::new(1_000_000));
-        let mut progress = Progress { out: Vec::new(), on_terminal, is_drawn: false };
+    /// Waits while the store gives these answers; returns the result, the number of requests, the drawn text and the time.
+    fn waited(seconds: u64, answers: &[Option<u64>], on_terminal: bool) -> (FinalAnswer, usize, String, u64) {
+        let clock = SkippingClock(AtomicU64::new(1_000_000));
+        let mut progress = ProgressLine { out: Vec::new(), on_terminal, is_drawn: false };
         let mut asked = 0;
         let ended = until_admitted(Duration::from_secs(seconds), &clock, &mut progress, || {
             asked += 1;
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn it_sleeps_for_as_long_as_it_is_told_and_asks_again() {
+    fn it_sleeps_for_the_announced_wait_and_retries() {
         let (ended, asked, drawn, slept_us) = waited(30, &[Some(2_000), Some(500), None], false);
         assert!(ended.answer.allowed && ended.gave_up.is_none());
         assert_eq!((asked, drawn.as_str()), (3, ""));
@@ -173,26 +173,26 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_pass_in_time_is_not_waited_for() {
+    fn it_gives_up_at_once_if_the_wait_is_too_long() {
         let (ended, asked, _, slept_us) = waited(30, &[Some(45_000)], false);
         assert_eq!((ended.answer.allowed, asked, slept_us), (false, 1, 0));
         let reason = ended.gave_up.unwrap();
         assert_eq!(reason, "gave up: the request passes in 45s, and --wait 30s ends before that");
         let (ended, asked, ..) = waited(1, &[Some(900), Some(900)], false);
-        assert_eq!((ended.answer.allowed, asked), (false, 2), "others were faster");
+        assert_eq!((ended.answer.allowed, asked), (false, 2), "other callers took the units");
         assert_eq!(waited(0, &[None], false).1, 1, "no wait at all still asks");
         assert_eq!(waited(0, &[Some(1)], false).1, 1);
     }
 
     #[test]
-    fn no_wait_is_so_short_that_it_keeps_the_store_busy() {
+    fn pauses_have_a_minimum() {
         let answers = [vec![Some(0); 20], vec![None]].concat();
         let (_, asked, _, slept_us) = waited(1, &answers, false);
         assert_eq!((asked, slept_us), (21, 20_000));
     }
 
     #[test]
-    fn a_terminal_sees_the_seconds_count_down_and_nothing_afterwards() {
+    fn the_progress_line_counts_down_and_is_erased() {
         let (.., drawn, _) = waited(30, &[Some(3_000), None], true);
         let lines: Vec<&str> = drawn.split('\r').collect();
         assert!(lines.iter().any(|line| line.contains("waiting 3s for rule api")), "{drawn:?}");
