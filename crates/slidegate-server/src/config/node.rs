@@ -84,7 +84,9 @@ pub(super) fn keep_numbers_as_written(node: &mut Node, text: &str) {
         }
         YamlValue::List(items) => items.iter_mut().for_each(|item| keep_numbers_as_written(item, text)),
         YamlValue::Map(entries) => {
-            entries.iter_mut().for_each(|(_, node)| keep_numbers_as_written(node, text))
+            for (_, node) in entries {
+                keep_numbers_as_written(node, text);
+            }
         }
         YamlValue::Null | YamlValue::Bool(_) | YamlValue::Whole(_) | YamlValue::Text(_) => {}
     }

@@ -150,7 +150,7 @@ impl Handlers {
             }
             match answer {
                 Ok(decision) => {
-                    reply::write_decision(&decision, &self.service.receipts, &mut scratch, &mut out)
+                    reply::write_decision(&decision, &self.service.receipts, &mut scratch, &mut out);
                 }
                 Err(failure) => Problem::from(failure).within(&format!("/checks/{index}")).write(&mut out),
             }

@@ -67,26 +67,26 @@ pub(crate) fn watch<S: Store + 'static>(reloader: &Arc<Reloader<S>>) -> io::Resu
         }
     })
     .map_err(io::Error::other)?;
-    let mut watched = WatchedDirectories { watcher, directories: Vec::new() };
-    watched.follow(reloader.path())?;
-    let watched = Arc::new(Mutex::new(watched));
+    let mut directories = WatchedDirectories { watcher, directories: Vec::new() };
+    directories.follow(reloader.path())?;
+    let directories = Arc::new(Mutex::new(directories));
     let runtime = runtime()?;
-    let (reloader, weak) = (Arc::clone(reloader), Arc::downgrade(&watched));
+    let (reloader, weak) = (Arc::clone(reloader), Arc::downgrade(&directories));
     thread::Builder::new().name("reload".to_owned()).spawn(move || {
         // The file may have changed after it was read and before the watch began.
         runtime.block_on(reloader.reload_if_changed());
         while let Some(happened) = next(&events) {
             if happened {
-                let Some(watched) = weak.upgrade() else { return };
+                let Some(directories) = weak.upgrade() else { return };
                 // Watch before reading, so that no change falls in between.
-                watched.lock().unwrap_or_else(PoisonError::into_inner).follow(reloader.path()).ok();
+                directories.lock().unwrap_or_else(PoisonError::into_inner).follow(reloader.path()).ok();
             }
             if happened || runtime.block_on(reloader.is_waiting()) {
                 runtime.block_on(reloader.reload_if_changed());
             }
         }
     })?;
-    Ok(FileWatch { _directories: watched })
+    Ok(FileWatch { _directories: directories })
 }
 
 /// The directory of the file and, if it is a link, of every target in the chain.

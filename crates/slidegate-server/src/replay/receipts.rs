@@ -98,8 +98,8 @@ impl Receipts {
         let receipt_status = usize::try_from(line - 1).ok().and_then(|index| self.statuses.get(index));
         let reason = match receipt_status {
             Some(ReceiptStatus::Charged) => {
-                let live = self.alive.get(&line).filter(|live| live.expires_us > now_us);
-                return Ok(live.map(|live| &live.receipt));
+                let unexpired = self.alive.get(&line).filter(|live| live.expires_us > now_us);
+                return Ok(unexpired.map(|live| &live.receipt));
             }
             None => "lies ahead",
             Some(ReceiptStatus::Blank) => "is blank",
