@@ -1,4 +1,5 @@
-//! `slidegate check` charges units from a script, `slidegate peek` asks without charging; the exit status is the answer.
+//! `slidegate check` charges units from a script, `slidegate peek` asks without charging; the exit status is the
+//! answer.
 
 use std::io::Write;
 use std::process::ExitCode;

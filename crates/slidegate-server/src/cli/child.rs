@@ -1,7 +1,7 @@
 //! Runs a command as a child process: forwards signals to it and returns its exit status.
 //!
-//! *Rejected: exec.* It is more transparent, but a parent without a shell in between would see the signal that ended the
-//! command instead of the documented status 128+N.
+//! *Rejected: exec.* It is more transparent, but a parent without a shell in between would see the signal that ended
+//! the command instead of the documented status 128+N.
 
 use std::ffi::OsString;
 use std::fs;

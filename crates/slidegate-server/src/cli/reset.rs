@@ -11,8 +11,8 @@ use super::request::{self, OutputArgs, RequestArgs, RequestPlan, Target};
 
 /// Reset a key: nothing is used any more
 ///
-/// Give the limit or the rule of the key. --cost and --on-store-error are accepted, so that you can reuse the arguments of
-/// a check, and have no effect: a reset removes everything, and a failed reset is an error.
+/// Give the limit or the rule of the key. --cost and --on-store-error are accepted, so that you can reuse the
+/// arguments of a check, and have no effect: a reset removes everything, and a failed reset is an error.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(super) struct Args {

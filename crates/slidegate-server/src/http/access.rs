@@ -1,7 +1,8 @@
 //! Access control: no requests from web pages of other sites, and none without the token if one is set.
 //!
-//! A server on loopback trusts its machine, but a browser on that machine runs foreign code: a page may send requests to
-//! loopback (cross-site request, detected by `Origin`), or point its own domain there (DNS rebinding, detected by `Host`).
+//! A server on loopback trusts its machine, but a browser on that machine runs foreign code: a page may send requests
+//! to loopback (cross-site request, detected by `Origin`), or point its own domain there (DNS rebinding, detected by
+//! `Host`).
 
 use std::net::IpAddr;
 

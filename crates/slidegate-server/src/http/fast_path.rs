@@ -1,8 +1,9 @@
 //! The fast path for plain checks, which nearly all requests are.
 //!
 //! A plain check is `POST /v1/check` over HTTP/1.1 with a short, valid body of known length, from a client that has
-//! access. It is parsed in the read buffer; pipelined requests are answered in one write. Any other request, such as one
-//! with a header that changes its framing, leaves the fast path untouched, and hyper serves the connection from then on.
+//! access. It is parsed in the read buffer; pipelined requests are answered in one write. Any other request, such as
+//! one with a header that changes its framing, leaves the fast path untouched, and hyper serves the connection from
+//! then on.
 //!
 //! With hyper alone a check costs twice the processor time in this process: head and body take several allocations and
 //! a channel each.

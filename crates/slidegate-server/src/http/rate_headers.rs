@@ -45,8 +45,8 @@ fn seconds(wait: Option<Duration>) -> u64 {
     wait.map_or(0, whole_seconds)
 }
 
-/// Seconds until this request passes, if it was denied with nothing left; else until nothing is used. After an admission
-/// that took the last units, only the latter is known.
+/// Seconds until this request passes, if it was denied with nothing left; else until nothing is used. After an
+/// admission that took the last units, only the latter is known.
 fn until_more_seconds(binding: &Verdict<'_>, remaining: u64) -> u64 {
     let denied_empty = remaining == 0 && !binding.allowed();
     seconds(if denied_empty { binding.retry_after() } else { binding.reset_after() })

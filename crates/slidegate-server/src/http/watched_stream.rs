@@ -14,8 +14,8 @@ use super::watchdog::{RequestProgress, Stage};
 
 /// A socket that reports arriving bytes to its [`RequestProgress`], and suppresses the error answers of hyper.
 ///
-/// hyper answers a malformed head with a bare status; callers get a problem document instead. Writes are not vectored, so
-/// that each answer of hyper arrives in one piece.
+/// hyper answers a malformed head with a bare status; callers get a problem document instead. Writes are not
+/// vectored, so that each answer of hyper arrives in one piece.
 #[derive(Debug)]
 pub(super) struct WatchedStream {
     io: TokioIo<TcpStream>,

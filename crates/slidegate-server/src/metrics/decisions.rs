@@ -72,8 +72,8 @@ pub(crate) struct Decisions {
 }
 
 impl Decisions {
-    /// Counts a charge under its rule, and its units if they were charged. Inline rules share a label. Neither locks nor
-    /// allocates, except for the first charge of a rule.
+    /// Counts a charge under its rule, and its units if they were charged. Inline rules share a label. Neither locks
+    /// nor allocates, except for the first charge of a rule.
     #[inline]
     pub(crate) fn count(&self, transport: Transport, rule: &str, outcome: ChargeOutcome, units: u64) {
         let add = |counters: &Counters| {

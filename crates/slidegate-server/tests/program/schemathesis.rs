@@ -18,8 +18,8 @@ rules:
 inline_rules: true
 ";
 
-/// The checks of schemathesis. It does not check that data that fits the schema is accepted: a schema cannot express that
-/// a key has no control characters, that a window parses, or that a cost is not above the limit of its rule.
+/// The checks of schemathesis. It does not check that data that fits the schema is accepted: a schema cannot express
+/// that a key has no control characters, that a window parses, or that a cost is not above the limit of its rule.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,\
                       response_schema_conformance,unsupported_method,allow_header_conformance";
 

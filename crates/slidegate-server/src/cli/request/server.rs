@@ -19,7 +19,8 @@ use crate::text::escaped;
 /// The environment variable of the token for servers that require one.
 const TOKEN: &str = "SLIDEGATE_TOKEN";
 
-/// Sends a request once. If the server does not answer, `--on-store-error` decides; the rule's own policy is unknown here.
+/// Sends a request once. If the server does not answer, `--on-store-error` decides; the rule's own policy is unknown
+/// here.
 pub(super) fn ask(url: &ServerUrl, verb: Verb, request: &CommandRequest) -> Result<CheckAnswer, Error> {
     match send_check(url, verb, request) {
         Err(ServerError { error, is_outage: true }) if request.policy == Some(OnStoreError::Allow) => {

@@ -38,7 +38,8 @@ impl FinalAnswer {
     }
 }
 
-/// Retries until the request is admitted. Gives up at once if the announced wait, which is exact, exceeds the time left.
+/// Retries until the request is admitted. Gives up at once if the announced wait, which is exact, exceeds the time
+/// left.
 pub(super) fn until_admitted<C: Clock, W: Write>(
     wait: Duration,
     clock: &C,
@@ -98,8 +99,8 @@ pub(super) struct ProgressLine<W: Write> {
 }
 
 impl<W: Write> ProgressLine<W> {
-    /// Draws the line, cut to the width of the terminal, because a wrapped line cannot be redrawn. Returns whether it is
-    /// visible.
+    /// Draws the line, cut to the width of the terminal, because a wrapped line cannot be redrawn. Returns whether it
+    /// is visible.
     pub(super) fn draw(&mut self, line: impl FnOnce() -> String) -> bool {
         if self.on_terminal {
             let width = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
@@ -151,7 +152,8 @@ mod tests {
         CheckAnswer::from_server(body.to_string().as_bytes()).unwrap()
     }
 
-    /// Waits while the store gives these answers; returns the result, the number of requests, the drawn text and the time.
+    /// Waits while the store gives these answers; returns the result, the number of requests, the drawn text and the
+    /// time.
     fn waited(seconds: u64, answers: &[Option<u64>], on_terminal: bool) -> (FinalAnswer, usize, String, u64) {
         let clock = SkippingClock(AtomicU64::new(1_000_000));
         let mut progress = ProgressLine { out: Vec::new(), on_terminal, is_drawn: false };

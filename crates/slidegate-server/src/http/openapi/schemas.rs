@@ -131,7 +131,8 @@ fn object(fields: &str) -> Value {
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
-/// The schema of a type: `integer` (from 0 on), `string|null`, `'one'|'other'`, the name of a schema, or a list, `Key[]`.
+/// The schema of a type: `integer` (from 0 on), `string|null`, `'one'|'other'`, the name of a schema, or a list,
+/// `Key[]`.
 pub(super) fn schema(of_type: &str) -> Value {
     if let Some(items) = of_type.strip_suffix("[]") {
         return json!({ "type": "array", "items": schema(items.trim_matches(['(', ')'])) });

@@ -14,8 +14,8 @@ fn used(server: &TestServer, rule: &str) -> u64 {
     json["limits"][0]["used"].as_u64().unwrap()
 }
 
-/// Half of the callers name the rules in one order, half in the other. The narrow rule admits 50; the wide rule must not
-/// charge a request that the narrow one refuses.
+/// Half of the callers name the rules in one order, half in the other. The narrow rule admits 50; the wide rule must
+/// not charge a request that the narrow one refuses.
 #[test]
 fn both_or_neither_are_charged_in_both_orders() {
     let server = TestServer::start(RULES);
