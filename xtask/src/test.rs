@@ -1,22 +1,75 @@
-//! `cargo xtask test`: what CI runs.
+//! `cargo xtask test`: what CI runs. `cargo xtask search`: the same searches, longer.
+
+use std::path::Path;
+use std::process::Command;
 
 use anyhow::Result;
 
 use crate::step::{self, cargo};
 use crate::{lint, packages, python, tidy};
 
-/// Cheap steps come first: what fails early costs little.
+/// Scales the searches of the tests, in percent.
+const SEARCH: &str = "SLIDEGATE_SEARCH_PERCENT";
+/// The server program that the Redis tests start.
+const SERVER: &str = "SLIDEGATE_REDIS_SERVER";
+
+/// Quick steps come first: an early failure costs little.
 pub(crate) fn run() -> Result<()> {
     tidy::run()?;
     lint::format()?;
     packages::install("the tests", packages::TESTS)?;
     python::install()?;
+    lint::clippy()?;
     step::run(
-        "tests",
+        "tests and documentation examples",
         // Without --all-targets, which would leave out the examples that tests start.
-        &mut cargo("test --workspace"),
+        &mut without_incremental("test --workspace"),
         "`cargo test -p CRATE NAME` runs one test alone",
     )?;
+    on_other_servers("8")?;
+    lint::rustdoc()?;
     println!("test: all steps passed");
     Ok(())
+}
+
+/// Runs every search at `percent` of its normal size, on every server.
+pub(crate) fn search(percent: &str) -> Result<()> {
+    packages::install("the tests", packages::TESTS)?;
+    python::install()?;
+    // Every search is named after what it compares with: the model, the bound, the classical script.
+    let searches = ["differential::", "never_over::", "memory::", "judge::", "long_logs::"];
+    step::run(
+        "searches",
+        without_incremental("test --workspace --tests --").args(searches).env(SEARCH, percent),
+        "the failure names the seed; `SLIDEGATE_SEARCH_PERCENT=N cargo test -p CRATE NAME` repeats it",
+    )?;
+    on_other_servers(percent)
+}
+
+/// The Redis store's tests on other servers than the installed redis-server.
+fn on_other_servers(percent: &str) -> Result<()> {
+    for (name, program) in python::servers()? {
+        step::run(
+            &format!("the Redis store on {name}"),
+            store_tests(&program).env(SEARCH, percent),
+            &format!(
+                "`{SERVER}={} cargo test -p slidegate-redis --test store` repeats it",
+                program.display()
+            ),
+        )?;
+    }
+    Ok(())
+}
+
+fn store_tests(program: &Path) -> Command {
+    let mut command = without_incremental("test --package slidegate-redis --test store");
+    command.env(SERVER, program);
+    command
+}
+
+/// A build from nothing is a third faster without incremental compilation.
+fn without_incremental(args: &str) -> Command {
+    let mut command = cargo(args);
+    command.env("CARGO_INCREMENTAL", "0");
+    command
 }

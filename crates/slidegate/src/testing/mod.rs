@@ -8,6 +8,7 @@
 //!   all verbs through it and through a real one, compares every field, and counts its [`Coverage`].
 //! * [`conformance`] is the suite that every store must pass; [`limiter_suite`] is the same for a
 //!   [`Limiter`](crate::Limiter) over it. [`FailingStore`] fails on demand, with every kind of failure.
+//! * [`search_size`] scales the seeds of a search: `SLIDEGATE_SEARCH_PERCENT=500` searches five times as long.
 //! * [`Rng`] is a seeded generator; [`block_on`] runs futures without a runtime.
 
 #[macro_use]
@@ -24,6 +25,7 @@ pub mod limiter_suite;
 pub mod model;
 pub mod probe;
 mod rng;
+mod search;
 pub mod trace;
 pub mod traffic;
 
@@ -32,6 +34,7 @@ pub use coverage::{Coverage, Event};
 pub use expiring::ExpiringStore;
 pub use failing::{FailingStore, StoreFailure};
 pub use rng::Rng;
+pub use search::{search_covers_all, search_size};
 
 /// Runs a future on this thread, which parks while the future is pending.
 ///

@@ -2,25 +2,26 @@
 
 use crate::common::*;
 use slidegate::store::MemoryStore;
-use slidegate::testing::{Coverage, Rng, block_on, differential, trace};
+use slidegate::testing::{Coverage, Rng, block_on, differential, search_size, trace};
 
-/// Traces per algorithm: with 400 steps each they make 10^5 operations. `SLIDEGATE_SEEDS` sets another number.
-fn seeds() -> u64 {
-    std::env::var("SLIDEGATE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(250)
-}
+/// Traces per algorithm and parameters, of 400 steps each.
+const TRACES: u64 = 60;
 
-#[test]
-fn the_store_equals_the_model_and_every_case_is_covered() {
+fn equals_the_model(name: &str) {
+    let algorithms: Vec<_> = trace::algorithms().into_iter().filter(|a| a.name() == name).collect();
     let mut coverage = Coverage::default();
-    for algorithm in trace::algorithms() {
-        for seed in 0..seeds() {
+    for &algorithm in &algorithms {
+        for seed in 0..search_size(TRACES) {
             let store = MemoryStore::new();
             let judged = differential::run(&store, seed, algorithm, 400, &mut coverage);
             block_on(judged).unwrap_or_else(|wrong| panic!("{wrong}"));
         }
     }
-    let missing = coverage.missing(&trace::algorithms(), 10);
-    assert!(missing.is_empty(), "cases that the traces hardly cover:\n{}", missing.join("\n"));
+    assert_covers_all(&coverage, &algorithms, &[]);
+}
+
+mod the_store_equals_the_model_and_every_case_is_covered {
+    crate::common::test_each_algorithm!(super::equals_the_model);
 }
 
 /// Sweeping idle keys changes no answer, as long as time moves forward.

@@ -3,7 +3,7 @@
 
 use slidegate::Algorithm;
 use slidegate::rule::{Buckets, Decimal, Edge, Entries, Limit};
-use slidegate::testing::{attack, traffic::Traffic};
+use slidegate::testing::{attack, search_size, traffic::Traffic};
 
 fn limit(rate: &str, algorithm: Algorithm) -> Limit {
     Limit::new(rate.parse().unwrap(), Decimal::ZERO, algorithm)
@@ -17,13 +17,36 @@ fn compact(entries: u64) -> Algorithm {
     Algorithm::CompactLog(Entries::new(entries).unwrap())
 }
 
-fn every_algorithm() -> Vec<Algorithm> {
-    let mut algorithms = Algorithm::ALL.to_vec();
-    for edge in Edge::ALL {
-        algorithms.extend([1, 7, 60, 4_096].map(|count| buckets(count, edge)));
-    }
-    algorithms.extend([4, 16, 4_096].map(compact));
-    algorithms
+const BUCKETS: [u64; 4] = [1, 7, 60, 4_096];
+
+/// Two tests per algorithm, so that they run side by side.
+macro_rules! test_each {
+    ($($name:ident: $algorithms:expr;)+) => {
+        $(mod $name {
+            use super::*;
+
+            #[test]
+            fn random_traffic_stays_within_the_documented_bound_and_waits_are_exact() {
+                super::random_traffic_stays_within_the_documented_bound_and_waits_are_exact(&$algorithms);
+            }
+
+            #[test]
+            fn attacks_attain_the_documented_bound_and_no_more() {
+                super::attacks_attain_the_documented_bound_and_no_more(&$algorithms);
+            }
+        })+
+    };
+}
+
+test_each! {
+    sliding_log: [Algorithm::SlidingLog];
+    compact_log: [4, 16, 128, 4_096].map(compact);
+    sliding_buckets_full: BUCKETS.map(|count| buckets(count, Edge::Full));
+    sliding_buckets_interpolated: BUCKETS.map(|count| buckets(count, Edge::Interpolated));
+    sliding_buckets_dropped: BUCKETS.map(|count| buckets(count, Edge::Dropped));
+    sliding_counter: [Algorithm::SlidingCounter];
+    fixed_window: [Algorithm::FixedWindow];
+    gcra: [Algorithm::Gcra];
 }
 
 const RATES: [&str; 15] = [
@@ -44,15 +67,17 @@ const RATES: [&str; 15] = [
     "7/400d",
 ];
 
-#[test]
-fn random_traffic_stays_within_the_documented_bound_and_waits_are_exact() {
-    for algorithm in every_algorithm() {
+/// Decisions per algorithm, rate and kind of traffic.
+const DECISIONS: u64 = 1_200;
+
+fn random_traffic_stays_within_the_documented_bound_and_waits_are_exact(algorithms: &[Algorithm]) {
+    for &algorithm in algorithms {
         for (index, rate) in RATES.into_iter().enumerate() {
             let limit = limit(rate, algorithm);
             for (requests_per_limit, give_back) in [(3, false), (40, true), (700, false)] {
                 let traffic = Traffic {
                     seed: index as u64 * 1_000 + requests_per_limit,
-                    decisions: 4_000,
+                    decisions: search_size(DECISIONS),
                     requests_per_limit,
                     give_back,
                     probe_every: 1,
@@ -75,9 +100,8 @@ fn random_traffic_stays_within_the_documented_bound_and_waits_are_exact() {
     }
 }
 
-#[test]
-fn attacks_attain_the_documented_bound_and_no_more() {
-    for algorithm in every_algorithm() {
+fn attacks_attain_the_documented_bound_and_no_more(algorithms: &[Algorithm]) {
+    for &algorithm in algorithms {
         for rate in RATES {
             let limit = limit(rate, algorithm);
             let found = attack::all(&limit);

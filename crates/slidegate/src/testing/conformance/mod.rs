@@ -26,7 +26,7 @@ mod settle;
 mod several_charges;
 mod subject;
 
-pub use all::all;
+pub use all::{all, promises};
 pub use bounds::{bounds_hold, waits_are_exact};
 pub use changes::{changes_keep_what_is_used, changes_void_receipts};
 pub use clocks::{
