@@ -1,13 +1,13 @@
 -- check: decides and, if everything passes, charges everything. A denial writes nothing.
 --
--- KEYS   the state of every ask
--- ARGV   time in microseconds ("": the server's own), nonce (below 2^48, drawn for this call), then per ask: cost,
---        form, and for every limit units and window in microseconds. The form is the algorithm's name, which is all
---        of it for one limit without parameters; else more, after commas: buckets or entries or 0, edge or nothing,
---        number of limits, `shadow` or nothing: `sliding-log`, `sliding-buckets,60,full`, `sliding-log,0,,2,shadow`
--- Reply  allowed (1|0), then per ask and limit: used, retry_after_us, reset_after_us, place.
+-- KEYS   the state of every charge
+-- ARGV   time in microseconds ("": the server's own), nonce (below 2^48, drawn for this call), then per charge: cost,
+--        form, and for every limit units and window in microseconds. The form of one limit without parameters is the
+--        algorithm's name. Otherwise more follows, after commas: buckets or entries or 0, edge or nothing, number of
+--        limits, `shadow` or nothing: `sliding-log`, `sliding-buckets,60,full`, `sliding-log,0,,2,shadow`
+-- Reply  allowed (1|0), then per charge and limit: used, retry_after_us, reset_after_us, place.
 --        retry_after_us is -1 where the cost is above the limit. A time above 2^53 is 12 bytes, big endian. place is ""
 --        if nothing was charged, else 6 bytes generation and the algorithm's own bytes.
 -- TTL    see codec.lua
--- Commands per call: TIME unless the time is given; per ask GETRANGE, and SET if it is charged. Long logs: see
--- sliding-log.lua. Values above 512 bytes of other algorithms: GET in its place or too.
+-- Commands per call: TIME unless the time is given; per charge GETRANGE, and SET if it is charged. Long logs: see
+-- sliding-log.lua. Values above 512 bytes of other algorithms: GET instead of GETRANGE, or after it.

@@ -1,6 +1,6 @@
--- Values: how the states of one (rule, key) are kept in one STRING, version 1. Numbers are big endian.
+-- Values: the states of one (rule, key) are stored in one STRING, version 1. Numbers are big endian.
 --
---   bytes  what
+--   bytes  content
 --   2      "SG"
 --   1      version: 1
 --   1      number of limits, 1 to 16
@@ -15,263 +15,262 @@
 --   ...    body, see the file of the algorithm
 --   after the last limit: the rings of long logs, see sliding-log.lua
 --
--- Values of up to 512 bytes are one read and one `SET ... PX`. TTL rule: the longest of (time until nothing is used, and
--- the window or 10 s if that is longer) over the limits; one hour at injected time.
--- What 5 + 3 bytes hold of an instant.
-local function instant(at)
-  local whole = floor(at / 1e6)
+-- Values of up to 512 bytes take one read and one `SET ... PX`. TTL rule: the longest of (time until nothing is used,
+-- and the window or 10 s if that is longer) over the limits; one hour at injected time.
+local SLIDING_LOG, COMPACT_LOG, SLIDING_BUCKETS, SLIDING_COUNTER, FIXED_WINDOW, GCRA, SORTED_SET = 1, 2, 3, 4, 5, 6, 7
+local EDGE_INTERPOLATED, EDGE_DROPPED, EDGE_FACTOR = 1, 2, 16
+local MAGIC, VERSION, MAGIC_BYTES, HEAD_BYTES = 0x5347, 1, 4, 24 -- "SG"
+local MAGIC_FORMAT, HEAD_FORMAT = '>I2BB', '>BI2I6I5I6I4'
+local HEADS_BYTES, HEADS_LAST = 2048, '2047' -- enough for the heads and bodies of sixteen long logs
+local USED_MAX = 562949953421311 -- 2^49 - 1: the most units that a state counts as used
+
+-- An instant as it is stored: seconds and microseconds since 1970.
+local function stored_instant(at_us)
+  local whole = floor(at_us / SECOND_US)
   if whole + origin < 0 then return 0, 0 end
-  return whole + origin, at - whole * 1e6
+  return whole + origin, at_us - whole * SECOND_US
 end
 
--- The start of the window, counted from 1970, that holds an instant.
-local function aligned(at, width)
-  if origin == 0 then return at - at % width end
+-- The start of the window or bucket, counted from 1970, that holds an instant.
+local function aligned(at_us, width_us)
+  if origin == 0 then return at_us - at_us % width_us end
   -- origin x 10^6 passes 2^53: the factor is taken in steps, and no step passes 2^52.
-  local phase = origin % width * 1000 % width * 100 % width * 10 % width
-  return at - (at % width + phase) % width
+  local phase = origin % width_us * 1000 % width_us * 100 % width_us * 10 % width_us
+  return at_us - (at_us % width_us + phase) % width_us
 end
 
-local HEAD_BYTES = 24
-local NEAR_BYTES = 512 -- Redis hashes every byte that a script reads, so that reading less is worth while
-local USED_MAX = 562949953421311 -- 2^49 - 1
-
--- The functions of an algorithm; they are made when they are asked for, as making them costs at every call.
-local algorithm
-local modules = {}
-local function module(code)
-  local found = modules[code]
-  if not found then
-    found = algorithm(code)
-    modules[code] = found
+-- The functions of an algorithm. They are made on first use, because making them costs time in every call.
+local make_algorithm
+local algorithms = {}
+local function algorithm(code)
+  local functions = algorithms[code]
+  if not functions then
+    functions = make_algorithm(code)
+    algorithms[code] = functions
   end
-  return found
+  return functions
 end
 
--- The states of a key, one per limit as last kept; nil if there are none. Or nil and why the value cannot be read.
--- An empty value counts as none: it looks the same, and to ask would be one more command for every new key.
+-- The states of a key, one per limit as last stored; nil if there are none. Or nil and why the value cannot be read.
+-- An empty value counts as none: to tell the two apart would take one more command for every new key.
 local function read(key, limits)
   local name, value = key, nil
-  if limits[1].code == 7 then
-    name = module(7).value_name(key)
-    value = call('GETRANGE', name, '0', '511')
+  if limits[1].code == SORTED_SET then
+    name = algorithm(SORTED_SET).value_name(key)
+    value = call('GETRANGE', name, '0', NEAR_LAST)
     if value == '' then
-      local taken, why = module(7).take_over(key, limits)
+      local taken, why = algorithm(SORTED_SET).take_over(key, limits)
       if taken or why then return taken, why end
     end
     if value == '' or call('TYPE', key).ok == 'string' then
-      -- The layout was packed until now, or there is nothing. Or a set that was emptied is gone, so that a caller with
-      -- another layout or algorithm saw nothing, and began anew.
+      -- The layout was packed until now, or there is no state. Or the set was emptied, which deletes it, and a caller
+      -- with another layout or algorithm found no key and began a packed state.
       name = key
-      value = call('GETRANGE', name, '0', '511')
+      value = call('GETRANGE', name, '0', NEAR_LAST)
     end
   else
-    value = redis.pcall('GETRANGE', name, '0', '511')
+    value = redis.pcall('GETRANGE', name, '0', NEAR_LAST)
     if type(value) == 'table' then
-      -- The rule's log was kept in sorted sets until now; or else it is another's.
-      name = module(7).value_name(key)
-      local beside = call('GETRANGE', name, '0', '511')
+      -- The rule's log was stored in sorted sets until now, or the key belongs to another program.
+      name = algorithm(SORTED_SET).value_name(key)
+      local beside = call('GETRANGE', name, '0', NEAR_LAST)
       if beside == '' then return nil, value.err end
       value = beside
     end
   end
   local size = #value
   if size == 0 then return nil end
-  if size < 4 then return nil, 'SLIDEGATE foreign: a value of this key is not ours' end
-  local magic, version, count = unpack('>I2BB', value)
-  if magic ~= 21319 then return nil, 'SLIDEGATE foreign: a value of this key is not ours' end
-  if version ~= 1 then return nil, 'SLIDEGATE newer: a value of this key has a version that this script does not know' end
-  local states, at, whole = { count = count }, 5, size < NEAR_BYTES
+  if size < MAGIC_BYTES then return nil, 'SLIDEGATE foreign: a value of this key is not ours' end
+  local magic, version, count = unpack(MAGIC_FORMAT, value)
+  if magic ~= MAGIC then return nil, 'SLIDEGATE foreign: a value of this key is not ours' end
+  if version ~= VERSION then
+    return nil, 'SLIDEGATE newer: a value of this key has a version that this script does not know'
+  end
+  local states, offset, complete = { count = count }, MAGIC_BYTES + 1, size < NEAR_BYTES
   for index = 1, count do
-    if at + HEAD_BYTES - 1 > size and not whole then
-      -- Far enough for the heads of sixteen long logs.
-      value = call('GETRANGE', name, '0', '2047')
+    if offset + HEAD_BYTES - 1 > size and not complete then
+      value = call('GETRANGE', name, '0', HEADS_LAST)
       size = #value
-      whole = size < 2048
+      complete = size < HEADS_BYTES
     end
-    if at + HEAD_BYTES - 1 > size then return nil, 'SLIDEGATE damaged: a value of this key is cut off' end
-    local code, parameter, window, units, generation, length, body = unpack('>BI2I6I5I6I4', value, at)
-    local edge = floor(code / 16)
-    code = code - edge * 16
-    at = body + length
-    if at - 1 > size and not whole then
-      value, whole = call('GET', name), true
+    if offset + HEAD_BYTES - 1 > size then return nil, 'SLIDEGATE damaged: a value of this key is cut off' end
+    local code, parameter, window_us, units, generation, length, body = unpack(HEAD_FORMAT, value, offset)
+    local edge = floor(code / EDGE_FACTOR)
+    code = code - edge * EDGE_FACTOR
+    offset = body + length
+    if offset - 1 > size and not complete then
+      value, complete = call('GET', name), true
       size = #value
     end
-    if at - 1 > size or code < 1 or code > 7 then
+    if offset - 1 > size or code < SLIDING_LOG or code > SORTED_SET then
       return nil, 'SLIDEGATE damaged: a value of this key is cut off or unknown'
     end
-    local state = module(code).read(value, body, length)
+    local state = algorithm(code).read(value, body, length)
     if not state then return nil, 'SLIDEGATE damaged: a value of this key does not add up' end
-    state.code, state.edge, state.parameter, state.window = code, edge, parameter, window
-    state.units, state.generation, state.width = units, generation, window
-    if code == 3 then state.width = -floor(-window / parameter) end
+    state.code, state.edge, state.parameter, state.window_us = code, edge, parameter, window_us
+    state.units, state.generation, state.bucket_us = units, generation, window_us
+    if code == SLIDING_BUCKETS then state.bucket_us = -floor(-window_us / parameter) end
     states[index] = state
   end
   if count == 0 then return nil, 'SLIDEGATE damaged: a value of this key has no limits' end
-  if states[1].ring then module(1).place_rings(key, states, at) end
-  if states[1].code == 7 then module(7).name_sets(key, states) end
+  if states[1].ring then algorithm(SLIDING_LOG).place_rings(key, states, offset) end
+  if states[1].code == SORTED_SET then algorithm(SORTED_SET).name_sets(key, states) end
   return states
 end
 
--- How long a state must be kept, in microseconds, when nothing is used after `reset_after`.
-local function lasts(reset_after, window)
-  if window < 1e7 then window = 1e7 end
-  if type(reset_after) ~= 'number' then return EXACT end
-  return reset_after + window
+-- How long a state must be stored. `reset_after_us` is bytes where a double is not exact.
+local function life(reset_after_us, window_us)
+  if window_us < MARGIN_MIN_US then window_us = MARGIN_MIN_US end
+  if type(reset_after_us) ~= 'number' then return EXACT end
+  return reset_after_us + window_us
 end
 
--- A time to live in milliseconds.
-local function ttl(lasts_us)
-  if injected then return '3600000' end
-  if lasts_us > 1e15 then lasts_us = 1e15 end
-  return string.format('%d', -floor(-lasts_us / 1000))
+-- A time to live in milliseconds, as text.
+local function ttl(life_us)
+  if injected then life_us = LIFE_INJECTED_US elseif life_us > LIFE_MAX_US then life_us = LIFE_MAX_US end
+  return string.format('%d', -floor(-life_us / 1000))
 end
 
 local function head(state, length)
-  return pack('>BI2I6I5I6I4', state.code + 16 * state.edge, state.parameter, state.window, state.units,
+  return pack(HEAD_FORMAT, state.code + EDGE_FACTOR * state.edge, state.parameter, state.window_us, state.units,
     state.generation, length)
 end
 
--- Makes a limit the one that a state was last kept under.
-local function keep_under(state, limit)
+-- Stores a limit with its state, as the one last charged.
+local function set_limit(state, limit)
   state.units, state.parameter, state.edge = limit.units, limit.parameter, limit.edge
 end
 
 -- Writes the states of a key.
-local function write(key, states, lasts_us)
+local function write(key, states, life_us)
   local count = states.count
   local first = states[1]
-  if first.ring and module(1).write_rings(key, states, ttl(lasts_us)) then return end
-  local text
-  if count == 1 then
-    local body = module(first.code).write(first)
-    text = pack('>I2BBBI2I6I5I6I4', 21319, 1, 1, first.code + 16 * first.edge, first.parameter, first.window,
-      first.units, first.generation, #body) .. body
-  else
-    local parts = { pack('>I2BB', 21319, 1, count) }
-    for index = 1, count do
-      local state = states[index]
-      local body = module(state.code).write(state)
-      parts[2 * index], parts[2 * index + 1] = head(state, #body), body
-    end
-    text = table.concat(parts)
+  if first.ring and algorithm(SLIDING_LOG).write_rings(key, states, ttl(life_us)) then return end
+  local parts = { pack(MAGIC_FORMAT, MAGIC, VERSION, count) }
+  for index = 1, count do
+    local state = states[index]
+    local body = algorithm(state.code).write(state)
+    parts[2 * index], parts[2 * index + 1] = head(state, #body), body
   end
-  if #text > NEAR_BYTES and first.code == 1 then text = module(1).long(states) end
-  if first.code ~= 7 then
-    call('SET', key, text, 'PX', ttl(lasts_us))
-    if states.from_sets then module(7).forget(key, states.left) end
+  local text = table.concat(parts)
+  if #text > NEAR_BYTES and first.code == SLIDING_LOG then text = algorithm(SLIDING_LOG).long(states) end
+  if first.code ~= SORTED_SET then
+    call('SET', key, text, 'PX', ttl(life_us))
+    if states.from_sets then algorithm(SORTED_SET).delete_sets(key, states.leftover_sets) end
   else
-    call('SET', module(7).value_name(key), text, 'PX', ttl(lasts_us))
-    module(7).flush(key, states, ttl(lasts_us))
+    call('SET', algorithm(SORTED_SET).value_name(key), text, 'PX', ttl(life_us))
+    algorithm(SORTED_SET).flush(key, states, ttl(life_us))
   end
 end
 
--- Charges what may be far above the limit; what would take the use above USED_MAX is not counted.
-local function charge_excess(state, limit, at, units)
-  local functions = module(state.code)
-  local used = functions.usage(state, limit, at)
+-- Charges units that may be far above the limit. Those that would raise the use above USED_MAX are not counted.
+local function charge_excess(state, limit, now_us, units)
+  local functions = algorithm(state.code)
+  local used = functions.usage(state, limit, now_us)
   if used > USED_MAX then used = USED_MAX end
   if units > USED_MAX - used then units = USED_MAX - used end
   if units > 0 then
-    functions.charge(state, limit, at, units)
-    keep_under(state, limit)
+    functions.charge(state, limit, now_us, units)
+    set_limit(state, limit)
   end
 end
 
--- A state of a key that nobody has charged.
-local function fresh(key, limit, generation)
-  local state = module(limit.code).new(limit, key)
-  state.code, state.edge, state.parameter, state.window = limit.code, limit.edge, limit.parameter, limit.window
-  state.units, state.generation, state.width = limit.units, generation, limit.width
+-- The state of a key that was never charged.
+local function new_state(key, limit, generation)
+  local state = algorithm(limit.code).new(limit, key)
+  state.code, state.edge, state.parameter, state.window_us = limit.code, limit.edge, limit.parameter, limit.window_us
+  state.units, state.generation, state.bucket_us = limit.units, generation, limit.bucket_us
   return state
 end
 
--- The most that is used of any limit, under the limits that the states have; `at` nil: at the last charge.
-local function used_max(states, at)
+-- The largest use of any limit, under the limits that the states were stored with; `at_us` nil: at the last charge.
+local function used_max(states, at_us)
   local most = 0
   for index = 1, states.count do
     local state = states[index]
-    local used = module(state.code).usage(state, state, at)
+    local used = algorithm(state.code).usage(state, state, at_us)
     if used > most then most = used end
   end
   return most
 end
 
--- Writes the states of a key that no charge was made to: what is used says how long they are kept.
+-- Writes the states of a key that were not charged: the use decides how long they are stored.
 local function write_as_used(key, states)
-  local longest = 0
+  local longest_us = 0
   for index = 1, states.count do
     local state = states[index]
-    local _, reset = module(state.code).usage(state, state, now)
-    local each = lasts(reset, state.window)
-    if each > longest then longest = each end
+    local _, reset_after_us = algorithm(state.code).usage(state, state, now_us)
+    local life_us = life(reset_after_us, state.window_us)
+    if life_us > longest_us then longest_us = life_us end
   end
-  write(key, states, longest)
+  write(key, states, longest_us)
 end
 
--- Each limit goes on with the state of its own geometry; one that has none begins at `at` with the largest use of all as of
--- `used_at`. The sorted sets that nobody goes on with are `left`.
-local function followed(key, states, limits, at, used_at, generation)
-  local follow, left = { count = limits.count }, {}
+local function same_geometry(state, limit)
+  return state.code == limit.code and state.window_us == limit.window_us and state.bucket_us == limit.bucket_us
+end
+
+-- Carries states over to changed limits. Each limit takes the state of its own geometry. A limit that finds none begins
+-- at `at_us` with the largest use of all as of `used_at_us`. Sorted sets that no limit takes are leftover.
+local function carried_over(key, states, limits, at_us, used_at_us, generation)
+  local carried, leftover_sets = { count = limits.count }, {}
   for older = 1, states.count do
-    if states[older].ring then module(1).gather(states[older]) end
-    left[states[older]] = states[older].set
+    if states[older].ring then algorithm(SLIDING_LOG).gather(states[older]) end
+    leftover_sets[states[older]] = states[older].set
   end
-  local used = used_max(states, used_at)
+  local used = used_max(states, used_at_us)
   for index = 1, limits.count do
     local limit = limits[index]
     for older = 1, states.count do
       local state = states[older]
-      if state.code == limit.code and state.window == limit.window and state.width == limit.width then
-        follow[index], left[state] = state, nil
+      if same_geometry(state, limit) then
+        carried[index], leftover_sets[state] = state, nil
         break
       end
     end
-    if not follow[index] then
-      local state = fresh(key, limit, generation)
-      charge_excess(state, limit, at, used)
-      follow[index] = state
+    if not carried[index] then
+      local state = new_state(key, limit, generation)
+      charge_excess(state, limit, at_us, used)
+      carried[index] = state
     end
   end
-  follow.left, follow.from_sets = left, states[1].code == 7
-  return follow
+  carried.leftover_sets, carried.from_sets = leftover_sets, states[1].code == SORTED_SET
+  return carried
 end
 
--- Whether every limit finds its own geometry in its place.
-local function fits(states, limits)
+-- Whether every state has the geometry of the limit at its index.
+local function match(states, limits)
   if states.count ~= limits.count then return false end
   for index = 1, limits.count do
-    local state, limit = states[index], limits[index]
-    if state.code ~= limit.code or state.window ~= limit.window or state.width ~= limit.width then return false end
+    if not same_geometry(states[index], limits[index]) then return false end
   end
   return true
 end
 
--- The states as the limits need them. Where they do not fit, a limit that has none of its geometry begins with the
--- largest use of all at the last charge, stamped at the latest instant that this may have been; all of them get a
--- new generation, as receipts of before no longer fit.
-local function suited(key, states, limits, generation)
+-- The states of the limits. Where the stored ones do not match, a limit that finds none of its geometry begins with the
+-- largest use of all at the last charge, stamped at the latest instant at which that charge may have been made. All of
+-- them get a new generation, because earlier receipts no longer fit.
+local function states_of(key, states, limits, generation)
   if not states then
     states = { count = limits.count }
-    for index = 1, limits.count do states[index] = fresh(key, limits[index], generation) end
+    for index = 1, limits.count do states[index] = new_state(key, limits[index], generation) end
     return states
   end
-  if fits(states, limits) then return states end
-  local charged_by = -EXACT
+  if match(states, limits) then return states end
+  local charged_by_us = -EXACT
   for index = 1, states.count do
     local state = states[index]
-    local by = module(state.code).charged_by(state)
-    if by > charged_by then charged_by = by end
+    local by_us = algorithm(state.code).charged_by_us(state)
+    if by_us > charged_by_us then charged_by_us = by_us end
   end
-  states = followed(key, states, limits, charged_by, nil, generation)
+  states = carried_over(key, states, limits, charged_by_us, nil, generation)
   for index = 1, states.count do states[index].generation = generation end
   return states
 end
 
--- The limits of an ask from ARGV[first]: form, then units, window and, of a receipt, place of every limit; and the index
--- after them.
-local function limits_from(first, placed)
+-- The limits of a charge from ARGV[first]: form, then units, window and, of a receipt, place of every limit. And the
+-- index after them.
+local function limits_from(first, with_places)
   local name, parameter, edge_name, count, shadow = ARGV[first], 0, '', 1, ''
   if string.find(name, ',', 1, true) then
     name, parameter, edge_name, count, shadow =
@@ -279,31 +278,35 @@ local function limits_from(first, placed)
     parameter, count = tonumber(parameter), tonumber(count) or 1
   end
   local code, edge = nil, 0
-  if name == 'sliding-log' then code = 1
-  elseif name == 'compact-log' then code = 2
-  elseif name == 'sliding-buckets' then code = 3
-  elseif name == 'sliding-counter' then code = 4
-  elseif name == 'fixed-window' then code = 5
-  elseif name == 'gcra' then code = 6
-  elseif name == 'sliding-log/sorted-set' then code = 7
+  if name == 'sliding-log' then code = SLIDING_LOG
+  elseif name == 'compact-log' then code = COMPACT_LOG
+  elseif name == 'sliding-buckets' then code = SLIDING_BUCKETS
+  elseif name == 'sliding-counter' then code = SLIDING_COUNTER
+  elseif name == 'fixed-window' then code = FIXED_WINDOW
+  elseif name == 'gcra' then code = GCRA
+  elseif name == 'sliding-log/sorted-set' then code = SORTED_SET
   end
-  -- Buckets and entries are at least one, also for other callers than the store.
-  if not code or (parameter == 0 and (code == 2 or code == 3)) then
-    error('this form of an ask is not known: ' .. ARGV[first])
+  -- The store sends at least one bucket and entry; other callers may not.
+  if not code or (parameter == 0 and (code == COMPACT_LOG or code == SLIDING_BUCKETS)) then
+    error('this form of a charge is not known: ' .. ARGV[first])
   end
-  if edge_name == 'interpolated' then edge = 1 elseif edge_name == 'dropped' then edge = 2 end
+  if edge_name == 'interpolated' then edge = EDGE_INTERPOLATED end
+  if edge_name == 'dropped' then edge = EDGE_DROPPED end
   local limits = { count = count, shadow = shadow == 'shadow' }
   first = first + 1
   for index = 1, count do
-    local units, window = tonumber(ARGV[first]), tonumber(ARGV[first + 1])
-    -- The width is that of a bucket, if there are buckets.
-    local width = window
-    if code == 3 then width = -floor(-window / parameter) end
-    limits[index] = { code = code, parameter = parameter, edge = edge, units = units, window = window, width = width }
+    local units, window_us = tonumber(ARGV[first]), tonumber(ARGV[first + 1])
+    -- Without buckets it is the window.
+    local bucket_us = window_us
+    if code == SLIDING_BUCKETS then bucket_us = -floor(-window_us / parameter) end
+    limits[index] = {
+      code = code, parameter = parameter, edge = edge, units = units, window_us = window_us, bucket_us = bucket_us,
+    }
     first = first + 2
-    if placed then
-      local generation, s, us = unpack('>I6I5I3', ARGV[first])
-      limits[index].generation, limits[index].stamp, limits[index].place = generation, (s - origin) * 1e6 + us, ARGV[first]
+    if with_places then
+      local limit, place = limits[index], ARGV[first]
+      local generation, s, us = unpack('>I6I5I3', place)
+      limit.generation, limit.stamp, limit.place = generation, (s - origin) * SECOND_US + us, place
       first = first + 1
     end
   end

@@ -1,7 +1,7 @@
 -- credit: gives back units from the oldest live charges first, at most what is used.
 --
 -- KEYS   the state
--- ARGV   time in microseconds ("": the server's own), nonce, then one ask as of `check`, its cost being the units
+-- ARGV   time in microseconds ("": the server's own), nonce, then one charge as of `check`, its cost being the units
 -- Reply  1 if anything was given back, else 0; seconds, microseconds, units by which the use fell
 -- TTL    see codec.lua
 -- Commands per call: TIME unless the time is given, GETRANGE, and SET if anything was used.
@@ -10,16 +10,16 @@ local units, limits = tonumber(ARGV[3]), limits_from(4)
 local states, why = read(KEYS[1], limits)
 if why then return redis.error_reply(why) end
 if not states then return { 0, seconds, micros, 0 } end
-local changed = not fits(states, limits)
-states = suited(KEYS[1], states, limits, nonce)
+local changed = not match(states, limits)
+states = states_of(KEYS[1], states, limits, nonce)
 local most = 0
 for index = 1, states.count do
   local state, limit = states[index], limits[index]
-  local functions = module(state.code)
-  if units > 0 and functions.usage(state, limit, now) > 0 then
-    local fell = functions.credit(state, limit, now, units)
+  local functions = algorithm(state.code)
+  if units > 0 and functions.usage(state, limit, now_us) > 0 then
+    local fell = functions.credit(state, limit, now_us, units)
     if fell > most then most = fell end
-    keep_under(state, limit)
+    set_limit(state, limit)
     changed = true
   end
 end

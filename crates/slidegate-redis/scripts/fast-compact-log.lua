@@ -1,73 +1,78 @@
--- compact-log, the common case: see fast.lua and compact-log.lua. A charge that finds the log full is not common.
+-- compact-log, the fast path, without charges that find the log full: see fast-begin.lua. Also written in
+-- compact-log.lua, crates/slidegate/src/algorithm/compact_log.rs and testing/model/compact_log.rs; change all four.
+local SIGNATURE = 0x5347010102 -- "SG", version 1, one limit, algorithm 2
+local BODY_BYTES = 26
 local sum, count, bytes, newest, credited_s, credited_us, entries
 parameter = parameter + 0
 if size == 0 then
   generation, sum, count, newest, credited_s, credited_us = ARGV[2] + 0, 0, 0, 0, 0, 0
-  if units < 32768 then bytes = 2 elseif units < 2147483648 then bytes = 4 else bytes = 7 end
-elseif size >= 54 then
-  local signature, kept_parameter, kept, kept_units, drawn, length, s, us
-  signature, kept_parameter, kept, kept_units, drawn, length, s, us, credited_s, credited_us, sum, count, bytes, entries =
-    unpack('>I5I2I6I5I6I4I5I3I5I3I7I2B', value)
-  newest = s * 1e6 + us
-  if kept_units == units and kept_parameter == parameter then head = sub(value, 1, 24) end
-  if signature == 357673533698 and kept == window and length == 26 + count * (6 + bytes) and size == 28 + length then
-    generation = drawn
+  if 2 * units + 1 < RANGE_2 then bytes = 2 elseif 2 * units + 1 < RANGE_4 then bytes = 4 else bytes = 7 end
+elseif size >= BODY_START + BODY_BYTES then
+  local signature, stored_parameter, stored_window_us, stored_units, stored_generation, length, s, us
+  signature, stored_parameter, stored_window_us, stored_units, stored_generation, length, s, us, credited_s,
+    credited_us, sum, count, bytes, entries = unpack('>I5I2I6I5I6I4I5I3I5I3I7I2B', value)
+  newest = s * SECOND_US + us
+  if stored_units == units and stored_parameter == parameter then head = sub(value, 1, UNCHANGED_BYTES) end
+  if signature == SIGNATURE and stored_window_us == window_us and size == BODY_START + length
+    and length == BODY_BYTES + count * (TICK_BYTES + bytes) then
+    generation = stored_generation
   end
 end
 if generation then
-  local format, marks_max, each = '>I6I7', 4503599627370496, 6 + bytes
-  if bytes == 2 then format, marks_max = '>I6I2', 65536 elseif bytes == 4 then format, marks_max = '>I6I4', 4294967296 end
-  local live, gone, cut, newest_tick = 0, 0, window, newest % 268435456e6
+  local format, marked_range, entry_bytes = '>I6I7', RANGE_7, TICK_BYTES + bytes
+  if bytes == 2 then format, marked_range = '>I6I2', RANGE_2 end
+  if bytes == 4 then format, marked_range = '>I6I4', RANGE_4 end
+  local live, gone_units, cut_us, newest_tick = 0, 0, window_us, newest % CYCLE_US
   local tick, marked
-  if now > newest then cut = window - (now - newest) end
-  if cut <= 0 then
-    live, gone = count, sum
+  if now_us > newest then cut_us = window_us - (now_us - newest) end
+  if cut_us <= 0 then
+    live, gone_units = count, sum
   else
     while live < count do
-      tick, marked = unpack(format, value, entries + live * each)
-      if (newest_tick - tick) % 268435456e6 < cut then break end
-      live, gone = live + 1, gone + floor(marked / 2)
+      tick, marked = unpack(format, value, entries + live * entry_bytes)
+      if (newest_tick - tick) % CYCLE_US < cut_us then break end
+      live, gone_units = live + 1, gone_units + floor(marked / 2)
     end
   end
-  local held = sum - gone
-  local missing = held + cost - units
-  if missing > 0 or not charges then
+  local used_before = sum - gone_units
+  local missing = used_before + cost - units
+  if missing > 0 or not charging then
     if missing > 0 then
       local index = live
       missing = missing - floor(marked / 2)
       while missing > 0 do
         index = index + 1
-        tick, marked = unpack(format, value, entries + index * each)
+        tick, marked = unpack(format, value, entries + index * entry_bytes)
         missing = missing - floor(marked / 2)
       end
-      retry = newest - (newest_tick - tick) % 268435456e6 + window - now
+      retry_after_us = newest - (newest_tick - tick) % CYCLE_US + window_us - now_us
     end
     if live < count then
-      tick = unpack(format, value, entries + (count - 1) * each)
-      reset = newest - (newest_tick - tick) % 268435456e6 + window - now
+      tick = unpack(format, value, entries + (count - 1) * entry_bytes)
+      reset_after_us = newest - (newest_tick - tick) % CYCLE_US + window_us - now_us
     end
-    used = held
-  elseif 2 * (held + cost) + 1 < marks_max then
-    local stamp, kept, own = newest, count, 2 * cost
-    if now > stamp then
-      stamp = now
+    used = used_before
+  elseif 2 * (used_before + cost) + 1 < marked_range then
+    local stamp, kept, marked_own = newest, count, 2 * cost
+    if now_us > stamp then
+      stamp = now_us
     elseif count > live then
-      tick, marked = unpack(format, value, entries + (count - 1) * each)
-      if tick == newest_tick then kept, own = count - 1, marked + own end
+      tick, marked = unpack(format, value, entries + (count - 1) * entry_bytes)
+      if tick == newest_tick then kept, marked_own = count - 1, marked + marked_own end
     end
     if kept < count or count - live < parameter then
       local remaining = kept - live + 1
-      place_s = floor(stamp / 1e6)
-      place_us = stamp - place_s * 1e6
-      used, reset = held + cost, stamp + window - now
-      head = head or pack('>I5I2I6I5I6', 357673533698, parameter, window, units, generation)
-      local body = pack('>I4I5I3I5I3I7I2B', 26 + remaining * each, place_s, place_us, credited_s, credited_us, used,
-        remaining, bytes)
+      place_s = floor(stamp / SECOND_US)
+      place_us = stamp - place_s * SECOND_US
+      used, reset_after_us = used_before + cost, stamp + window_us - now_us
+      head = head or pack(HEAD_FORMAT, SIGNATURE, parameter, window_us, units, generation)
+      local body = pack('>I4I5I3I5I3I7I2B', BODY_BYTES + remaining * entry_bytes, place_s, place_us, credited_s,
+        credited_us, used, remaining, bytes)
       if kept > live then
-        text = head .. body .. sub(value, entries + live * each, entries + kept * each - 1)
-          .. pack(format, stamp % 268435456e6, own)
+        text = head .. body .. sub(value, entries + live * entry_bytes, entries + kept * entry_bytes - 1)
+          .. pack(format, stamp % CYCLE_US, marked_own)
       else
-        text = head .. body .. pack(format, stamp % 268435456e6, own)
+        text = head .. body .. pack(format, stamp % CYCLE_US, marked_own)
       end
     end
   end

@@ -1,58 +1,66 @@
--- sliding-log, the common case: see fast.lua and sliding-log.lua. A long log is common where at most a few entries have
--- left since the last charge, and where the oldest live one makes enough room.
-local kept_units, base, last, count, bytes, newest, entries
+-- sliding-log, the fast path: see fast-begin.lua. Also written in sliding-log.lua,
+-- crates/slidegate/src/algorithm/sliding_log.rs and testing/model/sliding_log.rs; change all four.
+-- It handles a long log if few entries have left since the last charge and the oldest live one makes enough room.
+local SIGNATURE = 0x5347010101 -- "SG", version 1, one limit, algorithm 1
+local BODY_BYTES = 27
+local RING_START = 76 -- BODY_START + LONG_BODY_BYTES: bytes before the ring of a long value
+local UNCHANGED_TEXT = '24' -- UNCHANGED_BYTES as SETRANGE takes it
+local GONE_MAX = 16 -- entries of a ring that are read to find the first live one
+local stored_units, base, last, count, bytes, newest, entries
 local first, capacity, tick, total
 if size == 0 then
   generation, base, last, count, newest = ARGV[2] + 0, 0, 0, 0, 0
-  if units < 65536 then bytes = 2 elseif units < 4294967296 then bytes = 4 else bytes = 7 end
-elseif size >= 55 then
-  local signature, kept, drawn, length, s, us
-  signature, kept, kept_units, drawn, length, s, us, base, last, count, bytes, entries =
+  if units < RANGE_2 then bytes = 2 elseif units < RANGE_4 then bytes = 4 else bytes = 7 end
+elseif size >= BODY_START + BODY_BYTES then
+  local signature, stored_window_us, stored_generation, length, s, us
+  signature, stored_window_us, stored_units, stored_generation, length, s, us, base, last, count, bytes, entries =
     unpack('>I5xxI6I5I6I4I5I3I7I7I4B', value)
-  newest = s * 1e6 + us
-  if kept_units == units then head = sub(value, 1, 24) end
-  if signature == 357673533697 and kept == window then
-    if bytes < 128 then
-      if length == 27 + count * (6 + bytes) and size == 28 + length then generation = drawn end
-    elseif length == 48 and size >= 76 and count > 0 then
-      generation, bytes = drawn, bytes - 128
+  newest = s * SECOND_US + us
+  if stored_units == units then head = sub(value, 1, UNCHANGED_BYTES) end
+  if signature == SIGNATURE and stored_window_us == window_us then
+    if bytes < LONG_FLAG then
+      if length == BODY_BYTES + count * (TICK_BYTES + bytes) and size == BODY_START + length then
+        generation = stored_generation
+      end
+    elseif length == LONG_BODY_BYTES and size >= RING_START and count > 0 then
+      generation, bytes = stored_generation, bytes - LONG_FLAG
       first, capacity, tick, total = unpack('>I4I4I6I7', value, entries)
     end
   end
 end
 if generation then
-  local format, modulus, each = '>I6I7', 4503599627370496, 6 + bytes
-  if bytes == 2 then format, modulus = '>I6I2', 65536 elseif bytes == 4 then format, modulus = '>I6I4', 4294967296 end
-  local live, before, cut, newest_tick = 0, base, window, newest % 268435456e6
-  if now > newest then cut = window - (now - newest) end
+  local format, modulus, entry_bytes = '>I6I7', RANGE_7, TICK_BYTES + bytes
+  if bytes == 2 then format, modulus = '>I6I2', RANGE_2 elseif bytes == 4 then format, modulus = '>I6I4', RANGE_4 end
+  local live, before, cut_us, newest_tick = 0, base, window_us, newest % CYCLE_US
+  if now_us > newest then cut_us = window_us - (now_us - newest) end
   if count == 0 then
     before = last
-  elseif cut <= 0 then
+  elseif cut_us <= 0 then
     live, before = count, last
   else
     if not capacity then tick, total = unpack(format, value, entries) end
-    if (newest_tick - tick) % 268435456e6 >= cut then
-      -- The newest entry is live, so that the search ends.
-      local from, at, till = value, entries, count
+    if (newest_tick - tick) % CYCLE_US >= cut_us then
+      -- The search ends, because the newest entry is live.
+      local from, offset, until_entry = value, entries, count
       if capacity then
-        -- The next few of a ring, up to its end.
-        till = capacity - first
-        if till > 16 then till = 16 end
-        from, at = call('GETRANGE', key, string.format('%d', 76 + first * each),
-          string.format('%d', 75 + (first + till) * each)), 1
-        if till > count then till = count end
+        -- Read the next few entries of the ring, up to its end.
+        until_entry = capacity - first
+        if until_entry > GONE_MAX then until_entry = GONE_MAX end
+        from, offset = call('GETRANGE', key, string.format('%d', RING_START + first * entry_bytes),
+          string.format('%d', RING_START - 1 + (first + until_entry) * entry_bytes)), 1
+        if until_entry > count then until_entry = count end
       end
       repeat
         live, before = live + 1, total
-        if live < till then tick, total = unpack(format, from, at + live * each) end
-      until live == till or (newest_tick - tick) % 268435456e6 < cut
-      if live == till then generation = nil end
+        if live < until_entry then tick, total = unpack(format, from, offset + live * entry_bytes) end
+      until live == until_entry or (newest_tick - tick) % CYCLE_US < cut_us
+      if live == until_entry then generation = nil end
     end
   end
-  local held = (last - before) % modulus
-  local missing = held + cost - units
-  if not generation or held + cost >= modulus then
-    -- Not common.
+  local used_before = (last - before) % modulus
+  local missing = used_before + cost - units
+  if not generation or used_before + cost >= modulus then
+    -- Left to the general part.
   elseif missing > 0 then
     if (total - before) % modulus < missing then
       if capacity then
@@ -61,52 +69,52 @@ if generation then
         local low, high = live, count - 1
         while high - low > 1 do
           local middle = floor((low + high) / 2)
-          local _, reached = unpack(format, value, entries + middle * each)
+          local _, reached = unpack(format, value, entries + middle * entry_bytes)
           if (reached - before) % modulus >= missing then high = middle else low = middle end
         end
-        tick = unpack(format, value, entries + high * each)
+        tick = unpack(format, value, entries + high * entry_bytes)
       end
     end
     if generation then
-      retry = newest - (newest_tick - tick) % 268435456e6 + window - now
-      used, reset = held, newest + window - now
+      retry_after_us = newest - (newest_tick - tick) % CYCLE_US + window_us - now_us
+      used, reset_after_us = used_before, newest + window_us - now_us
     end
-  elseif not charges then
-    used = held
-    if held > 0 then reset = newest + window - now end
+  elseif not charging then
+    used = used_before
+    if used_before > 0 then reset_after_us = newest + window_us - now_us end
   else
     local stamp, kept = newest, count
-    if now > stamp then stamp = now elseif count > live then kept = count - 1 end
-    place_s = floor(stamp / 1e6)
-    place_us = stamp - place_s * 1e6
-    local stamp_tick = stamp % 268435456e6
+    if now_us > stamp then stamp = now_us elseif count > live then kept = count - 1 end
+    place_s = floor(stamp / SECOND_US)
+    place_us = stamp - place_s * SECOND_US
+    local stamp_tick = stamp % CYCLE_US
     local entry_total = (last + cost) % modulus
     local remaining = kept - live + 1
-    head = head or pack('>I5I2I6I5I6', 357673533697, 0, window, units, generation)
+    head = head or pack(HEAD_FORMAT, SIGNATURE, 0, window_us, units, generation)
     if not capacity then
-      local length = 27 + remaining * each
-      if length <= 484 then
-        local own = pack('>I4I5I3I7I7I4B', length, place_s, place_us, before, entry_total, remaining, bytes)
+      local length = BODY_BYTES + remaining * entry_bytes
+      if length <= NEAR_BYTES - BODY_START then
+        local body = pack('>I4I5I3I7I7I4B', length, place_s, place_us, before, entry_total, remaining, bytes)
         if kept > live then
-          text = head .. own .. sub(value, entries + live * each, entries + kept * each - 1)
+          text = head .. body .. sub(value, entries + live * entry_bytes, entries + kept * entry_bytes - 1)
             .. pack(format, stamp_tick, entry_total)
         else
-          text = head .. own .. pack(format, stamp_tick, entry_total)
+          text = head .. body .. pack(format, stamp_tick, entry_total)
         end
-        used, reset = held + cost, stamp + window - now
+        used, reset_after_us = used_before + cost, stamp + window_us - now_us
       end
-    elseif remaining <= capacity and (capacity <= 256 or remaining * 8 >= capacity) then
+    elseif remaining <= capacity and (capacity <= RING_SHRINK_MIN or remaining * RING_SPARSE >= capacity) then
       first = (first + live) % capacity
       if remaining == 1 then tick, total = stamp_tick, entry_total end
-      used, reset = held + cost, stamp + window - now
-      local own = pack('>I4I5I3I7I7I4BI4I4I6I7', 48, place_s, place_us, before, entry_total, remaining, bytes + 128,
-        first, capacity, tick, total)
-      local slot = 76 + (first + remaining - 1) % capacity * each
+      used, reset_after_us = used_before + cost, stamp + window_us - now_us
+      local body = pack('>I4I5I3I7I7I4BI4I4I6I7', LONG_BODY_BYTES, place_s, place_us, before, entry_total, remaining,
+        bytes + LONG_FLAG, first, capacity, tick, total)
+      local slot = RING_START + (first + remaining - 1) % capacity * entry_bytes
       call('SETRANGE', key, string.format('%d', slot), pack(format, stamp_tick, entry_total))
-      if kept_units == units then
-        call('SETRANGE', key, '24', own)
+      if stored_units == units then
+        call('SETRANGE', key, UNCHANGED_TEXT, body)
       else
-        call('SETRANGE', key, '0', head .. own)
+        call('SETRANGE', key, '0', head .. body)
       end
     end
   end

@@ -2,4 +2,4 @@
 --
 -- KEYS, ARGV, Reply  as of `check`; every place is ""
 -- TTL    nothing is written
--- Commands per call: TIME unless the time is given; per ask GETRANGE.
+-- Commands per call: TIME unless the time is given; per charge GETRANGE.

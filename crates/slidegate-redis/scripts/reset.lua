@@ -1,17 +1,17 @@
--- reset: forgets a key. Receipts of earlier charges find another generation, and give nothing back.
+-- reset: deletes the state of a key. Receipts of earlier charges find another generation, and give nothing back.
 --
 -- KEYS   the state
--- ARGV   time in microseconds ("": the server's own), nonce, then one ask as of `check`; its cost does not matter
+-- ARGV   time in microseconds ("": the server's own), nonce, then one charge as of `check`; its cost does not matter
 -- Reply  1 if anything was used, else 0; seconds, microseconds, units that were used
 -- TTL    nothing is left
 -- Commands per call: TIME unless the time is given, GETRANGE, and DEL if there is a state; of sorted sets a DEL each.
 local states, why = read(KEYS[1], limits_from(4))
 if why then return redis.error_reply(why) end
 if not states then return { 0, seconds, micros, 0 } end
-local used = used_max(states, now)
+local used = used_max(states, now_us)
 call('DEL', KEYS[1])
-if states[1].code == 7 then
-  call('DEL', module(7).value_name(KEYS[1]))
+if states[1].code == SORTED_SET then
+  call('DEL', algorithm(SORTED_SET).value_name(KEYS[1]))
   for index = 1, states.count do
     if states[index].set then call('DEL', states[index].set) end
   end

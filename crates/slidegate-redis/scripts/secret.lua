@@ -1,5 +1,5 @@
--- The secret that receipts are signed with. It stays for as long as Redis keeps it: it has no end, because receipts
--- of any window may be out. Nothing is written where there is one.
+-- The secret that receipts are signed with: the stored one, else the caller's, which is then stored. It has no TTL,
+-- because receipts of any window may be out.
 local secret = redis.call('GET', KEYS[1])
 if not secret then
   redis.call('SET', KEYS[1], ARGV[1])

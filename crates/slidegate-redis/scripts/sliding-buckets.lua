@@ -1,9 +1,11 @@
--- sliding-buckets: a ring of sub-buckets with a running sum.
+-- sliding-buckets: a ring of sub-buckets with a running sum. Also written in fast-sliding-buckets.lua,
+-- crates/slidegate/src/algorithm/sliding_buckets.rs and testing/model/sliding_buckets.rs; change all four.
 --
 -- Body, 18 bytes and the counters: 5 + 3 the start of the newest bucket that was charged, 7 the sum of all counters,
 -- 1 bytes of a counter (1, 2, 4 or 7: the narrowest that holds the limit), 2 how many counters, then the counters,
 -- oldest bucket first, the last one that of the newest bucket. No counters before the first charge.
 -- Place, 8 bytes: 5 + 3 the start of the bucket.
+local BODY_BYTES, BODY_FORMAT = 18, '>I5I3I7BI2'
 local find, rep = string.find, string.rep
 
 local function format_of(bytes)
@@ -12,203 +14,208 @@ local function format_of(bytes)
 end
 
 local function bytes_for(units)
-  if units < 256 then return 1 elseif units < 65536 then return 2 elseif units < 4294967296 then return 4 end
+  if units < RANGE_1 then return 1 elseif units < RANGE_2 then return 2 elseif units < RANGE_4 then return 4 end
   return 7
 end
 
 -- Units of the bucket at an index of the ring, 0 being the oldest.
-local function cell(state, index)
+local function units_of(state, index)
   return (unpack(state.format, state.text, state.offset + index * state.bytes))
 end
 
 -- The first index from `index` on, up to `last`, of a bucket that holds units; nil if there is none.
 local function next_used(state, index, last)
   local bytes = state.bytes
-  local at = find(state.text, '[^%z]', state.offset + index * bytes)
-  if not at then return nil end
-  index = floor((at - state.offset) / bytes)
+  local offset = find(state.text, '[^%z]', state.offset + index * bytes)
+  if not offset then return nil end
+  index = floor((offset - state.offset) / bytes)
   if index <= last then return index end
 end
 
-local function sum_cells(state, from, to)
+local function sum_of(state, from, to)
   local sum, index = 0, next_used(state, from, to)
   while index do
-    sum = sum + cell(state, index)
+    sum = sum + units_of(state, index)
     index = next_used(state, index + 1, to)
   end
   return sum
 end
 
--- Sets the units of one bucket; counters become wider where they must.
-local function set_cell(state, index, units)
-  local bytes, ring = state.bytes, state.cells
-  if bytes < 7 and units >= 256 ^ bytes then
+-- Sets the units of one bucket. Widens all counters if the units do not fit.
+local function set_units(state, index, units)
+  local bytes, ring_len = state.bytes, state.ring_len
+  if bytes < 7 and units >= RANGE_1 ^ bytes then
     local wider, format, parts = bytes_for(units), nil, {}
     format = format_of(wider)
-    for each = 0, ring - 1 do parts[each + 1] = pack(format, cell(state, each)) end
+    for each = 0, ring_len - 1 do parts[each + 1] = pack(format, units_of(state, each)) end
     state.text, state.offset, state.bytes, state.format = table.concat(parts), 1, wider, format
     bytes = wider
   end
-  state.sum = state.sum - cell(state, index) + units
-  local at = state.offset + index * bytes
-  state.text = sub(state.text, state.offset, at - 1) .. pack(state.format, units)
-    .. sub(state.text, at + bytes, state.offset + ring * bytes - 1)
+  state.sum = state.sum - units_of(state, index) + units
+  local offset = state.offset + index * bytes
+  state.text = sub(state.text, state.offset, offset - 1) .. pack(state.format, units)
+    .. sub(state.text, offset + bytes, state.offset + ring_len * bytes - 1)
   state.offset = 1
 end
 
--- The oldest bucket with a part in the window, as an index that may lie outside the ring, and its weight: so many
--- microseconds of a bucket's width.
-local function span(state, limit, at)
-  local newest, window, width = state.newest, limit.window, limit.width
-  local effective = newest
-  if at and at > newest then effective = at end
+-- The edge: the oldest bucket with a part in the window, as an index that may lie outside the ring. And its weight, in
+-- microseconds of a bucket's width. `now_us` nil: at the last charge.
+local function span(state, limit, now_us)
+  local newest_us, window_us, bucket_us = state.newest_us, limit.window_us, limit.bucket_us
+  local effective_us = newest_us
+  if now_us and now_us > newest_us then effective_us = now_us end
   -- The oldest instant inside the window is now - W + 1.
-  local edge = aligned(effective + 1 - window, width)
-  local weight = width
-  if effective >= edge + window then
-    if limit.edge == 2 then
-      weight = 0
-    elseif limit.edge == 1 then
-      weight = edge + width + window - effective
-      if weight > width then weight = width end
+  local edge_us = aligned(effective_us + 1 - window_us, bucket_us)
+  local edge_weight_us = bucket_us
+  if effective_us >= edge_us + window_us then
+    if limit.edge == EDGE_DROPPED then
+      edge_weight_us = 0
+    elseif limit.edge == EDGE_INTERPOLATED then
+      edge_weight_us = edge_us + bucket_us + window_us - effective_us
+      if edge_weight_us > bucket_us then edge_weight_us = bucket_us end
     end
   end
-  return (state.cells or 0) - 1 + (edge - newest) / width, weight
+  return (state.ring_len or 0) - 1 + (edge_us - newest_us) / bucket_us, edge_weight_us
 end
 
--- When the bucket at an index counts no more.
-local function leaves(state, limit, index)
-  local start = state.newest - (state.cells - 1 - index) * limit.width
-  if limit.edge == 2 then return start + limit.window end
-  return start + limit.width - 1 + limit.window
+-- The first instant at which the bucket at an index counts no more.
+local function leaves_us(state, limit, index)
+  local start_us = state.newest_us - (state.ring_len - 1 - index) * limit.bucket_us
+  if limit.edge == EDGE_DROPPED then return start_us + limit.window_us end
+  return start_us + limit.bucket_us - 1 + limit.window_us
 end
 
--- What is used and for how long, then the units of the edge bucket and of all that are later.
-local function usage_of(state, limit, at, edge, weight)
+-- used, reset_after_us, the units of the edge bucket and of all later ones.
+local function usage_of(state, limit, now_us, edge, edge_weight_us)
   local edge_units, later = 0, state.sum
-  if not state.cells or edge >= state.cells then
+  if not state.ring_len or edge >= state.ring_len then
     later = 0
   elseif edge >= 0 then
-    edge_units, later = cell(state, edge), later - sum_cells(state, 0, edge)
+    edge_units, later = units_of(state, edge), later - sum_of(state, 0, edge)
   end
   local used = later
-  if edge_units > 0 and weight > 0 then used = used + ceil_share(edge_units, weight, limit.width) end
+  if edge_units > 0 and edge_weight_us > 0 then
+    used = used + share_rounded_up(edge_units, edge_weight_us, limit.bucket_us)
+  end
   if used == 0 then return 0, 0, edge_units, later end
-  local last = state.cells - 1
-  while cell(state, last) == 0 do last = last - 1 end
-  return used, leaves(state, limit, last) - at, edge_units, later
+  local last = state.ring_len - 1
+  while units_of(state, last) == 0 do last = last - 1 end
+  return used, leaves_us(state, limit, last) - now_us, edge_units, later
 end
 
--- The instant at which `cost` passes; it does not yet.
-local function passes(state, limit, edge, cost, edge_units, later)
-  local room, last = limit.units - cost, state.cells - 1
+-- The instant at which `cost` passes, when it does not pass now.
+local function passes_us(state, limit, edge, cost, edge_units, later)
+  local room, last = limit.units - cost, state.ring_len - 1
   later = later + edge_units
   if edge < 0 then edge = 0 end
   local index = next_used(state, edge, last)
   while index do
-    local units = cell(state, index)
+    local units = units_of(state, index)
     later = later - units
     if later <= room then
-      if limit.edge ~= 1 then return leaves(state, limit, index) end
+      if limit.edge ~= EDGE_INTERPOLATED then return leaves_us(state, limit, index) end
       -- The largest weight at which the bucket leaves enough room; at weight 1 it is outside.
-      local width = limit.width
-      local weight = width
-      if room - later < units then weight = floor_share(room - later, width, units) end
-      if weight < 1 then weight = 1 end
-      return state.newest - (last - index) * width + width + limit.window - weight
+      local bucket_us = limit.bucket_us
+      local edge_weight_us = bucket_us
+      if room - later < units then edge_weight_us = quotient(room - later, bucket_us, units) end
+      if edge_weight_us < 1 then edge_weight_us = 1 end
+      return state.newest_us - (last - index) * bucket_us + bucket_us + limit.window_us - edge_weight_us
     end
     index = next_used(state, index + 1, last)
   end
 end
 
-local function usage(state, limit, at)
-  local edge, weight = span(state, limit, at)
-  local used, reset = usage_of(state, limit, at or 0, edge, weight)
-  return used, reset
+local function usage(state, limit, now_us)
+  local edge, edge_weight_us = span(state, limit, now_us)
+  local used, reset_after_us = usage_of(state, limit, now_us or 0, edge, edge_weight_us)
+  return used, reset_after_us
 end
 
 return {
-  new = function() return { newest = -origin * 1e6, sum = 0 } end,
+  new = function() return { newest_us = -origin * SECOND_US, sum = 0 } end,
 
   read = function(value, body, length)
-    if length < 18 then return nil end
-    local s, us, sum, bytes, ring, offset = unpack('>I5I3I7BI2', value, body)
-    if length ~= 18 + ring * bytes then return nil end
-    local state = { newest = (s - origin) * 1e6 + us, sum = sum }
-    if ring > 0 then
-      state.cells, state.bytes, state.format, state.text, state.offset = ring, bytes, format_of(bytes), value, offset
+    if length < BODY_BYTES then return nil end
+    local s, us, sum, bytes, ring_len, offset = unpack(BODY_FORMAT, value, body)
+    if length ~= BODY_BYTES + ring_len * bytes then return nil end
+    local state = { newest_us = (s - origin) * SECOND_US + us, sum = sum }
+    if ring_len > 0 then
+      state.ring_len, state.bytes, state.format = ring_len, bytes, format_of(bytes)
+      state.text, state.offset = value, offset
     end
     return state
   end,
 
   write = function(state)
-    local s, us = instant(state.newest)
-    if not state.cells then return pack('>I5I3I7BI2', s, us, 0, 0, 0) end
+    local s, us = stored_instant(state.newest_us)
+    if not state.ring_len then return pack(BODY_FORMAT, s, us, 0, 0, 0) end
     local offset = state.offset
-    return pack('>I5I3I7BI2', s, us, state.sum, state.bytes, state.cells)
-      .. sub(state.text, offset, offset + state.cells * state.bytes - 1)
+    return pack(BODY_FORMAT, s, us, state.sum, state.bytes, state.ring_len)
+      .. sub(state.text, offset, offset + state.ring_len * state.bytes - 1)
   end,
 
   usage = usage,
 
-  decide = function(state, limit, at, cost)
-    local edge, weight = span(state, limit, at)
-    local used, reset, edge_units, later = usage_of(state, limit, at, edge, weight)
-    if used + cost <= limit.units then return used, reset, 0 end
-    return used, reset, passes(state, limit, edge, cost, edge_units, later) - at
+  decide = function(state, limit, now_us, cost)
+    local edge, edge_weight_us = span(state, limit, now_us)
+    local used, reset_after_us, edge_units, later = usage_of(state, limit, now_us, edge, edge_weight_us)
+    if used + cost <= limit.units then return used, reset_after_us, 0 end
+    return used, reset_after_us, passes_us(state, limit, edge, cost, edge_units, later) - now_us
   end,
 
-  charge = function(state, limit, at, cost)
-    local start, width = aligned(at, limit.width), limit.width
-    if not state.cells then
-      local most = limit.units
-      if cost > most then most = cost end
-      state.cells, state.bytes = floor((limit.window - 2) / width) + 2, bytes_for(most)
-      state.format, state.offset, state.newest = format_of(state.bytes), 1, start
-      state.text = rep('\0', state.cells * state.bytes)
-    elseif start > state.newest then
-      local steps, bytes, ring = (start - state.newest) / width, state.bytes, state.cells
-      if steps >= ring then
-        state.text, state.sum, state.offset = rep('\0', ring * bytes), 0, 1
+  charge = function(state, limit, now_us, cost)
+    local start_us, bucket_us = aligned(now_us, limit.bucket_us), limit.bucket_us
+    if not state.ring_len then
+      local value_max = limit.units
+      if cost > value_max then value_max = cost end
+      state.ring_len, state.bytes = floor((limit.window_us - 2) / bucket_us) + 2, bytes_for(value_max)
+      state.format, state.offset, state.newest_us = format_of(state.bytes), 1, start_us
+      state.text = rep('\0', state.ring_len * state.bytes)
+    elseif start_us > state.newest_us then
+      local steps, bytes, ring_len = (start_us - state.newest_us) / bucket_us, state.bytes, state.ring_len
+      if steps >= ring_len then
+        state.text, state.sum, state.offset = rep('\0', ring_len * bytes), 0, 1
       else
-        state.sum = state.sum - sum_cells(state, 0, steps - 1)
-        state.text = sub(state.text, state.offset + steps * bytes, state.offset + ring * bytes - 1)
+        state.sum = state.sum - sum_of(state, 0, steps - 1)
+        state.text = sub(state.text, state.offset + steps * bytes, state.offset + ring_len * bytes - 1)
           .. rep('\0', steps * bytes)
         state.offset = 1
       end
-      state.newest = start
+      state.newest_us = start_us
     end
-    local last = state.cells - 1
-    set_cell(state, last, cell(state, last) + cost)
-    return pack('>I5I3', instant(state.newest)), usage(state, limit, at)
+    local last = state.ring_len - 1
+    set_units(state, last, units_of(state, last) + cost)
+    return pack('>I5I3', stored_instant(state.newest_us)), usage(state, limit, now_us)
   end,
 
-  refund = function(state, at, charged, units)
-    if not state.cells then return 0 end
-    local index = state.cells - 1 + (charged.stamp - state.newest) / state.width
-    local edge, weight = span(state, state, at)
-    if index < edge or (index == edge and weight == 0) or index < 0 or index >= state.cells then return 0 end
-    local held = cell(state, index)
+  refund = function(state, now_us, charged, units)
+    if not state.ring_len then return 0 end
+    local index = state.ring_len - 1 + (charged.stamp - state.newest_us) / state.bucket_us
+    local edge, edge_weight_us = span(state, state, now_us)
+    if index < edge or (index == edge and edge_weight_us == 0) or index < 0 or index >= state.ring_len then return 0 end
+    local held = units_of(state, index)
     if units > held then units = held end
-    if units > 0 then set_cell(state, index, held - units) end
+    if units > 0 then set_units(state, index, held - units) end
     return units
   end,
 
-  credit = function(state, limit, at, units)
-    local before = usage(state, limit, at)
-    if before == 0 then return 0 end
-    if units > before then units = before end
-    local edge, weight = span(state, limit, at)
-    local width, last = limit.width, state.cells - 1
+  credit = function(state, limit, now_us, units)
+    local used_before = usage(state, limit, now_us)
+    if used_before == 0 then return 0 end
+    if units > used_before then units = used_before end
+    local edge, edge_weight_us = span(state, limit, now_us)
+    local bucket_us, last = limit.bucket_us, state.ring_len - 1
     local index = edge
     if index >= 0 then
-      local held = cell(state, index)
-      if held > 0 and weight > 0 then
+      local held = units_of(state, index)
+      if held > 0 and edge_weight_us > 0 then
         -- One unit of use is more than one of the edge bucket's units.
         local part = held
-        if not product_at_most(held, weight, units, width) then part = floor_share(units, width, weight) end
-        set_cell(state, index, held - part)
-        units = units - ceil_share(part, weight, width)
+        if not product_at_most(held, edge_weight_us, units, bucket_us) then
+          part = quotient(units, bucket_us, edge_weight_us)
+        end
+        set_units(state, index, held - part)
+        units = units - share_rounded_up(part, edge_weight_us, bucket_us)
         if held > part then units = 0 end
       end
       index = index + 1
@@ -217,18 +224,18 @@ return {
     end
     index = next_used(state, index, last)
     while index and units > 0 do
-      local held = cell(state, index)
+      local held = units_of(state, index)
       local part = held
       if part > units then part = units end
-      set_cell(state, index, held - part)
+      set_units(state, index, held - part)
       units = units - part
       index = next_used(state, index, last)
     end
-    return before - (usage(state, limit, at))
+    return used_before - (usage(state, limit, now_us))
   end,
 
-  charged_by = function(state)
-    if not state.cells then return -EXACT end
-    return state.newest + state.width - 1
+  charged_by_us = function(state)
+    if not state.ring_len then return -EXACT end
+    return state.newest_us + state.bucket_us - 1
   end,
 }

@@ -1,28 +1,31 @@
--- sliding-log: every admitted request's time and cost.
+-- sliding-log: every admitted request's time and cost. Also written in fast-sliding-log.lua,
+-- crates/slidegate/src/algorithm/sliding_log.rs and testing/model/sliding_log.rs; change all four.
 --
 -- Body, 27 bytes and the entries: 5 + 3 the newest stamp, 7 the running total before the first entry, 7 the running
 -- total, 4 how many entries, 1 bytes of an entry's total (2, 4 or 7), then the entries, oldest first: 6 the stamp, in
--- microseconds modulo 2^28 seconds, then the running total with its units. Totals are modulo 2^16, 2^32 or 2^52:
--- whichever is more than what stands in the log. Requests of one microsecond share an entry. When nothing stands any
--- more, the newest stamp is the last that did: time does not run back behind it.
+-- microseconds modulo 2^28 seconds, then the running total with its units. Totals are modulo 2^16, 2^32 or 2^52: the
+-- smallest that is more than the units in the log. Requests of one microsecond share an entry. The newest stamp stays
+-- when the last entry has left: time does not run back behind it.
 --
--- A value above 512 bytes is long: the entries are not in the body but in a ring after the last limit, of which a charge
--- writes one. 128 is added to the byte of the width, and the body goes on: 4 the place of the oldest entry in the ring,
--- 4 how many entries the ring can hold, 6 + 7 the oldest entry once more. The rings follow each other in the order of the
--- limits. Finding what has left, and what must leave, is a binary search with GETRANGE.
+-- A value above 512 bytes is long: the entries are not in the body but in a ring buffer after the last limit, of which
+-- a charge writes one slot. 128 is added to the byte of the width, and the body goes on: 4 the slot of the oldest
+-- entry, 4 how many slots the ring has, 6 + 7 the oldest entry once more. The rings follow each other in the order of
+-- the limits. The entries that have left, and those that must leave, are found by binary search with GETRANGE.
 -- Commands of a long log: GETRANGE and some more to decide, SETRANGE twice and PEXPIRE to charge.
 --
 -- Place, 8 bytes: 5 + 3 the stamp.
-local CYCLE = 268435456e6
-local cycle_origin = origin % 268435456 * 1e6
+local BODY_BYTES, BODY_FORMAT = 27, '>I5I3I7I7I4B'
+local REWRITE_MAX = 500 -- entries per GETRANGE, so that a rewrite needs little memory
+local RING_RESERVE = 32 -- free slots of a new ring, besides a quarter of its entries
+local cycle_origin_us = origin % CYCLE_S * SECOND_US
 
 local function format_of(bytes)
-  if bytes == 2 then return '>I6I2', 65536 elseif bytes == 4 then return '>I6I4', 4294967296 end
-  return '>I6I7', 4503599627370496
+  if bytes == 2 then return '>I6I2', RANGE_2 elseif bytes == 4 then return '>I6I4', RANGE_4 end
+  return '>I6I7', RANGE_7
 end
 
 local function bytes_for(units)
-  if units < 65536 then return 2 elseif units < 4294967296 then return 4 end
+  if units < RANGE_2 then return 2 elseif units < RANGE_4 then return 4 end
   return 7
 end
 
@@ -33,28 +36,28 @@ end
 
 -- Stamp and total of an entry, 0 being the oldest.
 local function entry(state, index)
-  local each = 6 + state.bytes
-  if not state.ring then return unpack(state.format, state.text, state.offset + index * each) end
+  local entry_bytes = TICK_BYTES + state.bytes
+  if not state.ring then return unpack(state.format, state.text, state.offset + index * entry_bytes) end
   if index == 0 then return state.oldest_tick, state.oldest_total end
-  local at = state.region + (state.first + index) % state.capacity * each
-  return unpack(state.format, call('GETRANGE', state.key, at, at + each - 1))
+  local offset = state.ring_start + (state.first + index) % state.capacity * entry_bytes
+  return unpack(state.format, call('GETRANGE', state.key, offset, offset + entry_bytes - 1))
 end
 
 -- The first live entry, and the running total before it.
-local function live_from(state, limit, at)
+local function live_from(state, limit, now_us)
   local newest, count, base = state.newest, state.count, state.base
   if count == 0 then return 0, state.last end
-  local cut = limit.window
-  if at and at > newest then cut = cut - (at - newest) end
-  if cut <= 0 then return count, state.last end
-  local newest_tick = (newest + cycle_origin) % CYCLE
+  local cut_us = limit.window_us
+  if now_us and now_us > newest then cut_us = cut_us - (now_us - newest) end
+  if cut_us <= 0 then return count, state.last end
+  local newest_tick = (newest + cycle_origin_us) % CYCLE_US
   local tick, total = entry(state, 0)
-  if (newest_tick - tick) % CYCLE < cut then return 0, base end
-  -- Mostly few have left: the search begins at the oldest. The newest entry is live.
+  if (newest_tick - tick) % CYCLE_US < cut_us then return 0, base end
+  -- Mostly few entries have left, so a galloping search starts at the oldest. The newest entry is live.
   local gone, gone_total, live, step = 0, total, count - 1, 1
   while gone + step < live do
     tick, total = entry(state, gone + step)
-    if (newest_tick - tick) % CYCLE < cut then
+    if (newest_tick - tick) % CYCLE_US < cut_us then
       live = gone + step
       break
     end
@@ -63,37 +66,37 @@ local function live_from(state, limit, at)
   while live - gone > 1 do
     local middle = floor((gone + live) / 2)
     tick, total = entry(state, middle)
-    if (newest_tick - tick) % CYCLE < cut then live = middle else gone, gone_total = middle, total end
+    if (newest_tick - tick) % CYCLE_US < cut_us then live = middle else gone, gone_total = middle, total end
   end
   return live, gone_total
 end
 
-local function usage(state, limit, at)
-  local live, before = live_from(state, limit, at)
-  state.live, state.before, state.as_of = live, before, at
+local function usage(state, limit, now_us)
+  local live, before = live_from(state, limit, now_us)
+  state.live, state.before, state.usage_at_us = live, before, now_us
   local used = (state.last - before) % state.modulus
   if used == 0 then return 0, 0 end
-  return used, state.newest + limit.window - (at or 0)
+  return used, state.newest + limit.window_us - (now_us or 0)
 end
 
--- The entries of a ring into memory, oldest first.
+-- Reads the entries of a ring into memory, oldest first.
 local function gather(state)
-  local each, first, count, capacity = 6 + state.bytes, state.first, state.count, state.capacity
-  local region, text = state.region, ''
+  local entry_bytes, first, count, capacity = TICK_BYTES + state.bytes, state.first, state.count, state.capacity
+  local ring_start, text = state.ring_start, ''
   if count > 0 then
     local last = first + count
     if last > capacity then last = capacity end
-    text = call('GETRANGE', state.key, region + first * each, region + last * each - 1)
+    text = call('GETRANGE', state.key, ring_start + first * entry_bytes, ring_start + last * entry_bytes - 1)
     if first + count > capacity then
-      text = text .. call('GETRANGE', state.key, region, region + (first + count - capacity) * each - 1)
+      text = text .. call('GETRANGE', state.key, ring_start, ring_start + (first + count - capacity) * entry_bytes - 1)
     end
   end
-  -- What was charged and is not yet written is the newest entry.
-  if state.slot then text = sub(text, 1, (count - 1) * each) .. state.slot_bytes end
+  -- A charge that is not written yet is the newest entry.
+  if state.slot then text = sub(text, 1, (count - 1) * entry_bytes) .. state.slot_bytes end
   state.ring, state.slot, state.text, state.offset = nil, nil, text, 1
 end
 
--- Makes the totals so wide that they hold `units`.
+-- Widens the totals until they hold `units`.
 local function widen(state, units)
   if state.ring then gather(state) end
   local parts, base, modulus, bytes = {}, state.base, state.modulus, bytes_for(units)
@@ -107,33 +110,33 @@ local function widen(state, units)
   state.text, state.offset = table.concat(parts), 1
 end
 
--- Writes the entries of a ring from `from` up to but without `to` once more, with the totals that `total_of` says.
+-- Rewrites the entries of a ring from `from` up to, but not including, `to`, with the totals that `total_of` returns.
 local function rewrite(state, from, to, total_of)
-  local each, modulus = 6 + state.bytes, state.modulus
+  local entry_bytes, modulus = TICK_BYTES + state.bytes, state.modulus
   while from < to do
-    local place = (state.first + from) % state.capacity
+    local slot = (state.first + from) % state.capacity
     local count = to - from
-    if count > state.capacity - place then count = state.capacity - place end
-    if count > 500 then count = 500 end
-    local at, parts = state.region + place * each, {}
-    local text = call('GETRANGE', state.key, at, at + count * each - 1)
+    if count > state.capacity - slot then count = state.capacity - slot end
+    if count > REWRITE_MAX then count = REWRITE_MAX end
+    local offset, parts = state.ring_start + slot * entry_bytes, {}
+    local text = call('GETRANGE', state.key, offset, offset + count * entry_bytes - 1)
     for index = 1, count do
-      local tick, total = unpack(state.format, text, (index - 1) * each + 1)
+      local tick, total = unpack(state.format, text, (index - 1) * entry_bytes + 1)
       total = total_of(from + index - 1, total) % modulus
       parts[index] = pack(state.format, tick, total)
       if from + index == 1 then state.oldest_total = total end
     end
-    call('SETRANGE', state.key, at, table.concat(parts))
+    call('SETRANGE', state.key, offset, table.concat(parts))
     from = from + count
   end
 end
 
--- The same as `lower` where the entries are: what is emptied stays as an entry of no units, but not as the newest.
--- Totals are only known relative to each other, so that either those before or those after can be changed: the fewer.
+-- The same as `lower`, in place: an emptied entry stays with no units, unless it is the newest. Totals are relative to
+-- each other, so either the totals before the units or those after can be changed: it changes the fewer.
 local function lower_ring(state, index, units)
   local modulus, count, before, _ = state.modulus, state.count, state.base, nil
   if index > 0 then _, before = entry(state, index - 1) end
-  -- The last entry from which something is taken.
+  -- The last entry from which units are taken.
   local low, high = index - 1, count - 1
   while high - low > 1 do
     local middle = floor((low + high) / 2)
@@ -153,14 +156,14 @@ local function lower_ring(state, index, units)
     end)
     state.base = (state.base + units) % modulus
   end
-  -- Nothing newer stands any more.
-  local newest_tick, dropped = (state.newest + cycle_origin) % CYCLE, false
+  -- Drop emptied entries at the newest end.
+  local newest_tick, dropped = (state.newest + cycle_origin_us) % CYCLE_US, false
   while count > 0 do
     local tick, total = entry(state, count - 1)
     local older = state.base
     if count > 1 then _, older = entry(state, count - 2) end
     if total ~= older then
-      if dropped then state.newest = state.newest - (newest_tick - tick) % CYCLE end
+      if dropped then state.newest = state.newest - (newest_tick - tick) % CYCLE_US end
       break
     end
     count, dropped = count - 1, true
@@ -168,9 +171,9 @@ local function lower_ring(state, index, units)
   state.count = count
 end
 
--- Takes `units` from the entries from `index` on, oldest first; they hold so many.
+-- Takes `units`, which the entries from `index` on hold, oldest first.
 local function lower(state, index, units)
-  state.as_of = nil
+  state.usage_at_us = nil
   if state.ring then return lower_ring(state, index, units) end
   local parts, modulus, base = {}, state.modulus, state.base
   local taken, kept, total_before, last_tick = 0, 0, base, nil
@@ -192,51 +195,49 @@ local function lower(state, index, units)
   state.last = (state.last - units) % modulus
   state.text, state.offset, state.count = table.concat(parts), 1, kept
   if last_tick then
-    state.newest = state.newest - ((state.newest + cycle_origin) % CYCLE - last_tick) % CYCLE
+    state.newest = state.newest - ((state.newest + cycle_origin_us) % CYCLE_US - last_tick) % CYCLE_US
   end
 end
 
 local function charge_ring(state, stamp, live, before, cost)
-  local each, capacity, count = 6 + state.bytes, state.capacity, state.count - live
+  local entry_bytes, capacity, count = TICK_BYTES + state.bytes, state.capacity, state.count - live
   local total = (state.last + cost) % state.modulus
   local same = count > 0 and stamp == state.newest
   if not same and count == capacity then return false end
   if live > 0 and count > 0 then state.oldest_tick, state.oldest_total = entry(state, live) end
   state.first, state.base = (state.first + live) % capacity, before
   if not same then count = count + 1 end
-  local tick = (stamp + cycle_origin) % CYCLE
+  local tick = (stamp + cycle_origin_us) % CYCLE_US
   if count == 1 then state.oldest_tick, state.oldest_total = tick, total end
-  state.slot = state.region + (state.first + count - 1) % capacity * each
+  state.slot = state.ring_start + (state.first + count - 1) % capacity * entry_bytes
   state.slot_bytes = pack(state.format, tick, total)
   state.count, state.last, state.newest = count, total, stamp
   return true
 end
 
-local LONG_BYTES = 48
-
 local function long_body(state)
-  local s, us = instant(state.newest)
-  return pack('>I5I3I7I7I4BI4I4I6I7', s, us, state.base, state.last, state.count, state.bytes + 128, state.first,
+  local s, us = stored_instant(state.newest)
+  return pack('>I5I3I7I7I4BI4I4I6I7', s, us, state.base, state.last, state.count, state.bytes + LONG_FLAG, state.first,
     state.capacity, state.oldest_tick, state.oldest_total)
 end
 
 return {
   new = function(limit)
-    local state = { newest = -origin * 1e6, base = 0, last = 0, count = 0, text = '', offset = 1 }
+    local state = { newest = -origin * SECOND_US, base = 0, last = 0, count = 0, text = '', offset = 1 }
     set_bytes(state, bytes_for(limit.units))
     return state
   end,
 
   read = function(value, body, length)
-    if length < 27 then return nil end
-    local s, us, base, last, count, bytes, offset = unpack('>I5I3I7I7I4B', value, body)
-    local state = { newest = (s - origin) * 1e6 + us, base = base, last = last, count = count }
-    if bytes < 128 then
-      if length ~= 27 + count * (6 + bytes) then return nil end
+    if length < BODY_BYTES then return nil end
+    local s, us, base, last, count, bytes, offset = unpack(BODY_FORMAT, value, body)
+    local state = { newest = (s - origin) * SECOND_US + us, base = base, last = last, count = count }
+    if bytes < LONG_FLAG then
+      if length ~= BODY_BYTES + count * (TICK_BYTES + bytes) then return nil end
       state.text, state.offset = value, offset
     else
-      if length ~= LONG_BYTES then return nil end
-      bytes, state.ring = bytes - 128, true
+      if length ~= LONG_BODY_BYTES then return nil end
+      bytes, state.ring = bytes - LONG_FLAG, true
       state.first, state.capacity, state.oldest_tick, state.oldest_total = unpack('>I4I4I6I7', value, offset)
     end
     set_bytes(state, bytes)
@@ -245,26 +246,26 @@ return {
 
   write = function(state)
     if state.ring then gather(state) end
-    local s, us = instant(state.newest)
+    local s, us = stored_instant(state.newest)
     local offset = state.offset
-    return pack('>I5I3I7I7I4B', s, us, state.base, state.last, state.count, state.bytes)
-      .. sub(state.text, offset, offset + state.count * (6 + state.bytes) - 1)
+    return pack(BODY_FORMAT, s, us, state.base, state.last, state.count, state.bytes)
+      .. sub(state.text, offset, offset + state.count * (TICK_BYTES + state.bytes) - 1)
   end,
 
   usage = usage,
 
-  decide = function(state, limit, at, cost)
-    local used, reset = usage(state, limit, at)
+  decide = function(state, limit, now_us, cost)
+    local used, reset_after_us = usage(state, limit, now_us)
     local missing = used + cost - limit.units
-    if missing <= 0 then return used, reset, 0 end
-    -- The first entry with whose leaving enough has left.
+    if missing <= 0 then return used, reset_after_us, 0 end
+    -- The first entry after whose expiry enough units have left.
     local before, modulus = state.before, state.modulus
     local low, high, step = state.live - 1, state.count - 1, 1
-    local tick, total, found
+    local tick, total, found_tick
     while low + step < high do
       tick, total = entry(state, low + step)
       if (total - before) % modulus >= missing then
-        high, found = low + step, tick
+        high, found_tick = low + step, tick
         break
       end
       low, step = low + step, step * 2
@@ -272,51 +273,51 @@ return {
     while high - low > 1 do
       local middle = floor((low + high) / 2)
       tick, total = entry(state, middle)
-      if (total - before) % modulus >= missing then high, found = middle, tick else low = middle end
+      if (total - before) % modulus >= missing then high, found_tick = middle, tick else low = middle end
     end
-    local age = 0
-    if found then age = ((state.newest + cycle_origin) % CYCLE - found) % CYCLE end
-    return used, reset, state.newest - age + limit.window - at
+    local age_us = 0
+    if found_tick then age_us = ((state.newest + cycle_origin_us) % CYCLE_US - found_tick) % CYCLE_US end
+    return used, reset_after_us, state.newest - age_us + limit.window_us - now_us
   end,
 
-  charge = function(state, limit, at, cost)
-    if state.as_of ~= at then usage(state, limit, at) end
+  charge = function(state, limit, now_us, cost)
+    if state.usage_at_us ~= now_us then usage(state, limit, now_us) end
     local live, before, stamp = state.live, state.before, state.newest
-    if at > stamp then stamp = at end
+    if now_us > stamp then stamp = now_us end
     local used = (state.last - before) % state.modulus + cost
-    state.as_of = nil
+    state.usage_at_us = nil
     if used >= state.modulus then
       widen(state, used)
-      live, before = live_from(state, limit, at)
+      live, before = live_from(state, limit, now_us)
     end
-    local place = pack('>I5I3', instant(stamp))
+    local place = pack('>I5I3', stored_instant(stamp))
     if state.ring then
-      if charge_ring(state, stamp, live, before, cost) then return place, used, stamp + limit.window - at end
+      if charge_ring(state, stamp, live, before, cost) then return place, used, stamp + limit.window_us - now_us end
       gather(state)
     end
-    local each, offset, count = 6 + state.bytes, state.offset, state.count
+    local entry_bytes, offset, count = TICK_BYTES + state.bytes, state.offset, state.count
     local last = (state.last + cost) % state.modulus
     local kept = count
     if count > live and stamp == state.newest then kept = count - 1 end
-    state.text = sub(state.text, offset + live * each, offset + kept * each - 1)
-      .. pack(state.format, (stamp + cycle_origin) % CYCLE, last)
+    state.text = sub(state.text, offset + live * entry_bytes, offset + kept * entry_bytes - 1)
+      .. pack(state.format, (stamp + cycle_origin_us) % CYCLE_US, last)
     state.offset, state.count, state.base, state.last, state.newest = 1, kept - live + 1, before, last, stamp
-    return place, used, stamp + limit.window - at
+    return place, used, stamp + limit.window_us - now_us
   end,
 
-  refund = function(state, at, charged, units)
-    local stamp, effective = charged.stamp, state.newest
-    if at > effective then effective = at end
-    if stamp + state.window <= effective or stamp > state.newest then return 0 end
-    local age, newest_tick = state.newest - stamp, (state.newest + cycle_origin) % CYCLE
+  refund = function(state, now_us, charged, units)
+    local stamp, effective_us = charged.stamp, state.newest
+    if now_us > effective_us then effective_us = now_us end
+    if stamp + state.window_us <= effective_us or stamp > state.newest then return 0 end
+    local age_us, newest_tick = state.newest - stamp, (state.newest + cycle_origin_us) % CYCLE_US
     local low, high = -1, state.count
     while high - low > 1 do
       local middle = floor((low + high) / 2)
-      if (newest_tick - entry(state, middle)) % CYCLE <= age then high = middle else low = middle end
+      if (newest_tick - entry(state, middle)) % CYCLE_US <= age_us then high = middle else low = middle end
     end
     if high == state.count then return 0 end
     local tick, total = entry(state, high)
-    if (newest_tick - tick) % CYCLE ~= age then return 0 end
+    if (newest_tick - tick) % CYCLE_US ~= age_us then return 0 end
     local before = state.base
     if high > 0 then tick, before = entry(state, high - 1) end
     local held = (total - before) % state.modulus
@@ -325,34 +326,35 @@ return {
     return units
   end,
 
-  credit = function(state, limit, at, units)
-    local used = usage(state, limit, at)
+  credit = function(state, limit, now_us, units)
+    local used = usage(state, limit, now_us)
     if units > used then units = used end
     if units > 0 then lower(state, state.live, units) end
     return units
   end,
 
-  charged_by = function(state) return state.newest end,
+  charged_by_us = function(state) return state.newest end,
 
   gather = gather,
 
-  -- Where the rings of a long value are: one after the other, from `at` on.
-  place_rings = function(key, states, at)
-    at = at - 1
+  -- Sets where the rings of a long value start: one after the other, from `offset` on.
+  place_rings = function(key, states, offset)
+    offset = offset - 1
     for index = 1, states.count do
       local state = states[index]
-      state.key, state.region = key, at
-      at = at + state.capacity * (6 + state.bytes)
+      state.key, state.ring_start = key, offset
+      offset = offset + state.capacity * (TICK_BYTES + state.bytes)
     end
   end,
 
-  -- Writes what charges changed in a long value; not if a ring must be made anew.
+  -- Writes the changed slots of a long value. False, and nothing is written, if a ring must be rebuilt.
   write_rings = function(key, states, ttl)
-    local parts = { pack('>I2BB', 21319, 1, states.count) }
+    local parts = { pack(MAGIC_FORMAT, MAGIC, VERSION, states.count) }
     for index = 1, states.count do
       local state = states[index]
-      if not state.ring or (state.capacity > 256 and state.count * 8 < state.capacity) then return false end
-      parts[2 * index], parts[2 * index + 1] = head(state, LONG_BYTES), long_body(state)
+      if not state.ring then return false end
+      if state.capacity > RING_SHRINK_MIN and state.count * RING_SPARSE < state.capacity then return false end
+      parts[2 * index], parts[2 * index + 1] = head(state, LONG_BODY_BYTES), long_body(state)
     end
     for index = 1, states.count do
       local state = states[index]
@@ -363,19 +365,19 @@ return {
     return true
   end,
 
-  -- A long value, with room in its rings for more.
+  -- A long value, with free slots in its rings.
   long = function(states)
     local count = states.count
-    local parts = { pack('>I2BB', 21319, 1, count) }
+    local parts = { pack(MAGIC_FORMAT, MAGIC, VERSION, count) }
     for index = 1, count do
       local state = states[index]
-      local offset, each = state.offset, 6 + state.bytes
-      state.first, state.capacity = 0, state.count + floor(state.count / 4) + 32
+      local offset, entry_bytes = state.offset, TICK_BYTES + state.bytes
+      state.first, state.capacity = 0, state.count + floor(state.count / 4) + RING_RESERVE
       state.oldest_tick, state.oldest_total = 0, 0
       if state.count > 0 then state.oldest_tick, state.oldest_total = entry(state, 0) end
-      parts[2 * index], parts[2 * index + 1] = head(state, LONG_BYTES), long_body(state)
-      parts[2 * count + 1 + index] = sub(state.text, offset, offset + state.count * each - 1)
-        .. string.rep('\0', (state.capacity - state.count) * each)
+      parts[2 * index], parts[2 * index + 1] = head(state, LONG_BODY_BYTES), long_body(state)
+      parts[2 * count + 1 + index] = sub(state.text, offset, offset + state.count * entry_bytes - 1)
+        .. string.rep('\0', (state.capacity - state.count) * entry_bytes)
     end
     return table.concat(parts)
   end,

@@ -1,25 +1,30 @@
--- sliding-log/sorted-set: the exact log in the classical form, one member of a sorted set per unit.
+-- sliding-log/sorted-set: the exact log in the classical form, one member of a sorted set per unit. The algorithm is
+-- also written in sliding-log.lua, fast-sliding-log.lua, crates/slidegate/src/algorithm/sliding_log.rs and
+-- testing/model/sliding_log.rs; change all five.
 --
--- The units of the limit with the longest window are the members of the sorted set KEY; each of the others has a set
--- KEY%WINDOW, window in microseconds. Score in microseconds, which a double holds until the year 2252, member NONCE:INDEX
--- of the call that charged it. A value KEY%state beside them holds the geometry and, as its body, 8 bytes: 5 + 3 the newest
--- stamp; when nothing stands any more, the last that did. In the name of a key or a rule a % is followed by digits of its
--- own, so that no state has such a name.
+-- The units of the limit with the longest window are the members of the sorted set KEY. Each other limit has a set
+-- KEY%WINDOW, window in microseconds. The score is the instant in microseconds, which a double holds until the year
+-- 2252; the member is NONCE:INDEX of the call that charged it. A value KEY%state beside them holds the geometry and, as
+-- its body, 8 bytes: 5 + 3 the newest stamp, which stays when the last unit has left. In a key or a rule's name digits
+-- follow every %, so no state has such a name.
 --
--- A set KEY of microseconds without a value is another limiter's, and is taken over as it is. So is a packed value KEY, and
--- by the packed layout what the sets hold.
+-- A set KEY of microseconds without a value belongs to another limiter, and is taken over as it is. A packed value KEY
+-- is taken over too, and the packed layout takes over the sets.
 -- Place, 8 bytes: 5 + 3 the stamp.
 -- TTL    that of the value
--- Commands to decide: GETRANGE, ZCOUNT, and for a wait ZCARD and ZRANGE; where there is no value TYPE, GETRANGE and ZCARD.
--- To charge: SET, ZADD (one per 1,000 units), ZREMRANGEBYSCORE, PEXPIRE. Where limits change, also DEL, EXISTS and RENAME.
+-- Commands to decide: GETRANGE, ZCOUNT, and for a wait ZCARD and ZRANGE; where there is no value TYPE, GETRANGE and
+-- ZCARD. To charge: SET, ZADD (one per 1,000 units), ZREMRANGEBYSCORE, PEXPIRE. Where limits change, also DEL, EXISTS
+-- and RENAME.
 --
--- A set is only written after the value: a Redis that is full lets a script remove what it likes, and then write what it
--- likes, but refuses one that begins with SET. Until then a state says what is to be done: `adds` (stamp, units, ...),
--- `pruned` up to a score, `members` and `ranks` that go, `gone` how many of them counted.
+-- A set is only written after the value: a full Redis refuses a script whose first write is SET, but not one that first
+-- removes something. Until then a state collects the changes: `adds` (stamp, units, ...), `prune_to` a score,
+-- `remove_members`, `remove_ranks`, and `removed`, how many of the removed units counted. `stored`: the set exists.
 local format, spread = string.format, _G.unpack
-local UNITS_MAX = 1000000
--- The year 2001: what is less are milliseconds, or seconds.
-local MICROSECONDS_MIN = 1e15
+local BODY_BYTES, BODY_FORMAT = 8, '>I5I3'
+local NUMBER_FORMAT, ABOVE_FORMAT, SUFFIX_FORMAT = '%.0f', '(%.0f', '%%%.0f' -- as ZCOUNT and the names of sets need it
+local UNITS_MAX = 1000000 -- of one charge
+local MEMBERS_MAX = 1000 -- per ZADD and ZREM: Lua passes no more than some thousand arguments
+local MICROSECONDS_MIN = 1e15 -- the year 2001: lower scores are milliseconds or seconds
 
 local function value_name(key) return key .. '%state' end
 
@@ -27,40 +32,41 @@ local function value_name(key) return key .. '%state' end
 local function set_names(key, all)
   local longest, names = 1, {}
   for index = 1, all.count do
-    if all[index].window > all[longest].window then longest = index end
-    names[index] = key .. format('%%%.0f', all[index].window)
+    if all[index].window_us > all[longest].window_us then longest = index end
+    names[index] = key .. format(SUFFIX_FORMAT, all[index].window_us)
   end
   names[longest] = key
   return names
 end
 
--- Bounds of what lies in the window that ends at `at`, or at the newest stamp if that is later.
-local function cut_of(state, limit, at)
-  local effective = state.newest
-  if at and at > effective then effective = at end
-  return effective - limit.window
+-- The exclusive start of the window that ends at `now_us`, or at the newest stamp if that is later.
+local function window_start_us(state, limit, now_us)
+  local effective_us = state.newest
+  if now_us and now_us > effective_us then effective_us = now_us end
+  return effective_us - limit.window_us
 end
 
-local function counted(state, limit, at)
-  local cut, used = cut_of(state, limit, at), 0
-  if state.backed then used = call('ZCOUNT', state.set, format('(%.0f', cut), '+inf') - state.gone end
+-- Units in use, and the start of their window.
+local function used_since(state, limit, now_us)
+  local cut_us, used = window_start_us(state, limit, now_us), 0
+  if state.stored then used = call('ZCOUNT', state.set, format(ABOVE_FORMAT, cut_us), '+inf') - state.removed end
   for index = 1, #state.adds, 2 do
-    if state.adds[index] > cut then used = used + state.adds[index + 1] end
+    if state.adds[index] > cut_us then used = used + state.adds[index + 1] end
   end
-  return used, cut
+  return used, cut_us
 end
 
-local function usage(state, limit, at)
-  local used = counted(state, limit, at)
+local function usage(state, limit, now_us)
+  local used = used_since(state, limit, now_us)
   if used == 0 then return 0, 0 end
-  return used, state.newest + limit.window - (at or 0)
+  return used, state.newest + limit.window_us - (now_us or 0)
 end
 
--- Before anything is written. As a value, so that the reply begins with the word that says what it is.
+-- Called before anything is written. Raises a table: of a string Redis would put the script's name before SLIDEGATE.
 local function refuse_large(units)
   if units > UNITS_MAX or origin > 0 then
-    error(redis.error_reply('SLIDEGATE large: a sorted set keeps one member per unit, at most 1000000 of one charge, and '
-      .. 'no time after 2252; use the packed layout'))
+    error(redis.error_reply('SLIDEGATE large: a sorted set keeps one member per unit, at most 1000000 of one charge, '
+      .. 'and no time after 2252; use the packed layout'))
   end
 end
 
@@ -69,44 +75,45 @@ local function score_at(state, rank)
   return tonumber(call('ZRANGE', state.set, rank, rank, 'WITHSCORES')[2])
 end
 
-local function add(state, stamp, units)
-  local arguments, filled, score = {}, 0, format('%.0f', stamp)
+local function add_members(state, stamp, units)
+  local arguments, filled, score = {}, 0, format(NUMBER_FORMAT, stamp)
   for unit = 1, units do
-    state.named = state.named + 1
-    arguments[filled + 1], arguments[filled + 2] = score, format('%s:%d', ARGV[2], state.named)
+    state.members_named = state.members_named + 1
+    arguments[filled + 1], arguments[filled + 2] = score, format('%s:%d', ARGV[2], state.members_named)
     filled = filled + 2
-    if filled == 2000 or unit == units then
+    if filled == 2 * MEMBERS_MAX or unit == units then
       call('ZADD', state.set, spread(arguments, 1, filled))
       filled = 0
     end
   end
 end
 
--- Brings a set up to what its state says.
+-- Applies the collected changes of a state to its set.
 local function update(state)
-  local members, ranks = state.members, state.ranks
+  local members, remove_ranks = state.remove_members, state.remove_ranks
   if members then
-    for index = 1, #members, 1000 do
-      local last = index + 999
+    for index = 1, #members, MEMBERS_MAX do
+      local last = index + MEMBERS_MAX - 1
       if last > #members then last = #members end
       call('ZREM', state.set, spread(members, index, last))
     end
   end
-  if ranks then call('ZREMRANGEBYRANK', state.set, ranks[1], ranks[2]) end
-  for index = 1, #state.adds, 2 do add(state, state.adds[index], state.adds[index + 1]) end
-  if state.pruned then call('ZREMRANGEBYSCORE', state.set, '-inf', format('%.0f', state.pruned)) end
+  if remove_ranks then call('ZREMRANGEBYRANK', state.set, remove_ranks[1], remove_ranks[2]) end
+  for index = 1, #state.adds, 2 do add_members(state, state.adds[index], state.adds[index + 1]) end
+  if state.prune_to then call('ZREMRANGEBYSCORE', state.set, '-inf', format(NUMBER_FORMAT, state.prune_to)) end
 end
 
 return {
   new = function(limit, key)
-    -- Written anew it would be deleted: what is no sorted set is another's, which this says by failing.
-    call('ZCARD', key .. format('%%%.0f', limit.window))
-    return { newest = -origin * 1e6, adds = {}, gone = 0, named = 0 }
+    -- A new state deletes the set of its name. ZCARD fails if the name holds another program's value of another type.
+    call('ZCARD', key .. format(SUFFIX_FORMAT, limit.window_us))
+    return { newest = -origin * SECOND_US, adds = {}, removed = 0, members_named = 0 }
   end,
 
   value_name = value_name,
 
-  -- What is there without a value of ours: the states of another limiter's set, or nothing, or why it cannot be read.
+  -- The state of another limiter's set, which has no value of ours; nil if there is none. Or nil and why it cannot be
+  -- read.
   take_over = function(key, limits)
     if call('TYPE', key).ok ~= 'zset' then return nil end
     local limit = limits[1]
@@ -115,9 +122,9 @@ return {
       return nil, 'SLIDEGATE foreign: the sorted set of this key is not in microseconds, or the rule has several limits'
     end
     return { count = 1, {
-      newest = newest - origin * 1e6, adds = {}, gone = 0, named = 0, backed = true, set = key,
-      code = 7, edge = 0, parameter = 0, window = limit.window, units = limit.units, generation = tonumber(ARGV[2]),
-      width = limit.width,
+      newest = newest - origin * SECOND_US, adds = {}, removed = 0, members_named = 0, stored = true, set = key,
+      code = SORTED_SET, edge = 0, parameter = 0, window_us = limit.window_us, bucket_us = limit.bucket_us,
+      units = limit.units, generation = tonumber(ARGV[2]),
     } }
   end,
 
@@ -127,49 +134,50 @@ return {
   end,
 
   read = function(value, body, length)
-    if length ~= 8 then return nil end
-    local s, us = unpack('>I5I3', value, body)
-    return { newest = (s - origin) * 1e6 + us, adds = {}, gone = 0, named = 0, backed = true }
+    if length ~= BODY_BYTES then return nil end
+    local s, us = unpack(BODY_FORMAT, value, body)
+    return { newest = (s - origin) * SECOND_US + us, adds = {}, removed = 0, members_named = 0, stored = true }
   end,
 
-  write = function(state) return pack('>I5I3', instant(state.newest)) end,
+  write = function(state) return pack(BODY_FORMAT, stored_instant(state.newest)) end,
 
   usage = usage,
 
-  decide = function(state, limit, at, cost)
+  decide = function(state, limit, now_us, cost)
     refuse_large(cost)
-    local used, cut = counted(state, limit, at)
-    local reset, missing = 0, used + cost - limit.units
-    if used > 0 then reset = state.newest + limit.window - at end
-    if missing <= 0 then return used, reset, 0 end
-    if not state.backed then
+    local used, cut_us = used_since(state, limit, now_us)
+    local reset_after_us, missing = 0, used + cost - limit.units
+    if used > 0 then reset_after_us = state.newest + limit.window_us - now_us end
+    if missing <= 0 then return used, reset_after_us, 0 end
+    if not state.stored then
       for index = 1, #state.adds, 2 do
-        if state.adds[index] > cut then missing = missing - state.adds[index + 1] end
-        if missing <= 0 then return used, reset, state.adds[index] + limit.window - at end
+        if state.adds[index] > cut_us then missing = missing - state.adds[index + 1] end
+        if missing <= 0 then return used, reset_after_us, state.adds[index] + limit.window_us - now_us end
       end
     end
-    return used, reset, score_at(state, call('ZCARD', state.set) - used + missing - 1) + limit.window - at
+    local leaves_us = score_at(state, call('ZCARD', state.set) - used + missing - 1) + limit.window_us
+    return used, reset_after_us, leaves_us - now_us
   end,
 
-  charge = function(state, limit, at, cost)
+  charge = function(state, limit, now_us, cost)
     refuse_large(cost)
-    local used, cut = counted(state, limit, at)
+    local used, cut_us = used_since(state, limit, now_us)
     local stamp = state.newest
-    if at > stamp then stamp = at end
-    state.newest, state.pruned = stamp, cut
+    if now_us > stamp then stamp = now_us end
+    state.newest, state.prune_to = stamp, cut_us
     state.adds[#state.adds + 1] = stamp
     state.adds[#state.adds + 1] = cost
-    return pack('>I5I3', instant(stamp)), used + cost, stamp + limit.window - at
+    return pack(BODY_FORMAT, stored_instant(stamp)), used + cost, stamp + limit.window_us - now_us
   end,
 
-  refund = function(state, at, charged, units)
-    if charged.stamp <= cut_of(state, state, at) then return 0 end
-    local score = format('%.0f', charged.stamp)
+  refund = function(state, now_us, charged, units)
+    if charged.stamp <= window_start_us(state, state, now_us) then return 0 end
+    local score = format(NUMBER_FORMAT, charged.stamp)
     local members = call('ZRANGEBYSCORE', state.set, score, score, 'LIMIT', 0, units)
     units = #members
     if units == 0 then return 0 end
-    state.members, state.gone = members, units
-    -- The newest of those that stay; if none does, the last that did.
+    state.remove_members, state.removed = members, units
+    -- The newest stamp of the units that stay. If none stays, it does not change.
     local size = call('ZCARD', state.set)
     if size > units and score_at(state, -1) == charged.stamp and call('ZCOUNT', state.set, score, score) == units then
       state.newest = score_at(state, -1 - units)
@@ -177,30 +185,30 @@ return {
     return units
   end,
 
-  credit = function(state, limit, at, units)
-    local used = counted(state, limit, at)
+  credit = function(state, limit, now_us, units)
+    local used = used_since(state, limit, now_us)
     if units > used then units = used end
     if units == 0 then return 0 end
-    if not state.backed then
-      -- Begun for this call: one charge.
+    if not state.stored then
+      -- The state began in this call, with one charge.
       state.adds[2] = state.adds[2] - units
       return units
     end
     local first = call('ZCARD', state.set) - used
-    state.ranks, state.gone = { first, first + units - 1 }, units
+    state.remove_ranks, state.removed = { first, first + units - 1 }, units
     if units == used and first > 0 then state.newest = score_at(state, first - 1) end
     return units
   end,
 
-  charged_by = function(state) return state.newest end,
+  charged_by_us = function(state) return state.newest end,
 
   refuse_large = refuse_large,
 
-  -- Brings the sets up to what the states say, and makes them last as long as the value.
-  flush = function(key, states, milliseconds)
+  -- Applies the collected changes of all states, and gives the sets the TTL of the value.
+  flush = function(key, states, ttl)
     local names = set_names(key, states)
-    for _, set in pairs(states.left or {}) do call('DEL', set) end
-    -- First those that make room for the one that gets the name itself.
+    for _, set in pairs(states.leftover_sets or {}) do call('DEL', set) end
+    -- First the set that leaves the name KEY, then the one that gets it.
     for pass = 1, 2 do
       for index = 1, states.count do
         local set, wanted = states[index].set, names[index]
@@ -213,14 +221,14 @@ return {
     for index = 1, states.count do
       local state = states[index]
       state.set = names[index]
-      if not state.backed then call('DEL', state.set) end
+      if not state.stored then call('DEL', state.set) end
       update(state)
-      call('PEXPIRE', state.set, milliseconds)
+      call('PEXPIRE', state.set, ttl)
     end
   end,
 
-  -- Removes what is beside a value that has taken the place of sets.
-  forget = function(key, sets)
+  -- Deletes the sets that a packed value has replaced.
+  delete_sets = function(key, sets)
     call('DEL', value_name(key))
     for _, set in pairs(sets) do
       if set ~= key then call('DEL', set) end

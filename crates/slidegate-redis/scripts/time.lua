@@ -1,27 +1,29 @@
--- Time: one reading of the clock, as a number that is exact.
+-- Time: the clock is read once, as a number that is exact.
 --
--- ARGV[1]: microseconds since 1970, for tests and replays; empty: the server's TIME, read once.
+-- ARGV[1]: microseconds since 1970, for tests and replays; empty: the server's TIME.
 --
--- Instants are doubles: microseconds after `origin`, a whole second. Before the year 2252 `origin` is 1970 itself;
--- later it moves along, so that all that is compared with `now` stays far below 2^53. Stored instants are seconds
--- and microseconds, in 5 + 3 bytes.
+-- Instants are doubles: microseconds after `origin`, a whole second. Before the year 2252 `origin` is 1970 itself.
+-- Later it moves along with the clock, so that instants and windows after them stay below 2^53. Stored instants are
+-- seconds and microseconds since 1970, in 5 + 3 bytes.
 local floor, unpack, pack, call, sub = math.floor, struct.unpack, struct.pack, redis.call, string.sub
+local ORIGIN_MOVES_S = 8.9e9 -- the year 2252; two of the longest windows later microseconds are still below 2^53
+local ORIGIN_DISTANCE_S = 4e9 -- 127 years: more than any state lives
 local injected = ARGV[1] ~= ''
-local origin, now, seconds, micros = 0, nil, nil, nil
+local origin, now_us, seconds, micros = 0, nil, nil, nil
 if injected then
-  now = ARGV[1] + 0
-  if now >= 8.9e15 then
+  now_us = ARGV[1] + 0
+  if now_us >= ORIGIN_MOVES_S * SECOND_US then
     seconds, micros = sub(ARGV[1], 1, -7) + 0, sub(ARGV[1], -6) + 0
   else
-    seconds = floor(now / 1e6)
-    micros = now - seconds * 1e6
+    seconds = floor(now_us / SECOND_US)
+    micros = now_us - seconds * SECOND_US
   end
 else
   local time = call('TIME')
   seconds, micros = time[1] + 0, time[2] + 0
-  now = seconds * 1e6 + micros
+  now_us = seconds * SECOND_US + micros
 end
-if seconds >= 8.9e9 then
-  origin = seconds - 4e9
-  now = 4e15 + micros
+if seconds >= ORIGIN_MOVES_S then
+  origin = seconds - ORIGIN_DISTANCE_S
+  now_us = ORIGIN_DISTANCE_S * SECOND_US + micros
 end

@@ -1,20 +1,19 @@
--- Wide numbers: products of units and microseconds reach 2^94, and a double is exact below 2^53 only.
+-- Wide numbers: products of units and microseconds reach 2^94, and a double is exact up to 2^53 only.
 --
--- A wide number is two doubles, high x 2^48 + low, with low below 2^48. Products that stay below 2^53 never come
--- here: callers look first. What is divided by is below 2^50.
-local EXACT = 9007199254740992 -- 2^53: products below are exact
-local HALF, WHOLE = 16777216, 281474976710656 -- 2^24 and 2^48
+-- A wide number is two doubles, high x 2^48 + low, with low below 2^48. Callers compute smaller products as plain
+-- doubles. Divisors are below 2^50.
+local HALF_BASE = 16777216 -- 2^24: half the bits of a low part, so that products of two such halves are exact
 
-local function more(ah, al, bh, bl)
+local function add(ah, al, bh, bl)
   local low = al + bl
-  if low >= WHOLE then return ah + bh + 1, low - WHOLE end
+  if low >= WIDE_BASE then return ah + bh + 1, low - WIDE_BASE end
   return ah + bh, low
 end
 
 -- a - b, or 0 if that is less.
-local function less(ah, al, bh, bl)
+local function saturating_sub(ah, al, bh, bl)
   if ah < bh or (ah == bh and al <= bl) then return 0, 0 end
-  if al < bl then return ah - bh - 1, al + WHOLE - bl end
+  if al < bl then return ah - bh - 1, al + WIDE_BASE - bl end
   return ah - bh, al - bl
 end
 
@@ -24,24 +23,24 @@ local function wide()
 
   -- a x b, which must stay below 2^100.
   local function mul(a, b)
-    local ah, bh = floor(a / HALF), floor(b / HALF)
-    local al, bl = a - ah * HALF, b - bh * HALF
+    local ah, bh = floor(a / HALF_BASE), floor(b / HALF_BASE)
+    local al, bl = a - ah * HALF_BASE, b - bh * HALF_BASE
     local m, n = ah * bl, al * bh
-    local mh, nh = floor(m / HALF), floor(n / HALF)
-    local low = al * bl + (m - mh * HALF + (n - nh * HALF)) * HALF
-    local carry = floor(low / WHOLE)
-    return ah * bh + mh + nh + carry, low - carry * WHOLE
+    local mh, nh = floor(m / HALF_BASE), floor(n / HALF_BASE)
+    local low = al * bl + (m - mh * HALF_BASE + (n - nh * HALF_BASE)) * HALF_BASE
+    local carry = floor(low / WIDE_BASE)
+    return ah * bh + mh + nh + carry, low - carry * WIDE_BASE
   end
 
   local function at_most(ah, al, bh, bl)
     return ah < bh or (ah == bh and al <= bl)
   end
 
-  -- (r x 2^48 + low) / d for r below d: the quotient, below 2^48, is guessed in doubles and put right.
+  -- (r x 2^48 + low) / d for r below d: the quotient, below 2^48, is estimated in doubles and corrected.
   local function div_step(r, low, d)
-    local q = floor((r * WHOLE + low) / d)
+    local q = floor((r * WIDE_BASE + low) / d)
     local ph, pl = mul(q, d)
-    local rest = (r - ph) * WHOLE + (low - pl)
+    local rest = (r - ph) * WIDE_BASE + (low - pl)
     while rest < 0 do
       q, rest = q - 1, rest + d
     end
@@ -51,37 +50,38 @@ local function wide()
     return q, rest
   end
 
-  -- Quotient, wide, and rest.
+  -- The quotient, wide, and the remainder.
   local function div(ah, al, d)
     local q1 = floor(ah / d)
     local q0, rest = div_step(ah - q1 * d, al, d)
     return q1, q0, rest
   end
 
-  -- floor(a x b / d) and the rest, for quotients below 2^53.
+  -- floor(a x b / d) and the remainder, for quotients below 2^53.
   local function mul_div(a, b, d)
     local h, l = mul(a, b)
     local qh, ql, rest = div(h, l, d)
-    return qh * WHOLE + ql, rest
+    return qh * WIDE_BASE + ql, rest
   end
 
   wide_functions = { mul = mul, at_most = at_most, div = div, mul_div = mul_div }
   return wide_functions
 end
 
--- floor(a x b / d) and ceil(a x b / d), which must be below 2^53.
-local function floor_share(a, b, d)
+-- floor(a x b / d), which must be below 2^53.
+local function quotient(a, b, d)
   local product = a * b
   if product < EXACT then return floor(product / d) end
   return (wide().mul_div(a, b, d))
 end
 
-local function ceil_share(a, b, d)
+-- ceil(a x b / d), which must be below 2^53.
+local function share_rounded_up(a, b, d)
   local product = a * b
   if product < EXACT then return -floor(-product / d) end
-  local quotient, rest = wide().mul_div(a, b, d)
-  if rest > 0 then return quotient + 1 end
-  return quotient
+  local whole, rest = wide().mul_div(a, b, d)
+  if rest > 0 then return whole + 1 end
+  return whole
 end
 
 -- Whether a x b <= c x d.

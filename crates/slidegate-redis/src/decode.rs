@@ -1,4 +1,4 @@
-//! What scripts answer: replies as verdicts, places and numbers.
+//! Replies of scripts: decoded into verdicts, places and numbers.
 
 use redis::Value;
 use slidegate::decision::StateAnswer;
@@ -7,21 +7,21 @@ use slidegate::rule::{Algorithm, Limit};
 use slidegate::store::StoreError;
 use slidegate::{Admission, Verdict};
 
-use crate::encode::unit_us;
+use crate::encode::position_step_us;
 
-/// The items of a flat reply, read one after the other.
+/// Reads the items of a flat reply one after the other.
 #[derive(Debug)]
-pub(crate) struct Reply(std::vec::IntoIter<Value>);
+pub(crate) struct ReplyReader(std::vec::IntoIter<Value>);
 
-/// What was answered to an admission.
-pub(crate) struct Answer {
-    /// One per ask.
+/// The decoded reply to an admission.
+pub(crate) struct AdmissionReply {
+    /// One per charge.
     pub(crate) states: Vec<StateAnswer>,
     /// Whether any of them was charged.
     pub(crate) charged: bool,
 }
 
-impl Reply {
+impl ReplyReader {
     pub(crate) fn new(value: Value) -> Result<Self, StoreError> {
         match value {
             Value::Array(items) => Ok(Self(items.into_iter())),
@@ -33,8 +33,7 @@ impl Reply {
         self.0.next().ok_or_else(unexpected)
     }
 
-    /// A number that is not negative; 12 bytes where it is too large for scripts to say it otherwise, and the
-    /// largest there is if it is even larger.
+    /// A number that is not negative. Scripts send numbers above 2^53 as 12 bytes; one above `u64::MAX` saturates.
     pub(crate) fn number(&mut self) -> Result<u64, StoreError> {
         match self.next()? {
             Value::Int(number) => u64::try_from(number).map_err(|_| unexpected()),
@@ -46,7 +45,7 @@ impl Reply {
         }
     }
 
-    /// A wait; `None` if no waiting helps.
+    /// A wait; `None` if the cost never passes.
     fn wait_us(&mut self) -> Result<Option<u64>, StoreError> {
         if let Some(Value::Int(-1)) = self.0.as_slice().first() {
             self.next()?;
@@ -69,14 +68,14 @@ impl Reply {
     }
 }
 
-/// What `check` and `peek` answer.
-pub(crate) fn answer(reply: Value, admission: &Admission<'_>) -> Result<Answer, StoreError> {
-    let mut answer = Answer { states: Vec::with_capacity(admission.asks().len()), charged: false };
+/// Decodes the reply of `check` and `peek`.
+pub(crate) fn admission_reply(reply: Value, admission: &Admission<'_>) -> Result<AdmissionReply, StoreError> {
+    let mut decoded = AdmissionReply { states: Vec::with_capacity(admission.asks().len()), charged: false };
     if let Value::BulkString(bytes) = reply {
-        answer.short(&bytes, admission).ok_or_else(unexpected)?;
-        return Ok(answer);
+        decoded.read_binary(&bytes, admission).ok_or_else(unexpected)?;
+        return Ok(decoded);
     }
-    let mut reply = Reply::new(reply)?;
+    let mut reply = ReplyReader::new(reply)?;
     reply.number()?;
     for ask in admission.asks() {
         let (mut binding, mut positions) = (None, Vec::new());
@@ -91,14 +90,14 @@ pub(crate) fn answer(reply: Value, admission: &Admission<'_>) -> Result<Answer, 
                 positions.push(position(limit, &place).ok_or_else(unexpected)?);
             }
         }
-        answer.push(binding.expect("a rule has at least one limit"), positions);
+        decoded.push(binding.expect("a rule has at least one limit"), positions);
     }
-    Ok(answer)
+    Ok(decoded)
 }
 
-impl Answer {
-    /// The common case in short, one ask of one limit: three numbers of seven bytes, and the place.
-    fn short(&mut self, bytes: &[u8], admission: &Admission<'_>) -> Option<()> {
+impl AdmissionReply {
+    /// The binary reply of the fast path, to one charge of one limit: three numbers of seven bytes, and the place.
+    fn read_binary(&mut self, bytes: &[u8], admission: &Admission<'_>) -> Option<()> {
         let [ask] = admission.asks() else { return None };
         let [limit] = ask.rule().limits() else { return None };
         let number = |at: usize| u64::try_from(big_endian(bytes.get(7 * at..7 * at + 7)?)?).ok();
@@ -111,7 +110,7 @@ impl Answer {
         Some(())
     }
 
-    /// What was answered to the next ask; without positions it was not charged.
+    /// Adds the answer to the next charge. Without positions it was not charged.
     fn push(&mut self, verdict: Verdict<'_>, positions: impl IntoIterator<Item = OrderedPosition>) {
         let mut positions = positions.into_iter().peekable();
         self.charged |= positions.peek().is_some();
@@ -131,7 +130,7 @@ fn position(limit: &Limit, place: &[u8]) -> Option<OrderedPosition> {
             backlog: Backlog::new(number(14..30)?),
             given_back: u64::try_from(number(30..38)?).ok()?,
         },
-        _ => Position::At(instant_us()? / unit_us(limit)),
+        _ => Position::At(instant_us()? / position_step_us(limit)),
     };
     Some(OrderedPosition { order: generation, position })
 }
@@ -140,7 +139,7 @@ fn big_endian(bytes: &[u8]) -> Option<u128> {
     (bytes.len() <= 16).then(|| bytes.iter().fold(0, |number, &byte| number << 8 | u128::from(byte)))
 }
 
-/// A reply of another shape can only come from another script.
+/// Only another script sends a reply of another form.
 fn unexpected() -> StoreError {
-    StoreError::Ambiguous { why: "a script answered in another form than it should".into() }
+    StoreError::Ambiguous { why: "a script sent a reply of an unknown form".into() }
 }

@@ -1,4 +1,4 @@
-//! What scripts are told: times, asks and charges as ARGV.
+//! Arguments of script calls: times and charges as ARGV.
 
 use slidegate::Rule;
 use slidegate::receipt::{ChargePlace, Position, ReceiptCharge};
@@ -9,12 +9,12 @@ use crate::options::LogLayout;
 
 const SECOND_US: u64 = 1_000_000;
 
-/// The arguments of a call, in their order.
+/// The arguments of a call, in order.
 #[derive(Debug)]
 pub(crate) struct Args(pub(crate) Vec<Vec<u8>>, LogLayout);
 
 impl Args {
-    /// What every call begins with: its instant, and a number drawn for it.
+    /// The first arguments of every call: its instant, and a number drawn for it.
     pub(crate) fn at(layout: LogLayout, call: Call, nonce: u64) -> Self {
         let mut args = Self(Vec::with_capacity(6), layout);
         match call.instant_us() {
@@ -35,8 +35,8 @@ impl Args {
         self.number(at_us % SECOND_US);
     }
 
-    /// So many units of a rule.
-    pub(crate) fn ask(&mut self, rule: &Rule, units: u64) {
+    /// A charge of `units` of a rule.
+    pub(crate) fn push_charge(&mut self, rule: &Rule, units: u64) {
         self.number(units);
         self.form(rule.limits().iter().copied(), rule.shadow());
         for limit in rule.limits() {
@@ -44,8 +44,8 @@ impl Args {
         }
     }
 
-    /// What a receipt charged one state.
-    pub(crate) fn charge(&mut self, charge: &ReceiptCharge) {
+    /// A charge of a receipt.
+    pub(crate) fn push_receipt_charge(&mut self, charge: &ReceiptCharge) {
         self.number(charge.cost());
         self.form(charge.limits(), false);
         for place in charge.places() {
@@ -54,7 +54,7 @@ impl Args {
         }
     }
 
-    /// What all limits of a rule have in common, and how many there are; as short as it can be said.
+    /// The form: what all limits of a rule have in common, and how many there are. Trailing defaults are left out.
     fn form(&mut self, mut limits: impl ExactSizeIterator<Item = Limit>, shadow: bool) {
         let count = limits.len();
         let algorithm = limits.next().map_or(Algorithm::SlidingLog, |limit| limit.algorithm());
@@ -81,7 +81,7 @@ impl Args {
     }
 }
 
-/// A place as the scripts gave it.
+/// A place as the scripts encode it.
 fn place_bytes(place: &ChargePlace) -> Vec<u8> {
     let mut bytes = place.order.to_be_bytes()[2..].to_vec();
     let instant = |bytes: &mut Vec<u8>, at_us: u64| {
@@ -89,7 +89,7 @@ fn place_bytes(place: &ChargePlace) -> Vec<u8> {
         bytes.extend(&(at_us % SECOND_US).to_be_bytes()[5..]);
     };
     match place.position {
-        Position::At(at) => instant(&mut bytes, at * unit_us(&place.limit)),
+        Position::At(at) => instant(&mut bytes, at * position_step_us(&place.limit)),
         Position::Line { charged_us, backlog, given_back } => {
             instant(&mut bytes, charged_us);
             bytes.extend(backlog.get().to_be_bytes());
@@ -99,8 +99,8 @@ fn place_bytes(place: &ChargePlace) -> Vec<u8> {
     bytes
 }
 
-/// Microseconds per step of a position: scripts name windows and buckets by their start.
-pub(crate) fn unit_us(limit: &Limit) -> u64 {
+/// Microseconds per step of a position: scripts identify windows and buckets by their start.
+pub(crate) fn position_step_us(limit: &Limit) -> u64 {
     match limit.algorithm() {
         Algorithm::SlidingBuckets(..) | Algorithm::SlidingCounter | Algorithm::FixedWindow => {
             limit.bucket_us()

@@ -1,4 +1,4 @@
-//! Where a Redis is, read from its URL.
+//! The address and login of a Redis, parsed from its URL.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,18 +7,18 @@ use redis::{ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnection
 
 use crate::options::OptionsError;
 
-/// The form that remedies show.
+/// The form of a URL, for remedies.
 pub(crate) const FORM: &str = "redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]";
 
-/// A Redis, and who we are to it.
+/// The address of a Redis, and our login.
 #[derive(Debug, Clone)]
 pub(crate) struct Endpoint {
     pub(crate) address: Address,
-    /// User, password and database. It redacts the password by itself.
+    /// User, password and database. Its `Debug` redacts the password.
     pub(crate) login: RedisConnectionInfo,
 }
 
-/// Where the socket leads.
+/// The address of a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Address {
     Tcp { host: String, port: u16, tls: bool },
@@ -36,22 +36,22 @@ impl fmt::Display for Address {
 }
 
 impl Endpoint {
-    /// Reads a URL. An error never repeats it: what cannot be read may have its password anywhere.
+    /// Parses a URL. An error never repeats it: in a malformed URL the password may stand anywhere.
     pub(crate) fn parse(url: &str) -> Result<Self, OptionsError> {
         let malformed = |why: &'static str| OptionsError::Url { why };
         let (scheme, rest) = url
             .split_once("://")
             .ok_or(malformed("it has no scheme; begin it with redis:// or rediss://"))?;
-        let (tls, known): (bool, &[&str]) = match scheme {
+        let (tls, parameters): (bool, &[&str]) = match scheme {
             "redis" | "valkey" => (false, &["protocol"]),
             "rediss" | "valkeys" => (true, &["protocol"]),
             "unix" | "redis+unix" | "valkey+unix" => (false, &["db", "user", "pass", "protocol"]),
             "redis+cluster" | "redis+sentinel" | "rediss+cluster" | "rediss+sentinel" => {
                 return Err(OptionsError::NotYet { scheme: scheme.into() });
             }
-            _ => return Err(OptionsError::Scheme { scheme: shown(scheme) }),
+            _ => return Err(OptionsError::Scheme { scheme: printable(scheme) }),
         };
-        // Whether TLS is spoken is our business: the crate then knows the URL without its TLS features.
+        // We do TLS ourselves: the redis crate parses the URL without its TLS features.
         let plain = if tls { format!("redis://{rest}") } else { url.to_owned() };
         let parsed = parse_redis_url(&plain)
             .ok_or(malformed("it cannot be read; percent-encode what is special in its user and password"))?;
@@ -59,33 +59,33 @@ impl Endpoint {
             return Err(malformed("it has a `#`; write %23 if that belongs to the password"));
         }
         let path = parsed.path().trim_matches('/');
-        let on_disk = scheme.ends_with("unix");
-        if !on_disk && !path.is_empty() && path.parse::<u32>().is_err() {
-            return Err(malformed("what follows the host is no number of a database"));
+        let is_unix = scheme.ends_with("unix");
+        if !is_unix && !path.is_empty() && path.parse::<u32>().is_err() {
+            return Err(malformed("the part after the host is not the number of a database"));
         }
-        let unknown = parsed.query_pairs().find(|(name, _)| !known.contains(&&**name));
+        let unknown = parsed.query_pairs().find(|(name, _)| !parameters.contains(&&**name));
         if let Some((name, _)) = unknown {
-            return Err(OptionsError::Parameter { name: shown(&name) });
+            return Err(OptionsError::Parameter { name: printable(&name) });
         }
-        let speaks = parsed.query_pairs().any(|(name, _)| name == "protocol");
+        let has_protocol = parsed.query_pairs().any(|(name, _)| name == "protocol");
         let info = parsed
             .into_connection_info()
-            .map_err(|_| malformed("its host, user, password, database or protocol is none"))?;
+            .map_err(|_| malformed("its host, user, password, database or protocol is invalid"))?;
         let address = match info.addr().clone() {
             ConnectionAddr::Tcp(host, port) => Address::Tcp { host, port, tls },
             ConnectionAddr::Unix(path) => Address::Unix(path),
-            _ => return Err(malformed("it leads to no socket that we can open")),
+            _ => return Err(malformed("it names no TCP or Unix socket")),
         };
         let login = info.redis_settings().clone();
         if login.username().is_some() && login.password().is_none() {
-            // Redis logs nobody in by name alone, so we would silently be another user.
-            return Err(malformed("it has a user and no password; a user without one takes any"));
+            // Redis does not log in by name alone: we would silently be the default user.
+            return Err(malformed("it has a user and no password; for a user without a password give any"));
         }
-        let login = if speaks { login } else { login.set_protocol(ProtocolVersion::RESP3) };
+        let login = if has_protocol { login } else { login.set_protocol(ProtocolVersion::RESP3) };
         Ok(Self { address, login: login.set_lib_name("slidegate", env!("CARGO_PKG_VERSION")) })
     }
 
-    /// A text of the server or of the network, without our password.
+    /// Removes our password from a text of the server or the network.
     pub(crate) fn redacted(&self, text: &str) -> String {
         match self.login.password() {
             Some(password) if !password.is_empty() => text.replace(password, "***"),
@@ -94,8 +94,8 @@ impl Endpoint {
     }
 }
 
-/// What was written, if it can be what it should be; a misplaced password cannot.
-fn shown(word: &str) -> String {
+/// A word of the URL for an error, `?` if it might be a misplaced password.
+fn printable(word: &str) -> String {
     let plausible = word.len() <= 16 && word.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c));
     if plausible { word.into() } else { "?".into() }
 }
@@ -113,8 +113,8 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_read() {
-        for (url, address, shown) in [
+    fn addresses_are_parsed() {
+        for (url, address, displayed) in [
             ("redis://localhost", tcp("localhost", 6379, false), "localhost:6379"),
             ("redis://127.0.0.1:7000/3", tcp("127.0.0.1", 7000, false), "127.0.0.1:7000"),
             ("redis://[::1]:7000", tcp("::1", 7000, false), "[::1]:7000"),
@@ -125,12 +125,12 @@ mod tests {
             ("redis+unix:///run/redis.sock?db=2", Address::Unix("/run/redis.sock".into()), "/run/redis.sock"),
         ] {
             let endpoint = parsed(url);
-            assert_eq!((&*endpoint.address.to_string(), &endpoint.address), (shown, &address), "{url}");
+            assert_eq!((&*endpoint.address.to_string(), &endpoint.address), (displayed, &address), "{url}");
         }
     }
 
     #[test]
-    fn logins_are_read_and_percent_decoded() {
+    fn logins_are_parsed_and_percent_decoded() {
         for (url, user, password, db) in [
             ("redis://localhost", None, None, 0),
             ("redis://:s%40cret@localhost/2", None, Some("s@cret"), 2),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_supported_yet_says_so() {
+    fn unsupported_schemes_and_parameters_are_named() {
         for scheme in ["redis+cluster", "redis+sentinel"] {
             let error = Endpoint::parse(&format!("{scheme}://localhost")).unwrap_err();
             assert_eq!(error, OptionsError::NotYet { scheme: scheme.into() });

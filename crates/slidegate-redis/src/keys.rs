@@ -1,8 +1,7 @@
-//! Names of keys in Redis: which state lives where.
+//! Names of keys in Redis, made from a template.
 //!
-//! A template says how a name is made. `{key}` and `{rule}` in it are replaced wherever they stand, everything
-//! else stays as it is. The default, `sg:{{key}}:{rule}`, gives `sg:{alice}:api`: the braces that stay are a
-//! hash tag, by which Redis Cluster keeps all states of one key on one node.
+//! `{key}` and `{rule}` are replaced wherever they stand in the template; everything else stays. The default, `sg:{{key}}:{rule}`, gives `sg:{alice}:api`: the braces that stay are a hash tag, by which
+//! Redis Cluster keeps all states of one key on one node.
 //!
 //! `%`, `{` and `}` inside a user's key or rule are written `%25`, `%7B` and `%7D`, so that no key can close the
 //! braces around it and no two keys share a name. Nothing else is escaped: names in Redis are bytes.
@@ -14,14 +13,14 @@ use slidegate::store::StoreError;
 
 use crate::options::OptionsError;
 
-/// How the names of keys are made.
+/// A template of key names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyTemplate {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Literal(String),
     Key,
     Rule,
@@ -32,11 +31,11 @@ impl KeyTemplate {
     pub(crate) fn new(text: &str) -> Result<Self, OptionsError> {
         let (mut parts, mut rest) = (Vec::new(), text);
         while let Some((before, part, after)) = placeholder(rest) {
-            parts.extend([Part::Literal(before.into()), part]);
+            parts.extend([TemplatePart::Literal(before.into()), part]);
             rest = after;
         }
-        parts.push(Part::Literal(rest.into()));
-        if !parts.contains(&Part::Key) {
+        parts.push(TemplatePart::Literal(rest.into()));
+        if !parts.contains(&TemplatePart::Key) {
             return Err(OptionsError::Template { template: text.into() });
         }
         Ok(Self { parts })
@@ -56,18 +55,18 @@ impl KeyTemplate {
         let mut name = Vec::with_capacity(rule.len() + key.len() + 16);
         for part in &self.parts {
             match part {
-                Part::Literal(text) => name.extend_from_slice(text.as_bytes()),
-                Part::Key => escape(key, &mut name),
-                Part::Rule => escape(rule, &mut name),
+                TemplatePart::Literal(text) => name.extend_from_slice(text.as_bytes()),
+                TemplatePart::Key => escape(key, &mut name),
+                TemplatePart::Rule => escape(rule, &mut name),
             }
         }
         name
     }
 
-    /// Refuses names of which two are the same: charges on one state would be decided without each other.
-    pub(crate) fn check_apart(&self, names: &[Vec<u8>]) -> Result<(), StoreError> {
-        let twin = (1..names.len()).find(|&index| names[..index].contains(&names[index]));
-        let Some(index) = twin else { return Ok(()) };
+    /// Refuses an admission with two equal names: its charges on one state would be decided without each other.
+    pub(crate) fn check_distinct(&self, names: &[Vec<u8>]) -> Result<(), StoreError> {
+        let duplicate = (1..names.len()).find(|&index| names[..index].contains(&names[index]));
+        let Some(index) = duplicate else { return Ok(()) };
         let name = String::from_utf8_lossy(&names[index]);
         let why = format!(
             "key_template `{self}` gives two charges of this admission the same key `{name}`; write {{rule}} into \
@@ -81,18 +80,18 @@ impl KeyTemplate {
         [&self.name(b"", b"")[..], b"%secret"].concat()
     }
 
-    /// A number that is the same in all processes that name their keys alike: receipts go from one to the other.
+    /// A number that is equal in all processes with the same template, so that receipts pass between them.
     #[expect(clippy::cast_possible_truncation, reason = "the low half of the hash is the number")]
     pub(crate) fn store_number(&self) -> u32 {
         let mix = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         self.name(b"{rule}", b"{key}").iter().fold(0xcbf2_9ce4_8422_2325, mix) as u32
     }
 
-    /// What SCAN matches to find the states of a rule. It may find more: [`Self::key_of`] tells which are its.
+    /// The SCAN pattern for the states of a rule. It may match more: [`Self::key_of`] tells them apart.
     pub(crate) fn pattern(&self, rule: &[u8]) -> Vec<u8> {
         let mut pattern = Vec::new();
         for part in &self.parts {
-            if *part == Part::Key {
+            if *part == TemplatePart::Key {
                 pattern.push(b'*');
                 continue;
             }
@@ -106,27 +105,27 @@ impl KeyTemplate {
         pattern
     }
 
-    /// The key whose state of `rule` has that name, if it is one. For every template.
+    /// The key whose state of `rule` has that name; `None` if it is not a name of this template.
     pub(crate) fn key_of(&self, name: &[u8], rule: &[u8]) -> Option<Vec<u8>> {
-        // Without its keys the name has a known length, and all its keys have the same.
+        // The rest of the name has a known length, and every `{key}` of a template stands for the same bytes.
         let without = self.name(rule, b"").len();
-        let keys = self.parts.iter().filter(|part| **part == Part::Key).count();
+        let keys = self.parts.iter().filter(|part| **part == TemplatePart::Key).count();
         let key_bytes = name.len().checked_sub(without)? / keys;
-        let before = self.parts.iter().take_while(|part| **part != Part::Key);
+        let before = self.parts.iter().take_while(|part| **part != TemplatePart::Key);
         let start = Self { parts: before.cloned().collect() }.name(rule, b"").len();
         let key = unescape(name.get(start..start + key_bytes)?);
-        // What we did not escape does not come out the same.
+        // A name that this template did not make differs from the one made of its key.
         (self.name(rule, &key) == name).then_some(key)
     }
 }
 
-/// As it was written.
+/// As the user wrote it.
 impl fmt::Display for KeyTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.parts.iter().try_for_each(|part| match part {
-            Part::Literal(text) => f.write_str(text),
-            Part::Key => f.write_str("{key}"),
-            Part::Rule => f.write_str("{rule}"),
+            TemplatePart::Literal(text) => f.write_str(text),
+            TemplatePart::Key => f.write_str("{key}"),
+            TemplatePart::Rule => f.write_str("{rule}"),
         })
     }
 }
@@ -143,17 +142,17 @@ pub(crate) fn spent_name(first_charge: &[u8], id: ReceiptId) -> Vec<u8> {
     [first_charge, format!("%spent:{:016x}", id.get()).as_bytes()].concat()
 }
 
-/// What stands before the first placeholder of a text, which one it is, and what follows it.
-fn placeholder(text: &str) -> Option<(&str, Part, &str)> {
-    let named = [("{key}", Part::Key), ("{rule}", Part::Rule)];
-    let found = named.into_iter().filter_map(|(name, part)| {
+/// Splits a text at its first placeholder: the text before it, the placeholder, the text after it.
+fn placeholder(text: &str) -> Option<(&str, TemplatePart, &str)> {
+    let named = [("{key}", TemplatePart::Key), ("{rule}", TemplatePart::Rule)];
+    let splits = named.into_iter().filter_map(|(name, part)| {
         let (before, after) = text.split_once(name)?;
         Some((before, part, after))
     });
-    found.min_by_key(|(before, ..)| before.len())
+    splits.min_by_key(|(before, ..)| before.len())
 }
 
-/// What users write, as it may stand in a name.
+/// Escapes a user's key or rule for a name.
 fn escape(bytes: &[u8], name: &mut Vec<u8>) {
     for &byte in bytes {
         match byte {
@@ -165,7 +164,7 @@ fn escape(bytes: &[u8], name: &mut Vec<u8>) {
     }
 }
 
-/// The other way round.
+/// Reverses [`escape`].
 fn unescape(bytes: &[u8]) -> Vec<u8> {
     let (mut plain, mut rest) = (Vec::with_capacity(bytes.len()), bytes);
     loop {

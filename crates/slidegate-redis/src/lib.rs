@@ -1,7 +1,7 @@
-//! slidegate's shared store: many processes, one truth, in Redis.
+//! slidegate's shared store: many processes share their limits in one Redis.
 //!
-//! [`RedisStore`] is a [`Store`](slidegate::store::Store): it answers as the store in memory does, field by field, for
-//! all who share a Redis and name their keys alike, by the clock of that Redis.
+//! [`RedisStore`] is a [`Store`](slidegate::store::Store). It answers as the store in memory does, field by field, by
+//! the clock of the Redis. All processes that use the same Redis and the same key template share their states.
 //!
 //! ```no_run
 //! use slidegate::{Limiter, Rule};
@@ -14,20 +14,20 @@
 //! # }
 //! ```
 //!
-//! [`RedisOptions`] say how keys are named, how long a call may take, and whom TLS trusts:
-//! [`RedisStore::connect_with`]. A single call has another deadline by
-//! [`Limiter::with_deadline`](slidegate::Limiter::with_deadline).
+//! [`RedisOptions`] set the names of keys, the deadline of a call and the trusted certificates; see
+//! [`RedisStore::connect_with`]. [`Limiter::with_deadline`](slidegate::Limiter::with_deadline) gives a single call another
+//! deadline.
 //!
-//! Redis 5 or newer, standalone. Connections are opened in the tokio runtime that calls [`RedisStore::connect`], kept,
-//! and opened anew when they are lost. A failure is never a denial: a
-//! [`StoreError`](slidegate::store::StoreError) says whether the charge may have been made.
+//! Redis 5 or newer, standalone. Connections belong to the tokio runtime that calls [`RedisStore::connect`]; a lost one
+//! is opened again. A failure is never a denial: a [`StoreError`](slidegate::store::StoreError) says whether the charge
+//! may have been made.
 //!
-//! [`scripts`] are for callers in other languages.
+//! [`scripts`] holds the Lua scripts, for callers in other languages.
 
+mod call_error;
 mod decode;
 mod encode;
 mod endpoint;
-mod failure;
 mod keys;
 mod link;
 mod options;
@@ -45,5 +45,5 @@ pub use store::RedisStore;
 #[cfg(doctest)]
 mod readme {
     #[doc = include_str!("../../../README.md")]
-    struct OfTheProject;
+    struct ProjectReadme;
 }

@@ -1,4 +1,4 @@
-//! How a shared store is reached and used.
+//! Options of a shared store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use crate::endpoint::{Endpoint, FORM};
 use crate::keys::KeyTemplate;
 use crate::tls::{self, Identity};
 
-/// Most connections of one store. Calls share them, so a few do the work of many.
+/// The most connections of one store. Calls share connections, so a few suffice.
 pub const CONNECTIONS_MAX: usize = 64;
 /// Longest deadline of a call, and longest time to connect.
 pub const WAIT_MAX: Duration = Duration::from_secs(600);
 
-/// Where the Redis is and how the store uses it.
+/// The address of a Redis, and how the store uses it.
 ///
 /// ```
 /// use slidegate_redis::{LogLayout, RedisOptions};
@@ -39,7 +39,7 @@ pub struct RedisOptions {
     pub(crate) connect_timeout: Duration,
     pub(crate) keys: KeyTemplate,
     pub(crate) log_layout: LogLayout,
-    /// Who may sign the server's certificate; `None` for those that the system trusts.
+    /// Trusted roots of the server's certificate; `None` for those that the system trusts.
     pub(crate) roots: Option<Arc<RootCertStore>>,
     pub(crate) identity: Option<Identity>,
 }
@@ -50,13 +50,13 @@ pub enum LogLayout {
     /// In one string per key, 8 or 16 bytes per request.
     #[default]
     Packed,
-    /// In a sorted set with a member per unit: larger and slower, readable with `ZRANGE`, and the way over from
+    /// In a sorted set with a member per unit: larger and slower, readable with `ZRANGE`, and the migration path from
     /// limiters that keep such sets.
     SortedSet,
 }
 
 impl RedisOptions {
-    /// Of the Redis at that URL: `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, `rediss://` for TLS,
+    /// The default options for the Redis at a URL: `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, `rediss://` for TLS,
     /// `unix:///PATH[?db=N&user=U&pass=P]` for a socket in the file system.
     pub fn new(url: &str) -> Result<Self, OptionsError> {
         Ok(Self {
@@ -71,7 +71,7 @@ impl RedisOptions {
         })
     }
 
-    /// How many connections are kept; 2 by default, at most [`CONNECTIONS_MAX`].
+    /// How many connections are open; 2 by default, at most [`CONNECTIONS_MAX`].
     pub fn connections(mut self, connections: usize) -> Result<Self, OptionsError> {
         if !(1..=CONNECTIONS_MAX).contains(&connections) {
             return Err(OptionsError::Connections { connections });
@@ -80,26 +80,26 @@ impl RedisOptions {
         Ok(self)
     }
 
-    /// How long a call may take, from the call to the answer; 50 ms by default, at most [`WAIT_MAX`].
+    /// How long a call may take, until its answer; 50 ms by default, at most [`WAIT_MAX`].
     pub fn deadline(mut self, deadline: Duration) -> Result<Self, OptionsError> {
         self.deadline = checked("deadline", deadline)?;
         Ok(self)
     }
 
-    /// How long it may take until a connection is ready for use; 1 s by default, at most [`WAIT_MAX`].
+    /// How long connecting may take, with the handshake; 1 s by default, at most [`WAIT_MAX`].
     pub fn connect_timeout(mut self, timeout: Duration) -> Result<Self, OptionsError> {
         self.connect_timeout = checked("connect_timeout", timeout)?;
         Ok(self)
     }
 
-    /// How the names of keys are made; `sg:{{key}}:{rule}` by default. `{key}` and `{rule}` are replaced
-    /// wherever they stand.
+    /// The template of key names; `sg:{{key}}:{rule}` by default. `{key}` and `{rule}` are replaced wherever they
+    /// stand.
     pub fn key_template(mut self, template: &str) -> Result<Self, OptionsError> {
         self.keys = KeyTemplate::new(template)?;
         Ok(self)
     }
 
-    /// What the names of keys begin with, in the place of `sg`.
+    /// The prefix of key names, instead of `sg`.
     pub fn key_prefix(mut self, prefix: &str) -> Result<Self, OptionsError> {
         self.keys = KeyTemplate::with_prefix(prefix)?;
         Ok(self)
@@ -112,13 +112,13 @@ impl RedisOptions {
         self
     }
 
-    /// Who may sign the server's certificate, in PEM, in the place of those that the system trusts. For `rediss://`.
+    /// Trusted root certificates in PEM, instead of those that the system trusts. For `rediss://`.
     pub fn root_certificates(mut self, pem: &[u8]) -> Result<Self, OptionsError> {
         self.roots = Some(tls::roots(pem)?);
         Ok(self)
     }
 
-    /// Our own certificate with its key, both in PEM, for a server that asks for one. For `rediss://`.
+    /// The client certificate and its key, both in PEM, for a server that demands one. For `rediss://`.
     pub fn client_certificate(mut self, certificates: &[u8], key: &[u8]) -> Result<Self, OptionsError> {
         self.identity = Some(Identity::new(certificates, key)?);
         Ok(self)
@@ -132,17 +132,17 @@ fn checked(name: &'static str, wait: Duration) -> Result<Duration, OptionsError>
     Ok(wait)
 }
 
-/// Why a store cannot be used as asked. No password is ever repeated.
+/// An invalid option. It never contains the password.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum OptionsError {
-    /// A URL that cannot be read.
+    /// A malformed URL.
     #[error("store: the URL is not understood: {why}; its form is {FORM}")]
     Url {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// Something else than a Redis.
+    /// A scheme that is not one of a Redis.
     #[error(
         "store: `{scheme}://` is no scheme of a Redis; use redis://, rediss:// (TLS) or unix://, for example {FORM}"
     )]
@@ -150,13 +150,13 @@ pub enum OptionsError {
         /// What stands before `://`.
         scheme: String,
     },
-    /// A Redis of a kind that this version cannot use.
+    /// A kind of Redis that this version does not support.
     #[error("store: `{scheme}://` is not supported yet; give a standalone Redis: redis:// or rediss://")]
     NotYet {
         /// What stands before `://`.
         scheme: String,
     },
-    /// A parameter in the URL that nobody would read.
+    /// An unknown parameter in the URL.
     #[error(
         "store: the URL has the parameter `{name}`, which is unknown; remove it, timeouts are options of their own"
     )]
@@ -164,42 +164,42 @@ pub enum OptionsError {
         /// Its name.
         name: String,
     },
-    /// A template by which all keys would share one state.
+    /// A template without `{key}`.
     #[error(
         "key_template: `{template}` has no {{key}}, so all keys would share one state; write {{key}} where the key \
          belongs, for example `sg:{{{{key}}}}:{{rule}}`"
     )]
     Template {
-        /// What was written.
+        /// The given text.
         template: String,
     },
-    /// A prefix that would change which part of a name is the hash tag, or none at all.
+    /// An empty prefix, or one with braces, which would change the hash tag of a name.
     #[error(
         "key_prefix: `{prefix}` cannot begin the names of keys; give at least one character and no braces, or a whole \
          key_template"
     )]
     Prefix {
-        /// What was written.
+        /// The given text.
         prefix: String,
     },
-    /// No connection, or very many.
+    /// A number of connections out of range.
     #[error("connections: {connections} is out of range; give 1 to {CONNECTIONS_MAX}, 2 are enough for most")]
     Connections {
-        /// What was asked for.
+        /// The given value.
         connections: usize,
     },
-    /// A deadline or a timeout that is no time, or hours.
+    /// A deadline or timeout out of range.
     #[error("{name}: {wait:?} is out of range; give 1ms to {WAIT_MAX:?}")]
     Wait {
-        /// Which of them.
+        /// The name of the option.
         name: &'static str,
-        /// What was asked for.
+        /// The given value.
         wait: Duration,
     },
-    /// A certificate or a key that cannot be read.
+    /// A malformed certificate or key.
     #[error("{name}: {why}; give it in PEM, as openssl writes it")]
     Certificate {
-        /// Which of them.
+        /// The name of the option.
         name: &'static str,
         /// What is wrong with it.
         why: String,
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_refused() {
+    fn values_out_of_range_are_refused() {
         for connections in [0, 65] {
             let error = options().connections(connections).unwrap_err();
             assert_eq!(error, OptionsError::Connections { connections });

@@ -1,4 +1,8 @@
-//! The scripts: one text per verb, joined from the files in `scripts/`.
+//! The Lua scripts: one text per verb, joined from the files in `scripts/`.
+//!
+//! `constants.lua` and `time.lua` come first, then the fast path of `check` and `peek`, then the general part: wide
+//! numbers, values, the algorithms, and the verb's own file. Each algorithm is a branch of one function, so that a call
+//! only builds the algorithm that it uses.
 
 use std::sync::LazyLock;
 
@@ -7,9 +11,9 @@ use std::sync::LazyLock;
 pub struct Script {
     /// The verb.
     pub name: &'static str,
-    /// Its text.
+    /// The text of the script.
     pub text: &'static str,
-    /// The name that Redis knows the text by, once it has seen it: its SHA-1 in hexadecimal.
+    /// The SHA-1 of the text in hexadecimal, as `EVALSHA` takes it.
     pub sha: String,
 }
 
@@ -19,8 +23,8 @@ impl Script {
     }
 }
 
-/// Lua that takes one of several files, by its condition.
-macro_rules! choice {
+/// Lua branches: one file per condition.
+macro_rules! branches {
     ($($word:literal $condition:literal $file:literal),+) => {
         concat!(
             $($word, " ", $condition, " then\n", include_str!(concat!("../scripts/", $file, ".lua")), "\n",)+
@@ -29,24 +33,24 @@ macro_rules! choice {
     };
 }
 
-/// What every script begins with: time, wide numbers, values, and the algorithms, each of which is only made when
-/// it is asked for.
+/// The text of a script: `$fast` is its fast path, `$part` its own files.
 macro_rules! joined {
-    ($first:expr, $($part:literal),+) => {
+    ($fast:expr, $($part:literal),+) => {
         concat!(
+            include_str!("../scripts/constants.lua"),
             include_str!("../scripts/time.lua"),
-            $first,
+            $fast,
             include_str!("../scripts/wide.lua"),
             include_str!("../scripts/codec.lua"),
-            "\nalgorithm = function(code)\n",
-            choice!(
-                "if" "code == 1" "sliding-log",
-                "elseif" "code == 2" "compact-log",
-                "elseif" "code == 3" "sliding-buckets",
-                "elseif" "code == 4" "sliding-counter",
-                "elseif" "code == 5" "fixed-window",
-                "elseif" "code == 6" "gcra",
-                "elseif" "code == 7" "sorted-set"
+            "\nmake_algorithm = function(code)\n",
+            branches!(
+                "if" "code == SLIDING_LOG" "sliding-log",
+                "elseif" "code == COMPACT_LOG" "compact-log",
+                "elseif" "code == SLIDING_BUCKETS" "sliding-buckets",
+                "elseif" "code == SLIDING_COUNTER" "sliding-counter",
+                "elseif" "code == FIXED_WINDOW" "fixed-window",
+                "elseif" "code == GCRA" "gcra",
+                "elseif" "code == SORTED_SET" "sorted-set"
             ),
             "end\n",
             $(include_str!(concat!("../scripts/", $part, ".lua"))),+
@@ -54,13 +58,13 @@ macro_rules! joined {
     };
 }
 
-/// The common case, without a function. It is told whether to charge, and whether to answer in short.
+/// The fast path, for a script that charges or not, and with a binary reply or not.
 macro_rules! fast {
-    ($charges:literal, $short:literal) => {
+    ($charging:literal, $binary_reply:literal) => {
         concat!(
-            "local charges, short = ", $charges, ", ", $short, "\n",
-            include_str!("../scripts/fast.lua"),
-            choice!(
+            "local charging, binary_reply = ", $charging, ", ", $binary_reply, "\n",
+            include_str!("../scripts/fast-begin.lua"),
+            branches!(
                 "if" "name == 'sliding-log'" "fast-sliding-log",
                 "elseif" "name == 'sliding-counter'" "fast-sliding-counter",
                 "elseif" "name == 'compact-log'" "fast-compact-log",
@@ -74,14 +78,14 @@ macro_rules! fast {
 }
 
 macro_rules! scripts {
-    ($($constant:ident $name:literal $doc:literal ($first:expr; $($part:literal),+);)+) => {
+    ($($constant:ident $name:literal $doc:literal ($fast:expr; $($part:literal),+);)+) => {
         $(
             #[doc = $doc]
             pub static $constant: LazyLock<Script> =
-                LazyLock::new(|| Script::new($name, joined!($first, $($part),+)));
+                LazyLock::new(|| Script::new($name, joined!($fast, $($part),+)));
         )+
 
-        /// All of them.
+        /// The script of every verb.
         #[must_use]
         pub fn all() -> Vec<&'static Script> {
             vec![$(&$constant),+]
@@ -90,24 +94,24 @@ macro_rules! scripts {
 }
 
 scripts! {
-    CHECK "check" "Decides and charges." (fast!("true", "false"); "check", "asks");
-    PEEK "peek" "Decides without charging." (fast!("false", "false"); "peek", "asks");
-    REFUND "refund" "Takes back an admission." (""; "refund", "returns");
-    SETTLE "settle" "Replaces the cost of an admission." (""; "settle", "returns");
+    CHECK "check" "Decides and charges." (fast!("true", "false"); "check", "admission");
+    PEEK "peek" "Decides without charging." (fast!("false", "false"); "peek", "admission");
+    REFUND "refund" "Takes back an admission." (""; "refund", "receipt");
+    SETTLE "settle" "Replaces the cost of an admission." (""; "settle", "receipt");
     CREDIT "credit" "Gives back the oldest units." (""; "credit");
-    RESET "reset" "Forgets a key." (""; "reset");
-    INSPECT "inspect" "Says what is used." (""; "inspect");
-    CHANGE "change" "Takes over a live change." (""; "change");
+    RESET "reset" "Deletes the state of a key." (""; "reset");
+    INSPECT "inspect" "Reports the use of every limit." (""; "inspect");
+    CHANGE "change" "Applies a live change of a rule." (""; "change");
 }
 
-/// As [`CHECK`], with a reply that is only for us.
-pub(crate) static SHORT_CHECK: LazyLock<Script> =
-    LazyLock::new(|| Script::new("check", joined!(fast!("true", "true"), "check", "asks")));
+/// [`CHECK`] with a binary reply, which only this crate decodes.
+pub(crate) static BINARY_CHECK: LazyLock<Script> =
+    LazyLock::new(|| Script::new("check", joined!(fast!("true", "true"), "check", "admission")));
 
-/// As [`PEEK`], with a reply that is only for us.
-pub(crate) static SHORT_PEEK: LazyLock<Script> =
-    LazyLock::new(|| Script::new("peek", joined!(fast!("false", "true"), "peek", "asks")));
+/// [`PEEK`] with a binary reply, which only this crate decodes.
+pub(crate) static BINARY_PEEK: LazyLock<Script> =
+    LazyLock::new(|| Script::new("peek", joined!(fast!("false", "true"), "peek", "admission")));
 
-/// The secret of all who share the keys: the one that is there, or else the one that the caller has drawn.
+/// The secret that receipts are signed with: the stored one, else the caller's.
 pub(crate) static SECRET: LazyLock<Script> =
     LazyLock::new(|| Script::new("secret", include_str!("../scripts/secret.lua")));

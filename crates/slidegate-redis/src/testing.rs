@@ -1,4 +1,4 @@
-//! What the suites of `slidegate::testing` ask of the store.
+//! The hooks that the test suites of `slidegate::testing` need.
 
 use std::sync::LazyLock;
 
@@ -9,20 +9,20 @@ use crate::link::ScriptCall;
 use crate::scripts::Script;
 use crate::store::RedisStore;
 
-/// The bytes of a state, whatever it is kept in.
-static LOOK: LazyLock<Script> = LazyLock::new(|| {
+/// Dumps the bytes of a state, in both layouts.
+static DUMP: LazyLock<Script> = LazyLock::new(|| {
     let text = "local value, beside = redis.call('DUMP', KEYS[1]), redis.call('DUMP', KEYS[1] .. '%state')
 return (value or beside) and (value or '') .. (beside or '')";
-    Script::new("look", text)
+    Script::new("dump", text)
 });
 
-/// It notes no time, and forgets by the server's clock only.
+/// States expire by the server's clock only.
 impl ExpiringStore for RedisStore {
     const INSPECT_EVERY: usize = 16;
 
     async fn snapshot(&self, rule: &Rule, key: Key<'_>) -> Option<String> {
         let keys = vec![self.keys.name(rule.name(), key.as_str())];
-        match self.link.call(None, ScriptCall { script: &LOOK, keys, args: Vec::new() }).await {
+        match self.link.call(None, ScriptCall { script: &DUMP, keys, args: Vec::new() }).await {
             Ok(redis::Value::BulkString(bytes)) => Some(bytes.into_iter().map(char::from).collect()),
             _ => None,
         }

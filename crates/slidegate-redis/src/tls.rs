@@ -1,4 +1,4 @@
-//! TLS: whom we believe, and who we are.
+//! TLS: trusted certificates, and the client certificate.
 
 use std::sync::Arc;
 
@@ -8,30 +8,30 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::options::{OptionsError, RedisOptions};
 
-/// Those who may sign a server's certificate.
+/// Trusted root certificates from PEM.
 pub(crate) fn roots(pem: &[u8]) -> Result<Arc<RootCertStore>, OptionsError> {
     let name = "root_certificates";
     let mut roots = RootCertStore::empty();
     for certificate in certificates(name, pem)? {
-        roots.add(certificate).map_err(|error| wrong(name, &error))?;
+        roots.add(certificate).map_err(|error| malformed(name, &error))?;
     }
     Ok(Arc::new(roots))
 }
 
-/// Those that the system trusts.
+/// The root certificates that the system trusts.
 fn system_roots() -> Result<Arc<RootCertStore>, String> {
     let mut roots = RootCertStore::empty();
     let loaded = rustls_native_certs::load_native_certs();
-    // Trust stores hold old certificates that nobody can read; one that can be read is enough.
-    let (read, _) = roots.add_parsable_certificates(loaded.certs);
-    if read == 0 {
+    // Trust stores hold old certificates that rustls cannot parse; the others suffice.
+    let (parsed, _) = roots.add_parsable_certificates(loaded.certs);
+    if parsed == 0 {
         let why = "the system trusts no certificates; install its package of them, or give root_certificates";
         return Err(why.into());
     }
     Ok(Arc::new(roots))
 }
 
-/// A certificate of our own, with its key, which its `Debug` does not show.
+/// The client certificate with its key, which `Debug` does not show.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
     chain: Vec<CertificateDer<'static>>,
@@ -41,13 +41,13 @@ pub(crate) struct Identity {
 impl Identity {
     pub(crate) fn new(pem: &[u8], key: &[u8]) -> Result<Self, OptionsError> {
         let name = "client_certificate";
-        let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| wrong(name, &error))?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| malformed(name, &error))?;
         Ok(Self { chain: certificates(name, pem)?, key: Arc::new(key) })
     }
 }
 
-/// What a connection needs to know. The provider of cryptography is named here, because the process may have
-/// chosen none, or two.
+/// The configuration of a connection. It names the cryptography provider, because the process may have installed none,
+/// or two.
 pub(crate) fn config(options: &RedisOptions) -> Result<Arc<ClientConfig>, String> {
     let roots = options.roots.clone().map_or_else(system_roots, Ok)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -66,15 +66,15 @@ pub(crate) fn config(options: &RedisOptions) -> Result<Arc<ClientConfig>, String
 }
 
 fn certificates(name: &'static str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, OptionsError> {
-    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    let read = read.map_err(|error| wrong(name, &error))?;
-    if read.is_empty() {
-        return Err(wrong(name, &"no certificate is in it"));
+    let parsed: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let parsed = parsed.map_err(|error| malformed(name, &error))?;
+    if parsed.is_empty() {
+        return Err(malformed(name, &"no certificate is in it"));
     }
-    Ok(read)
+    Ok(parsed)
 }
 
-fn wrong(name: &'static str, why: &impl ToString) -> OptionsError {
+fn malformed(name: &'static str, why: &impl ToString) -> OptionsError {
     OptionsError::Certificate { name, why: why.to_string() }
 }
 
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_certificate_is_refused() {
+    fn malformed_certificates_are_refused() {
         for pem in [&b""[..], b"hello", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
             let error = roots(pem).unwrap_err();
             assert!(matches!(error, OptionsError::Certificate { name: "root_certificates", .. }), "{error}");

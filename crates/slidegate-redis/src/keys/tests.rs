@@ -1,8 +1,8 @@
-//! Names lead back to what they were made of, and no two are alike.
+//! Names lead back to their keys, and no two states share a name.
 
 use super::*;
 
-/// Keys that users have, and some that they should not.
+/// Ordinary keys, and hostile ones.
 const KEYS: &[&[u8]] = &[
     b"alice",
     b"203.0.113.45",
@@ -61,7 +61,7 @@ fn no_two_states_share_a_name() {
 }
 
 #[test]
-fn what_is_not_ours_leads_nowhere() {
+fn a_name_of_another_program_has_no_key() {
     let default = KeyTemplate::default();
     for name in [
         &b"sg:alice:api"[..],
@@ -81,7 +81,7 @@ fn what_is_not_ours_leads_nowhere() {
 }
 
 #[test]
-fn a_spent_record_is_beside_its_state_and_is_none() {
+fn a_spent_record_has_the_name_of_its_state_and_is_no_state() {
     let default = KeyTemplate::default();
     let name = spent_name(&default.name(b"api", b"alice"), ReceiptId::new(0xBEEF));
     assert_eq!(name, b"sg:{alice}:api%spent:000000000000beef");
@@ -100,7 +100,7 @@ fn the_secret_has_a_name_that_no_state_has() {
     }
 }
 
-/// As Redis matches: `*` anything, a backslash takes the next byte literally.
+/// Matches as Redis does: `*` anything, a backslash takes the next byte literally.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     match (pattern, name) {
         ([], []) => true,
@@ -126,7 +126,7 @@ fn a_rule_s_pattern_finds_its_states_and_no_others() {
 }
 
 #[test]
-fn templates_that_cannot_work_are_refused_with_the_remedy() {
+fn invalid_templates_are_refused_with_the_remedy() {
     let error = KeyTemplate::new("sg:{rule}").unwrap_err();
     assert_eq!(error, OptionsError::Template { template: "sg:{rule}".into() });
     assert!(error.to_string().contains("has no {key}") && error.to_string().contains("`sg:{{key}}:{rule}`"));
@@ -137,7 +137,7 @@ fn templates_that_cannot_work_are_refused_with_the_remedy() {
 }
 
 #[test]
-fn a_template_is_shown_as_it_was_written() {
+fn a_template_is_displayed_as_it_was_written() {
     for text in ["sg:{{key}}:{rule}", "rlaas:rate_limit:{key}", "{keys}{key}{ rule }"] {
         assert_eq!(template(text).to_string(), text);
     }
@@ -149,18 +149,18 @@ fn two_charges_of_one_name_are_refused_with_the_remedy() {
     let names = |pairs: &[(&str, &str)], template: &KeyTemplate| -> Vec<Vec<u8>> {
         pairs.iter().map(|(rule, key)| template.name(rule, key)).collect()
     };
-    assert_eq!(quota.check_apart(&names(&[("api", "alice")], &quota)), Ok(()));
-    assert_eq!(quota.check_apart(&names(&[("api", "alice"), ("api", "bob")], &quota)), Ok(()));
+    assert_eq!(quota.check_distinct(&names(&[("api", "alice")], &quota)), Ok(()));
+    assert_eq!(quota.check_distinct(&names(&[("api", "alice"), ("api", "bob")], &quota)), Ok(()));
     let pairs = [("api", "alice"), ("api", "bob"), ("search", "alice")];
-    let error = quota.check_apart(&names(&pairs, &quota)).unwrap_err();
+    let error = quota.check_distinct(&names(&pairs, &quota)).unwrap_err();
     assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
-    for said in
+    for part in
         ["`rlaas:rate_limit:{key}`", "`rlaas:rate_limit:alice`", "write {rule}", "`sg:{{key}}:{rule}`"]
     {
-        assert!(error.to_string().contains(said), "{error}");
+        assert!(error.to_string().contains(part), "{error}");
     }
-    assert_eq!(KeyTemplate::default().check_apart(&names(&pairs, &KeyTemplate::default())), Ok(()));
-    // Also where both are in the template and nothing is between them.
+    assert_eq!(KeyTemplate::default().check_distinct(&names(&pairs, &KeyTemplate::default())), Ok(()));
+    // A template may have both placeholders and nothing between them.
     let joined = template("{key}{rule}");
-    assert!(joined.check_apart(&names(&[("c", "ab"), ("bc", "a")], &joined)).is_err());
+    assert!(joined.check_distinct(&names(&[("c", "ab"), ("bc", "a")], &joined)).is_err());
 }

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-/// The next pause. The first try comes without one.
+/// The next pause. There is none before the first try.
 #[derive(Debug)]
 pub(super) struct Backoff {
     first: Duration,
@@ -16,16 +16,16 @@ impl Backoff {
         Self { first, longest, next: Duration::ZERO }
     }
 
-    /// What to wait now; next time it is about twice as long.
+    /// The pause to make now. The next one is about twice as long.
     pub(super) fn pause(&mut self) -> Duration {
         let pause = self.next;
         self.next = (pause * 2).clamp(self.first, self.longest);
-        // Half of it is random, or a fleet that lost its Redis would come back in step.
+        // Jitter in half of it: otherwise a fleet that lost its Redis would reconnect in step.
         let random = u32::try_from(RandomState::new().hash_one(()) % 1_000).unwrap_or_default();
         pause / 2 + pause / 2 * random / 1_000
     }
 
-    /// It helped.
+    /// The last try succeeded.
     pub(super) fn reset(&mut self) {
         self.next = Duration::ZERO;
     }
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_up_to_the_longest_and_begin_anew() {
+    fn pauses_grow_to_the_longest_and_start_over_after_a_reset() {
         let ms = Duration::from_millis;
         let mut backoff = Backoff::new(ms(10), ms(250));
         for _ in 0..2 {

@@ -1,14 +1,14 @@
-//! What is asked of Redis, and how it is written.
+//! Commands, and the pipelines that send them.
 
 use redis::{Cmd, Pipeline};
 
-use super::ticket::Ticket;
+use super::queued_call::QueuedCall;
 use crate::scripts::Script;
 
-/// How many keys one step of a SCAN looks at. Redis serves nobody else meanwhile, so it is not many.
+/// How many keys one step of a SCAN visits. Few, because Redis serves no other client meanwhile.
 const SCAN_COUNT: u32 = 512;
 
-/// The last of the round trips in which Redis learns a script.
+/// The last of the round trips that load unknown scripts.
 pub(super) const ROUND_LAST: u32 = 2;
 
 /// One script call.
@@ -26,7 +26,7 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// Bytes that it is about to take on the wire; the text of a script not counted.
+    /// Approximate bytes on the wire, without the text of a script.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Script(call) => {
@@ -37,18 +37,19 @@ impl Command {
     }
 }
 
-/// The commands of all tickets, in their order, for one of the round trips 0 to [`ROUND_LAST`].
+/// The commands of all calls, in order, for one of the round trips 0 to [`ROUND_LAST`].
 ///
-/// At first scripts are named by their hashes, which is right nearly always. Next, the first call of every script
-/// brings its text, which teaches it to Redis. At last all calls bring it: right whatever others do to Redis meanwhile.
-pub(super) fn pipeline(tickets: &[Ticket], round: u32) -> Pipeline {
-    let mut pipeline = Pipeline::with_capacity(tickets.len());
-    let mut taught: Vec<&str> = Vec::new();
-    for ticket in tickets {
-        pipeline.add_command(match &ticket.command {
+/// In the first round calls name their script by its hash, which Redis nearly always knows. In the next, the first call
+/// of every script sends its text, which loads it. In the last all calls send it: that works even if another client
+/// flushes the scripts meanwhile.
+pub(super) fn pipeline(calls: &[QueuedCall], round: u32) -> Pipeline {
+    let mut pipeline = Pipeline::with_capacity(calls.len());
+    let mut loaded: Vec<&str> = Vec::new();
+    for call in calls {
+        pipeline.add_command(match &call.command {
             Command::Script(call) => {
-                let by_text = round > 0 && (round == ROUND_LAST || !taught.contains(&&*call.script.sha));
-                taught.extend(by_text.then_some(&*call.script.sha));
+                let by_text = round > 0 && (round == ROUND_LAST || !loaded.contains(&&*call.script.sha));
+                loaded.extend(by_text.then_some(&*call.script.sha));
                 script(call, by_text)
             }
             Command::Scan { pattern, cursor } => scan(pattern, *cursor),
@@ -79,7 +80,7 @@ mod tests {
 
     use tokio::time::Instant;
 
-    use super::super::ticket::ticket;
+    use super::super::queued_call::queued_call;
     use super::*;
 
     static ONE: LazyLock<Script> = LazyLock::new(|| Script::new("one", "return 1"));
@@ -89,14 +90,14 @@ mod tests {
         let call = |script| {
             Command::Script(ScriptCall { script, keys: vec![b"k\0\r\n".to_vec()], args: vec![Vec::new()] })
         };
-        let tickets = [call(&ONE), call(script), call(&ONE)];
-        let tickets = tickets.map(|command| ticket(command, Instant::now()).0);
+        let calls = [call(&ONE), call(script), call(&ONE)];
+        let calls = calls.map(|command| queued_call(command, Instant::now()).0);
         let text = |command: &Cmd| String::from_utf8_lossy(&command.get_packed_command()).into_owned();
-        pipeline(&tickets, round).cmd_iter().map(text).collect()
+        pipeline(&calls, round).cmd_iter().map(text).collect()
     }
 
     #[test]
-    fn scripts_are_named_as_asked() {
+    fn each_round_names_scripts_by_hash_or_text() {
         let by_hash =
             format!("*5\r\n$7\r\nEVALSHA\r\n$40\r\n{}\r\n$1\r\n1\r\n$4\r\nk\0\r\n\r\n$0\r\n\r\n", ONE.sha);
         let by_text = "*5\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n$1\r\n1\r\n$4\r\nk\0\r\n\r\n$0\r\n\r\n";

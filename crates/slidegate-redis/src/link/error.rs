@@ -1,4 +1,4 @@
-//! Why there is no connection.
+//! Errors of connecting.
 
 use redis::{ErrorKind, RedisError};
 use thiserror::Error;
@@ -6,48 +6,48 @@ use thiserror::Error;
 use crate::endpoint::Endpoint;
 use crate::options::OptionsError;
 
-/// Why there is no store: its URL or its options, or the Redis that they name. No password is ever repeated.
+/// A store that cannot be opened. The error never contains the password.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The URL, or an option.
+    /// The URL or an option is invalid.
     #[error(transparent)]
     Options(#[from] OptionsError),
-    /// There is no connection.
+    /// Connecting failed.
     #[error(transparent)]
     Connect(#[from] ConnectError),
 }
 
-/// Why a Redis cannot be used. No password is ever repeated.
+/// A failed connection. The error never contains the password.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// Nobody is there.
+    /// The server cannot be reached.
     #[error(
         "store: no connection to Redis at {address}: {why}; see whether it runs, and whether the address is right"
     )]
     Unreachable {
-        /// Where it was looked for.
+        /// The address of the server.
         address: String,
-        /// What the network says.
+        /// The error of the network.
         why: String,
     },
-    /// A server may be there, but does not answer.
+    /// The server does not answer in time.
     #[error(
         "store: Redis at {address} was not ready within {after_ms} ms; see whether it runs, or raise connect_timeout"
     )]
     TimedOut {
-        /// Where it was looked for.
+        /// The address of the server.
         address: String,
-        /// How long was waited.
+        /// The timeout.
         after_ms: u128,
     },
-    /// The other side is not who it should be, or does not believe us.
+    /// The TLS handshake failed.
     #[error("store: no TLS with Redis at {address}: {why}")]
     Tls {
-        /// Where it is.
+        /// The address of the server.
         address: String,
-        /// What is wrong.
+        /// The error of TLS.
         why: String,
     },
     /// The user or the password is wrong or missing.
@@ -55,32 +55,32 @@ pub enum ConnectError {
         "store: Redis at {address} does not let us in: {why}; correct the user and the password in the URL"
     )]
     Login {
-        /// Where it is.
+        /// The address of the server.
         address: String,
-        /// What it says.
+        /// The server's error.
         why: String,
     },
     /// A version that lacks what the scripts need.
     #[error("store: Redis at {address} has version {version}; use version 5 or newer")]
     TooOld {
-        /// Where it is.
+        /// The address of the server.
         address: String,
-        /// The version that it gives.
+        /// The version of the server.
         version: String,
     },
-    /// It answers, and the answer is no.
+    /// The server refused the handshake.
     #[error("store: Redis at {address} cannot be used: {why}")]
     Refused {
-        /// Where it is.
+        /// The address of the server.
         address: String,
-        /// What it says, and what to do about it.
+        /// The server's error, and the remedy.
         why: String,
     },
 }
 
 impl ConnectError {
-    /// What went wrong between the first byte and the last of the greeting.
-    pub(super) fn of_greeting(endpoint: &Endpoint, error: &RedisError) -> Self {
+    /// Classifies an error of the handshake.
+    pub(super) fn from_handshake(endpoint: &Endpoint, error: &RedisError) -> Self {
         let address = endpoint.address.to_string();
         let why = match (error.code(), error.detail()) {
             (Some(code), detail) => format!("{code} {}", detail.unwrap_or_default()),

@@ -1,4 +1,4 @@
-//! The socket, and whether it was closed.
+//! The socket, and a probe for whether it was closed.
 
 use std::fmt;
 use std::io;
@@ -17,7 +17,7 @@ use tokio_rustls::TlsConnector;
 use super::error::ConnectError;
 use crate::endpoint::Address;
 
-/// A peer that is gone without a word is noticed after some of these, also where nobody calls.
+/// Interval of TCP keepalive: it detects a dead peer even while there are no calls.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
 /// A connected socket.
@@ -26,7 +26,7 @@ pub(super) type Stream = Pin<Box<dyn AsyncStream + Send>>;
 pub(super) async fn connect(
     address: &Address,
     tls: Option<&Arc<ClientConfig>>,
-) -> Result<(Stream, Peek), ConnectError> {
+) -> Result<(Stream, ClosedProbe), ConnectError> {
     let unreachable =
         |error: io::Error| ConnectError::Unreachable { address: address.to_string(), why: error.to_string() };
     let (host, port) = match address {
@@ -34,30 +34,30 @@ pub(super) async fn connect(
         #[cfg(unix)]
         Address::Unix(path) => {
             let socket = tokio::net::UnixStream::connect(path).await.map_err(unreachable)?;
-            let peek = Peek::at(&socket);
-            return Ok((Box::pin(socket), peek));
+            let probe = ClosedProbe::at(&socket);
+            return Ok((Box::pin(socket), probe));
         }
         #[cfg(not(unix))]
         Address::Unix(_) => return Err(unreachable(io::ErrorKind::Unsupported.into())),
     };
     let socket = tcp(host, port).await.map_err(unreachable)?;
-    let peek = Peek::at(&socket);
-    let Some(config) = tls else { return Ok((Box::pin(socket), peek)) };
+    let probe = ClosedProbe::at(&socket);
+    let Some(config) = tls else { return Ok((Box::pin(socket), probe)) };
     let failed =
         |why: &dyn fmt::Display| ConnectError::Tls { address: address.to_string(), why: why.to_string() };
     let name = ServerName::try_from(host.clone()).map_err(|error| failed(&error))?;
     let connecting = TlsConnector::from(Arc::clone(config)).connect(name, socket);
-    Ok((Box::pin(connecting.await.map_err(|error| failed(&error))?), peek))
+    Ok((Box::pin(connecting.await.map_err(|error| failed(&error))?), probe))
 }
 
-/// A look at a socket beside its reader and writer.
+/// Asks the system whether the peer has closed a socket.
 ///
-/// The runtime tells of a connection that was closed when it next asks the system; until then a write would succeed
-/// and look as if it might have been executed. The system itself knows at once.
+/// The runtime notices that only when it next polls the system. Until then a write would succeed, and its call would
+/// become ambiguous. The system knows at once.
 #[derive(Debug)]
-pub(super) struct Peek(Option<Socket>);
+pub(super) struct ClosedProbe(Option<Socket>);
 
-impl Peek {
+impl ClosedProbe {
     #[cfg(unix)]
     fn at(socket: &impl std::os::fd::AsFd) -> Self {
         Self(socket.as_fd().try_clone_to_owned().ok().map(Socket::from))
@@ -68,7 +68,7 @@ impl Peek {
         Self(None)
     }
 
-    /// Whether the other side has closed the connection. There may still be something to read from it.
+    /// Whether the peer has closed the connection. There may still be bytes to read.
     pub(super) fn is_closed(&self) -> bool {
         let Some(socket) = &self.0 else { return false };
         match socket.peek(&mut [MaybeUninit::uninit()]) {
@@ -80,7 +80,7 @@ impl Peek {
 
 async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     let socket = TcpStream::connect((host, port)).await?;
-    // Requests are small and answers are waited for: collecting them into packets only delays both.
+    // Requests are small and callers wait for replies: Nagle's algorithm would only delay both.
     socket.set_nodelay(true)?;
     SockRef::from(&socket)
         .set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE))?;

@@ -1,13 +1,13 @@
-//! The connection layer against real servers, and against stubs that misbehave as no real server would.
+//! The connection layer against real servers, and against stubs with replies that no real server sends.
 
 mod deadlines;
-mod greeting;
+mod error_replies;
+mod handshake;
 mod load;
-mod refusals;
-mod replies;
 mod scripts;
 mod server;
 mod stub;
+mod stub_replies;
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::options::RedisOptions;
 use crate::scripts::Script;
 use server::RedisServer;
 
-/// Longer than any machine is slow.
+/// Enough on a slow machine.
 const AMPLE: Duration = Duration::from_secs(60);
 
 static ONE: LazyLock<Script> = LazyLock::new(|| Script::new("one", "return 1"));
@@ -35,7 +35,7 @@ fn echo(key: &[u8], arg: &[u8]) -> ScriptCall {
     ScriptCall { script: &ECHO, keys: vec![key.to_vec()], args: vec![arg.to_vec()] }
 }
 
-/// Counts how often it is executed.
+/// Increments the number at `key`.
 fn count(key: &str) -> ScriptCall {
     ScriptCall { script: &COUNT, keys: vec![key.into()], args: Vec::new() }
 }
@@ -44,7 +44,7 @@ fn echoed(key: &[u8], arg: &[u8]) -> Value {
     Value::Array(vec![Value::BulkString(key.to_vec()), Value::BulkString(arg.to_vec())])
 }
 
-/// Options with a deadline that does not pass by accident.
+/// Options whose deadline does not pass on a slow machine.
 fn options(url: &str) -> RedisOptions {
     RedisOptions::new(url).unwrap().deadline(AMPLE).unwrap().connect_timeout(AMPLE).unwrap()
 }
@@ -61,12 +61,12 @@ fn counted(server: &RedisServer, key: &str) -> i64 {
     }
 }
 
-/// What became of many calls.
+/// Counts the results of many calls.
 #[derive(Debug, Default)]
 struct Tally {
     answered: i64,
     ambiguous: i64,
-    /// Known not to have been executed.
+    /// Certainly not executed.
     failed: i64,
 }
 
@@ -76,7 +76,7 @@ impl Tally {
             Ok(Value::Int(_)) => self.answered += 1,
             Err(error) if error.maybe_charged() => self.ambiguous += 1,
             Err(StoreError::Unavailable { .. }) => self.failed += 1,
-            other => panic!("beyond the contract: {other:?}"),
+            other => panic!("unexpected: {other:?}"),
         }
     }
 
@@ -86,7 +86,7 @@ impl Tally {
         self.failed += other.failed;
     }
 
-    /// Nothing was executed twice, and nothing that was answered is missing.
+    /// Asserts that no call was executed twice, and every answered one was executed.
     fn assert_executed(&self, executed: i64) {
         let bounds = self.answered..=self.answered + self.ambiguous;
         assert!(bounds.contains(&executed), "{executed} were executed: {self:?}");

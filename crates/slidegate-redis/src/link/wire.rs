@@ -1,4 +1,4 @@
-//! One connection: the greeting, and round trips.
+//! One connection: the handshake, and round trips.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -16,16 +16,16 @@ use tokio::time::timeout;
 use tokio_util::io::InspectWriter;
 
 use super::error::ConnectError;
-use super::stream::{self, Peek};
+use super::stream::{self, ClosedProbe};
+use crate::call_error::CallError;
 use crate::endpoint::{Address, Endpoint};
-use crate::failure::Failure;
 use crate::options::RedisOptions;
 use crate::tls;
 
-/// The oldest version whose scripts may write after they have asked for the time.
+/// The oldest version whose scripts may write after `TIME`.
 const VERSION_MIN: u32 = 5;
 
-/// Where connections lead.
+/// The target of connections.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     endpoint: Endpoint,
@@ -45,118 +45,123 @@ impl Target {
     }
 }
 
-/// A connection that has been greeted.
+/// A connection after its handshake.
 ///
-/// The crate's connection is two halves: one is asked, the other moves bytes. Both live in the task that owns
-/// the wire and are polled together there, so that a round trip wakes one task and not two.
+/// A connection of the `redis` crate has two halves: one takes requests, the other moves bytes. The task that owns the
+/// wire polls both together, so that a round trip wakes one task and not two.
 pub(super) struct Wire {
-    asked: MultiplexedConnection,
-    /// Ends when the connection is closed, and may not be polled after that.
+    requests: MultiplexedConnection,
+    /// Ends when the connection is closed, and must not be polled after that.
     driver: Option<Driver>,
-    /// How many bytes the socket has taken so far. A command of which it has taken nothing was not executed.
-    taken: Arc<AtomicU64>,
-    peek: Peek,
+    /// Bytes written to the socket so far. A command of which nothing was written was not executed.
+    bytes_written: Arc<AtomicU64>,
+    probe: ClosedProbe,
 }
 
 type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Why a round trip has no answers.
+/// A round trip without replies.
 #[derive(Debug)]
-pub(super) struct Lost {
+pub(super) struct RoundTripError {
     pub(super) why: String,
-    /// Whether the socket has taken anything of the request. If not, none of it was executed.
+    /// Whether anything of the request was written. If not, none of it was executed.
     pub(super) sent: bool,
 }
 
 impl Wire {
-    /// Connects, greets, and looks at the version, all within the time to connect.
+    /// Connects, makes the handshake and checks the version, within the connect timeout.
     pub(super) async fn open(target: &Target) -> Result<Self, ConnectError> {
         let timed_out = |_| {
             let (address, after_ms) = (target.endpoint.address.to_string(), target.timeout.as_millis());
             Err(ConnectError::TimedOut { address, after_ms })
         };
-        timeout(target.timeout, Self::greeted(target)).await.unwrap_or_else(timed_out)
+        timeout(target.timeout, Self::handshake(target)).await.unwrap_or_else(timed_out)
     }
 
-    async fn greeted(target: &Target) -> Result<Self, ConnectError> {
-        let mut greeted = Self::speaking(target, target.endpoint.login.protocol()).await?;
-        if greeted.as_ref().is_err_and(|error| error.kind() == ErrorKind::RESP3NotSupported) {
-            // Redis 5 does not know the newer protocol, and everything we need is in the older one.
-            greeted = Self::speaking(target, ProtocolVersion::RESP2).await?;
+    async fn handshake(target: &Target) -> Result<Self, ConnectError> {
+        let mut connected = Self::connect(target, target.endpoint.login.protocol()).await?;
+        if connected.as_ref().is_err_and(|error| error.kind() == ErrorKind::RESP3NotSupported) {
+            // Redis 5 only speaks RESP2, which suffices.
+            connected = Self::connect(target, ProtocolVersion::RESP2).await?;
         }
-        let mut wire = greeted.map_err(|error| ConnectError::of_greeting(&target.endpoint, &error))?;
-        wire.look_at_version(target).await?;
+        let mut wire = connected.map_err(|error| ConnectError::from_handshake(&target.endpoint, &error))?;
+        wire.check_server_version(target).await?;
         Ok(wire)
     }
 
-    async fn speaking(
+    async fn connect(
         target: &Target,
         protocol: ProtocolVersion,
     ) -> Result<Result<Self, RedisError>, ConnectError> {
-        let (stream, peek) = stream::connect(&target.endpoint.address, target.tls.as_ref()).await?;
-        let taken = Arc::new(AtomicU64::new(0));
-        let counter = Arc::clone(&taken);
+        let (stream, probe) = stream::connect(&target.endpoint.address, target.tls.as_ref()).await?;
+        let bytes_written = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&bytes_written);
         let stream = InspectWriter::new(stream, move |bytes: &[u8]| {
             counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         });
         let login = target.endpoint.login.clone().set_protocol(protocol);
-        // Deadlines are those of calls and not of round trips: they are kept where the call is made.
+        // Calls have deadlines, round trips do not.
         let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
         let connection = MultiplexedConnection::new_with_config(&login, stream, config).await;
-        Ok(connection.map(|(asked, driver)| Self { asked, driver: Some(Box::pin(driver)), taken, peek }))
+        Ok(connection.map(|(requests, driver)| Self {
+            requests,
+            driver: Some(Box::pin(driver)),
+            bytes_written,
+            probe,
+        }))
     }
 
-    async fn look_at_version(&mut self, target: &Target) -> Result<(), ConnectError> {
+    async fn check_server_version(&mut self, target: &Target) -> Result<(), ConnectError> {
         let address = || target.endpoint.address.to_string();
         let mut info = Pipeline::new();
         info.cmd("INFO").arg("server");
         let replies = self.round_trip(&info, target.timeout).await;
         let mut replies =
-            replies.map_err(|lost| ConnectError::Unreachable { address: address(), why: lost.why })?;
+            replies.map_err(|error| ConnectError::Unreachable { address: address(), why: error.why })?;
         match replies.pop() {
             Some(Value::ServerError(error)) => {
-                let why = target.endpoint.redacted(&Failure::of_reply(&error).why);
+                let why = target.endpoint.redacted(&CallError::from_reply(&error).why);
                 Err(ConnectError::Refused { address: address(), why })
             }
             reply => check_version(reply.unwrap_or(Value::Nil), address()),
         }
     }
 
-    /// Sends all commands at once and waits for all their replies, which may be errors, at most for so long.
+    /// Sends all commands at once and waits for all their replies, which may be errors, up to `reply_timeout`.
     pub(super) async fn round_trip(
         &mut self,
         pipeline: &Pipeline,
-        silence_max: Duration,
-    ) -> Result<Vec<Value>, Lost> {
-        let Self { asked, driver, taken, peek } = self;
-        if driver.is_none() || peek.is_closed() {
-            return Err(Lost { why: "the connection was closed".into(), sent: false });
+        reply_timeout: Duration,
+    ) -> Result<Vec<Value>, RoundTripError> {
+        let Self { requests, driver, bytes_written, probe } = self;
+        if driver.is_none() || probe.is_closed() {
+            return Err(RoundTripError { why: "the connection was closed".into(), sent: false });
         }
-        let before = taken.load(Ordering::Relaxed);
-        let mut asking = pin!(asked.send_packed_commands(pipeline, 0, pipeline.len()));
-        // Asking hands the request over, driving writes and reads, asking again takes the replies.
-        let outcome = poll_fn(|cx| {
-            if let Poll::Ready(outcome) = asking.as_mut().poll(cx) {
-                return Poll::Ready(Some(outcome));
+        let before = bytes_written.load(Ordering::Relaxed);
+        let mut request = pin!(requests.send_packed_commands(pipeline, 0, pipeline.len()));
+        // The first poll hands the request over, the driver writes and reads, the second poll takes the replies.
+        let replies = poll_fn(|cx| {
+            if let Poll::Ready(replies) = request.as_mut().poll(cx) {
+                return Poll::Ready(Some(replies));
             }
             let ended = drive(driver, cx).is_ready();
-            match asking.as_mut().poll(cx) {
-                Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
+            match request.as_mut().poll(cx) {
+                Poll::Ready(replies) => Poll::Ready(Some(replies)),
                 Poll::Pending if ended => Poll::Ready(None),
                 Poll::Pending => Poll::Pending,
             }
         });
-        let why = match timeout(silence_max, outcome).await {
+        let why = match timeout(reply_timeout, replies).await {
             Ok(Some(Ok(replies))) if replies.len() == pipeline.len() => return Ok(replies),
             Ok(Some(Ok(_))) => "the number of replies is not that of the requests".into(),
             Ok(Some(Err(error))) => format!("the connection broke ({error})"),
             Ok(None) => "the connection broke".into(),
-            Err(_) => format!("the connection was silent for {silence_max:?}"),
+            Err(_) => format!("the connection was silent for {reply_timeout:?}"),
         };
-        Err(Lost { why, sent: taken.load(Ordering::Relaxed) != before })
+        Err(RoundTripError { why, sent: bytes_written.load(Ordering::Relaxed) != before })
     }
 
-    /// Ready when the other side has closed the connection. For when nobody calls.
+    /// Ready when the server has closed the connection. For times without calls.
     pub(super) async fn closed(&mut self) {
         poll_fn(|cx| drive(&mut self.driver, cx)).await;
     }
@@ -172,7 +177,7 @@ fn drive(driver: &mut Option<Driver>, cx: &mut Context<'_>) -> Poll<()> {
     ended
 }
 
-/// Looks at the reply to `INFO server`. Valkey and others give the version of Redis that they are like.
+/// Checks the reply to `INFO server`. Valkey and others report the version of Redis that they are compatible with.
 fn check_version(info: Value, address: String) -> Result<(), ConnectError> {
     let info: String = from_redis_value(info).unwrap_or_default();
     let version =
@@ -196,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn version_five_and_newer_will_do() {
+    fn version_five_and_newer_is_accepted() {
         for version in ["5.0.0", "5.0.14", "7.0.15", "10.2.1", "6.2.5-rc1"] {
             let info = format!("# Server\r\nredis_version:{version}\r\nos:x\r\n");
             assert_eq!(checked(&info), Ok(()), "{version}");
@@ -208,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_redis_is_found_out() {
+    fn a_server_that_is_no_redis_is_refused() {
         let infos = ["", "hello", "redis_version:", "redis_version:new", "valkey_version:8.0.1"].map(checked);
         let others = [Value::Nil, Value::Int(7)].map(|info| check_version(info, String::new()));
         for checked in infos.into_iter().chain(others) {

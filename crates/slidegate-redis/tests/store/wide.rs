@@ -7,6 +7,7 @@ use slidegate::testing::Rng;
 /// shares, and whether a x b is at most b x d.
 const JUDGED: &str = concat!(
     "local floor, unpack, pack = math.floor, struct.unpack, struct.pack\n",
+    include_str!("../../scripts/constants.lua"),
     include_str!("../../scripts/wide.lua"),
     r"
 local w, replies = wide(), {}
@@ -14,10 +15,10 @@ for index = 1, #ARGV, 3 do
   local a, b, d = tonumber(ARGV[index]), tonumber(ARGV[index + 1]), tonumber(ARGV[index + 2])
   local h, l = w.mul(a, b)
   local qh, ql, rest = w.div(h, l, d)
-  local sh, sl = less(h, l, w.mul(b, d))
-  local ah, al = more(h, l, sh, sl)
+  local sh, sl = saturating_sub(h, l, w.mul(b, d))
+  local ah, al = add(h, l, sh, sl)
   local down, up = -1, -1
-  if qh < 16 then down, up = floor_share(a, b, d), ceil_share(a, b, d) end
+  if qh < 16 then down, up = quotient(a, b, d), share_rounded_up(a, b, d) end
   local most = product_at_most(a, b, b, d) and 1 or 0
   replies[#replies + 1] = pack('>I7I7I7I7I7I7I7I7I7', h, l, qh, ql, rest, sh, sl, ah, al)
   replies[#replies + 1] = { down, up, most }

@@ -1,4 +1,4 @@
-//! Connections that break under load: nothing is executed twice, and it goes on.
+//! Connections that break under load: nothing is executed twice, and calls go on.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use super::server::RedisServer;
 use super::{AMPLE, Tally, count, counted, link};
 use crate::link::Link;
 
-/// Callers who call until they are told to stop, every other one in batches.
+/// Tasks that call until `stop`, every other one in batches.
 fn callers(link: &Arc<Link>, stop: &Arc<AtomicBool>) -> JoinSet<Tally> {
     let mut callers = JoinSet::new();
     for caller in 0..8 {
@@ -64,7 +64,7 @@ async fn connections_that_are_killed_under_load_charge_nothing_twice() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restart_under_load_charges_nothing_twice() {
-    // What was answered is on disk before the answer is out.
+    // Writes are on disk before their replies.
     let mut server = RedisServer::start_with(&["--appendonly", "yes", "--appendfsync", "always"]);
     let link = Arc::new(link(&server).await);
     let stop = Arc::new(AtomicBool::new(false));

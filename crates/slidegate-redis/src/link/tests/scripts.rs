@@ -1,4 +1,4 @@
-//! Scripts that Redis knows, does not know, and forgets.
+//! Scripts that Redis knows, does not know, or has flushed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use super::{count, counted, echo, echoed, link, one, options};
 use crate::link::Link;
 
 #[tokio::test]
-async fn a_script_that_redis_does_not_know_is_taught_in_the_same_call() {
+async fn an_unknown_script_is_loaded_in_the_same_call() {
     let server = RedisServer::start();
     let link = link(&server).await;
     assert_eq!(link.call(None, count("k")).await, Ok(Value::Int(1)));
@@ -20,15 +20,15 @@ async fn a_script_that_redis_does_not_know_is_taught_in_the_same_call() {
     server.command(&["SCRIPT", "FLUSH"]);
     assert_eq!(link.call(None, count("k")).await, Ok(Value::Int(3)));
     let stats = format!("{:?}", server.command(&["INFO", "commandstats"]));
-    assert!(stats.contains("cmdstat_eval:calls=2,"), "one text per lesson: {stats}");
+    assert!(stats.contains("cmdstat_eval:calls=2,"), "the text is sent once per flush: {stats}");
 }
 
 #[tokio::test]
-async fn in_a_batch_only_calls_that_met_an_unknown_script_are_sent_again() {
+async fn in_a_batch_only_calls_of_unknown_scripts_are_sent_again() {
     let server = RedisServer::start();
     let link = link(&server).await;
     for round in 0..3 {
-        // `one` is known and `echo` is not: the known one runs once, where it stands.
+        // `count` is known and `echo` is not: the known one runs once, in order.
         server.command(&["SCRIPT", "FLUSH"]);
         let before = counted(&server, "k");
         link.call(None, count("k")).await.unwrap();
@@ -48,7 +48,10 @@ async fn in_a_batch_only_calls_that_met_an_unknown_script_are_sent_again() {
     }
     assert_eq!(counted(&server, "k"), 12);
     let stats = format!("{:?}", server.command(&["INFO", "commandstats"]));
-    assert!(stats.contains("cmdstat_eval:calls=9,"), "three texts a round, however many calls: {stats}");
+    assert!(
+        stats.contains("cmdstat_eval:calls=9,"),
+        "three texts per round, for any number of calls: {stats}"
+    );
 }
 
 #[tokio::test]
@@ -95,12 +98,12 @@ async fn a_scan_finds_every_key_that_matches() {
     found.sort();
     found.dedup();
     assert_eq!(found.len(), 1_500);
-    assert!(steps > 1, "a step must not hold up the server");
+    assert!(steps > 1, "a step must not block the server");
 }
 
-/// Scripts vanish all the time, and every call is executed, once.
+/// Scripts are flushed all the time, and every call is executed once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_keeps_forgetting_scripts_answers_every_call_once() {
+async fn every_call_is_executed_once_while_scripts_are_flushed() {
     let server = RedisServer::start();
     let link = Arc::new(link(&server).await);
     let stop = Arc::new(AtomicBool::new(false));
@@ -138,9 +141,9 @@ async fn a_server_that_keeps_forgetting_scripts_answers_every_call_once() {
     assert_eq!(counted(&server, "k"), 8 * 50 + 8 * 50 * 5);
 }
 
-/// Callers who come while a round trip is under way share the next one.
+/// Calls made during a round trip share the next one.
 #[tokio::test]
-async fn callers_of_one_moment_share_a_round_trip() {
+async fn concurrent_calls_share_round_trips() {
     let server = RedisServer::start();
     let link = Arc::new(Link::connect(&options(&server.url()).connections(1).unwrap()).await.unwrap());
     link.call(None, one()).await.unwrap();

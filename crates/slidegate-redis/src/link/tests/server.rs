@@ -1,4 +1,4 @@
-//! A redis-server of one's own: on a free port, in a folder of its own, gone when it is dropped.
+//! A redis-server for one test, on a free port and in a temporary folder. Dropping it ends it.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use redis::{Client, Connection, ConnectionLike, Value};
 
-/// Another may take a free port before Redis does.
+/// Another process may take a free port before Redis does.
 const PORTS_TRIED: usize = 20;
 
 /// A running redis-server.
@@ -20,12 +20,12 @@ pub(super) struct RedisServer {
 }
 
 impl RedisServer {
-    /// Starts one that keeps everything in memory.
+    /// Starts a server without persistence.
     pub(super) fn start() -> Self {
         Self::start_with(&[])
     }
 
-    /// Starts one with more arguments, which win over ours.
+    /// Starts a server with more arguments, which override ours.
     pub(super) fn start_with(args: &[&str]) -> Self {
         let folder = folder();
         let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
@@ -33,16 +33,16 @@ impl RedisServer {
             let port = free_port();
             launch(port, &folder, &args).map(|child| (child, port))
         });
-        let (child, port) = started.expect("redis-server starts; install it if it is not there");
+        let (child, port) = started.expect("redis-server starts; install it if it is missing");
         Self { child, port, folder, args }
     }
 
-    /// Where clients find it.
+    /// The URL of the server.
     pub(super) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// A connection beside those of the store, for looking and for mischief.
+    /// A connection beside those under test.
     pub(super) fn connection(&self) -> Connection {
         let client = Client::open(self.url()).expect("our own address is valid");
         client.get_connection().expect("the server accepts a connection")
@@ -58,9 +58,9 @@ impl RedisServer {
 
     /// Ends the process at once, as a crash would.
     pub(super) fn kill(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.child.kill();
-        self.child.wait().expect("the process that was started can be waited for");
+        self.child.wait().expect("the child process can be waited for");
     }
 
     /// Kills it and starts it again on the same port.
@@ -74,7 +74,7 @@ impl RedisServer {
 impl Drop for RedisServer {
     fn drop(&mut self) {
         self.kill();
-        // What stays behind is in the folder for temporary files.
+        // A leftover folder is harmless: it is among the temporary files.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
@@ -88,26 +88,27 @@ pub(super) fn folder() -> PathBuf {
     folder
 }
 
-/// A port that nobody listened on a moment ago.
+/// A port that was free a moment ago.
 pub(super) fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("the system has a free port");
     listener.local_addr().expect("a bound socket has an address").port()
 }
 
-/// Starts the process and waits until it says that it accepts connections; nothing if it ends before.
+/// Starts the process and waits until it accepts connections; `None` if it ends before.
 fn launch(port: u16, folder: &Path, args: &[String]) -> Option<Child> {
     let port = port.to_string();
     let mut started = Command::new("redis-server");
     started.args(["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir"]);
     started.arg(folder).args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = started.spawn().expect("redis-server is there; Debian: `apt-get install redis-server`");
-    let mut said = BufReader::new(child.stdout.take().expect("its output is piped")).lines();
-    let ready = said.by_ref().map_while(Result::ok).any(|line| line.contains("Ready to accept connections"));
+    let mut child =
+        started.spawn().expect("redis-server is installed; Debian: `apt-get install redis-server`");
+    let mut lines = BufReader::new(child.stdout.take().expect("its output is piped")).lines();
+    let ready = lines.by_ref().map_while(Result::ok).any(|line| line.contains("Ready to accept connections"));
     if ready {
-        // Reads on, so that the server never waits for a reader.
-        std::thread::spawn(move || said.for_each(drop));
+        // Keep reading, so that the server never blocks on a full pipe.
+        std::thread::spawn(move || lines.for_each(drop));
         return Some(child);
     }
-    child.wait().expect("the process that was started can be waited for");
+    child.wait().expect("the child process can be waited for");
     None
 }

@@ -1,12 +1,12 @@
-//! A server that says what it is told to say.
+//! A stub server with scripted replies.
 
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What is said to a command; nothing for silence, [`CLOSE`] for the end.
-type Says = fn(&[String]) -> Option<String>;
+/// The reply to a command: `None` for no reply, [`CLOSE`] to close the connection.
+type ReplyFn = fn(&[String]) -> Option<String>;
 
 /// Closes the connection.
 pub(super) const CLOSE: &str = "";
@@ -14,31 +14,31 @@ pub(super) const CLOSE: &str = "";
 /// A stub on a free port, until it is dropped.
 pub(super) struct Stub {
     port: u16,
-    heard: Arc<Mutex<Vec<String>>>,
+    received: Arc<Mutex<Vec<String>>>,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl Stub {
-    pub(super) async fn start(says: Says) -> Self {
+    pub(super) async fn start(reply_to: ReplyFn) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let record = Arc::clone(&heard);
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let record = Arc::clone(&received);
         let task = tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
-                tokio::spawn(serve(socket, says, Arc::clone(&record)));
+                tokio::spawn(serve(socket, reply_to, Arc::clone(&record)));
             }
         });
-        Self { port, heard, task }
+        Self { port, received, task }
     }
 
     pub(super) fn url(&self) -> String {
         format!("redis://:hunter2@127.0.0.1:{}", self.port)
     }
 
-    /// How often it heard a command of that name.
-    pub(super) fn heard(&self, name: &str) -> usize {
-        self.heard.lock().unwrap().iter().filter(|heard| *heard == name).count()
+    /// How often it received a command of that name.
+    pub(super) fn received(&self, name: &str) -> usize {
+        self.received.lock().unwrap().iter().filter(|command| *command == name).count()
     }
 }
 
@@ -48,18 +48,18 @@ impl Drop for Stub {
     }
 }
 
-async fn serve(socket: TcpStream, says: Says, heard: Arc<Mutex<Vec<String>>>) {
+async fn serve(socket: TcpStream, reply_to: ReplyFn, received: Arc<Mutex<Vec<String>>>) {
     let mut socket = BufReader::new(socket);
     while let Some(words) = command(&mut socket).await {
-        heard.lock().unwrap().push(words[0].clone());
-        let Some(reply) = says(&words) else { continue };
+        received.lock().unwrap().push(words[0].clone());
+        let Some(reply) = reply_to(&words) else { continue };
         if reply == CLOSE || socket.write_all(reply.as_bytes()).await.is_err() {
             return;
         }
     }
 }
 
-/// The words of the next command; nothing if the other side is gone.
+/// The words of the next command; `None` if the connection is closed.
 async fn command(socket: &mut BufReader<TcpStream>) -> Option<Vec<String>> {
     let mut words = Vec::new();
     for _ in 0..number(socket).await? {
@@ -70,15 +70,15 @@ async fn command(socket: &mut BufReader<TcpStream>) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// A number behind its sign, as `*3` and `$10`.
+/// The number in a header such as `*3` or `$10`.
 async fn number(socket: &mut BufReader<TcpStream>) -> Option<usize> {
     let mut line = String::new();
     socket.read_line(&mut line).await.ok()?;
     line.get(1..)?.trim().parse().ok()
 }
 
-/// The greeting of a server of that version that speaks the newer protocol.
-pub(super) fn greeting(words: &[String], version: &str) -> Option<String> {
+/// The handshake replies of a server of that version; RESP3 from version 6.
+pub(super) fn handshake_reply(words: &[String], version: &str) -> Option<String> {
     match (&*words[0], version.as_bytes()[0]) {
         ("HELLO", b'6'..) => Some("%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n".into()),
         // As Redis before 6 answers: with the password in it.

@@ -1,4 +1,4 @@
-//! Errors that Redis answers with: typed, nothing done, and the next call goes on.
+//! Error replies of Redis: the call was not executed, and the next one works.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -21,15 +21,15 @@ fn bare(script: &'static Script) -> ScriptCall {
 }
 
 #[track_caller]
-fn assert_refused(answer: Result<Value, StoreError>, says: &str) {
+fn assert_refused(answer: Result<Value, StoreError>, text: &str) {
     match answer {
-        Err(StoreError::Refused { why }) => assert!(why.contains(says), "{why}"),
-        other => panic!("{says}: {other:?}"),
+        Err(StoreError::Refused { why }) => assert!(why.contains(text), "{why}"),
+        other => panic!("{text}: {other:?}"),
     }
 }
 
 #[tokio::test]
-async fn a_value_that_is_not_ours_is_left_alone() {
+async fn a_value_of_another_program_is_left_alone() {
     let server = RedisServer::start();
     let link = link(&server).await;
     server.command(&["RPUSH", "list", "a"]);
@@ -42,7 +42,7 @@ async fn a_value_that_is_not_ours_is_left_alone() {
 }
 
 #[tokio::test]
-async fn scripts_that_fail_are_refusals() {
+async fn a_script_error_is_a_refusal() {
     let server = RedisServer::start();
     let link = link(&server).await;
     for script in [&*BROKEN, &*MALFORMED] {
@@ -69,7 +69,7 @@ async fn a_server_without_memory_refuses_writes_only() {
 }
 
 #[tokio::test]
-async fn a_user_without_permission_is_told_what_to_grant() {
+async fn a_user_without_permission_gets_the_permission_to_grant() {
     let server = RedisServer::start();
     server.command(&["ACL", "SETUSER", "limiter", "on", ">hunter2", "~sg:*", "+@all", "-eval"]);
     let url = server.url().replace("redis://", "redis://limiter:hunter2@");
@@ -82,7 +82,7 @@ async fn a_user_without_permission_is_told_what_to_grant() {
 }
 
 #[tokio::test]
-async fn a_replica_is_not_written_to_and_its_successor_is_found() {
+async fn a_replica_is_unavailable_until_it_becomes_the_primary() {
     let server = RedisServer::start();
     let link = link(&server).await;
     server.command(&["REPLICAOF", "127.0.0.1", "1"]);
@@ -96,20 +96,20 @@ async fn a_replica_is_not_written_to_and_its_successor_is_found() {
     assert_eq!(link.call(None, count("k")).await, Ok(Value::Int(1)));
 }
 
-/// While another client's script does not end, nothing is executed; what can wait is executed once afterwards.
+/// While another client's script runs, nothing is executed. A call that can wait is executed once afterwards.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn busy_is_waited_out_within_the_deadline() {
-    // Redis calls itself busy once a script has run that many milliseconds.
+async fn busy_is_retried_until_the_deadline() {
+    // Redis reports BUSY once a script has run this many milliseconds.
     let server = RedisServer::start_with(&["--lua-time-limit", "1"]);
-    let hasty = options(&server.url()).deadline(Duration::from_millis(300)).unwrap();
-    let hasty = Link::connect(&hasty).await.unwrap();
+    let impatient = options(&server.url()).deadline(Duration::from_millis(300)).unwrap();
+    let impatient = Link::connect(&impatient).await.unwrap();
     let patient = std::sync::Arc::new(link(&server).await);
     let mut endless = server.connection();
     let running =
         std::thread::spawn(move || redis::cmd("EVAL").arg("while true do end").arg(0).exec(&mut endless));
-    let mut looking = server.connection();
+    let mut polling = server.connection();
     let mut busy =
-        || format!("{:?}", looking.req_command(&redis::cmd("GET").arg("k").take())).contains("BUSY");
+        || format!("{:?}", polling.req_command(&redis::cmd("GET").arg("k").take())).contains("BUSY");
     tokio::time::timeout(AMPLE, async {
         while !busy() {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -121,19 +121,19 @@ async fn busy_is_waited_out_within_the_deadline() {
         let patient = std::sync::Arc::clone(&patient);
         async move { patient.call(None, count("k")).await }
     });
-    // What is under way when the deadline passes is ambiguous, so it may take more than one look.
-    let seen = async {
+    // A call in flight when the deadline passes is ambiguous, so it may take several tries.
+    let reported = async {
         loop {
-            match hasty.call(None, count("k")).await {
+            match impatient.call(None, count("k")).await {
                 Err(StoreError::Unavailable { why }) if why.contains("SCRIPT KILL") => break,
                 Err(StoreError::Unavailable { .. } | StoreError::Ambiguous { .. }) => {}
                 other => panic!("{other:?}"),
             }
         }
     };
-    tokio::time::timeout(AMPLE, seen).await.unwrap();
+    tokio::time::timeout(AMPLE, reported).await.unwrap();
     server.command(&["SCRIPT", "KILL"]);
     assert!(running.join().unwrap().is_err());
-    assert_eq!(waiting.await.unwrap(), Ok(Value::Int(1)), "nobody else was executed");
+    assert_eq!(waiting.await.unwrap(), Ok(Value::Int(1)), "no other call was executed");
     assert_eq!(patient.call(None, count("k")).await, Ok(Value::Int(2)));
 }

@@ -1,4 +1,4 @@
-//! Getting in, or being told why not.
+//! The handshake, and its errors.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use redis::Value;
 use tokio::net::TcpListener;
 
 use super::server::{RedisServer, folder, free_port};
-use super::stub::{Stub, greeting};
+use super::stub::{Stub, handshake_reply};
 use super::{AMPLE, echo, echoed, link, one, options};
 use crate::link::{ConnectError, Link};
 use crate::options::RedisOptions;
@@ -35,14 +35,14 @@ async fn a_password_must_be_right() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_named_with_the_address() {
+async fn an_unreachable_server_is_named_with_its_address() {
     let error = refused(&options(&format!("redis://:hunter2@127.0.0.1:{}", free_port()))).await;
     assert!(matches!(error, ConnectError::Unreachable { .. }), "{error}");
     assert!(error.to_string().contains("127.0.0.1:"), "{error}");
 }
 
 #[tokio::test]
-async fn who_accepts_and_says_nothing_is_not_waited_for() {
+async fn a_server_that_accepts_and_does_not_reply_times_out() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("redis://:hunter2@{}", listener.local_addr().unwrap());
     let options = options(&url).connect_timeout(Duration::from_millis(50)).unwrap();
@@ -52,30 +52,29 @@ async fn who_accepts_and_says_nothing_is_not_waited_for() {
 
 #[tokio::test]
 async fn a_redis_older_than_five_is_refused_with_its_version() {
-    let stub = Stub::start(|words| greeting(words, "4.0.14")).await;
+    let stub = Stub::start(|words| handshake_reply(words, "4.0.14")).await;
     let error = refused(&options(&stub.url())).await;
     assert!(matches!(&error, ConnectError::TooOld { version, .. } if version == "4.0.14"), "{error}");
     assert!(error.to_string().contains("version 4.0.14; use version 5 or newer"), "{error}");
 }
 
-/// It does not know the newer protocol.
 #[tokio::test]
-async fn redis_five_is_spoken_to_in_the_older_protocol() {
+async fn redis_five_falls_back_to_resp2() {
     let stub = Stub::start(|words| match &*words[0] {
         "EVALSHA" => Some(":1\r\n".into()),
-        _ => greeting(words, "5.0.14"),
+        _ => handshake_reply(words, "5.0.14"),
     });
     let stub = stub.await;
     let link = Link::connect(&options(&stub.url())).await.unwrap();
     assert_eq!(link.call(None, one()).await, Ok(Value::Int(1)));
-    assert_eq!(stub.heard("AUTH"), 2, "once per connection");
+    assert_eq!(stub.received("AUTH"), 2, "once per connection");
 }
 
 #[tokio::test]
-async fn what_is_no_redis_is_refused() {
+async fn a_server_that_is_no_redis_is_refused() {
     let stub = Stub::start(|words| match &*words[0] {
         "INFO" => Some("+hello\r\n".into()),
-        _ => greeting(words, "7.0.15"),
+        _ => handshake_reply(words, "7.0.15"),
     });
     let error = refused(&options(&stub.await.url())).await;
     assert!(matches!(error, ConnectError::Refused { .. }), "{error}");
@@ -85,7 +84,7 @@ async fn what_is_no_redis_is_refused() {
 }
 
 #[tokio::test]
-async fn a_user_without_info_is_told_what_to_grant() {
+async fn a_user_without_info_gets_the_permission_to_grant() {
     let server = RedisServer::start();
     server.command(&["ACL", "SETUSER", "limiter", "on", ">hunter2", "~*", "+@all", "-info"]);
     let url = server.url().replace("redis://", "redis://limiter:hunter2@");
@@ -106,7 +105,7 @@ async fn the_database_of_the_url_is_used() {
 }
 
 #[tokio::test]
-async fn a_socket_in_the_file_system_will_do() {
+async fn a_unix_socket_works() {
     let folder = folder();
     let path = folder.join("redis.sock");
     let _server = RedisServer::start_with(&["--unixsocket", path.to_str().unwrap()]);
@@ -115,16 +114,16 @@ async fn a_socket_in_the_file_system_will_do() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// A certificate authority, and what it signed for a server and for us.
+/// A certificate authority, and certificates that it signed for servers and clients.
 struct Certificates(PathBuf);
 
 impl Certificates {
     fn make() -> Self {
         let folder = folder();
         let openssl = |line: &str| {
-            let made = Command::new("openssl").args(line.split(' ')).current_dir(&folder).output();
-            let made = made.expect("openssl is there; Debian: `apt-get install openssl`");
-            assert!(made.status.success(), "{line}: {}", String::from_utf8_lossy(&made.stderr));
+            let output = Command::new("openssl").args(line.split(' ')).current_dir(&folder).output();
+            let output = output.expect("openssl is installed; Debian: `apt-get install openssl`");
+            assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
         };
         let key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
         openssl(&format!("req -x509 {key} -days 2 -subj /CN=authority -keyout ca.key -out ca.pem"));
@@ -148,7 +147,7 @@ impl Certificates {
         std::fs::read(self.0.join(name)).unwrap()
     }
 
-    /// A server that shows the certificate of that name.
+    /// A server with the certificate of that name.
     fn server(&self, name: &str, port: u16, clients: &str) -> RedisServer {
         let port = port.to_string();
         let (certificate, key) = (self.path(&format!("{name}.pem")), self.path(&format!("{name}.key")));
@@ -175,7 +174,7 @@ impl Drop for Certificates {
 }
 
 #[tokio::test]
-async fn tls_asks_who_the_server_is() {
+async fn tls_verifies_the_signer_of_the_certificate() {
     let certificates = Certificates::make();
     let port = free_port();
     let _server = certificates.server("server", port, "no");
@@ -195,7 +194,7 @@ async fn tls_asks_who_the_server_is() {
 }
 
 #[tokio::test]
-async fn tls_asks_for_the_name_that_was_given() {
+async fn tls_verifies_the_name_of_the_server() {
     let certificates = Certificates::make();
     let port = free_port();
     let _server = certificates.server("other", port, "no");
@@ -206,7 +205,7 @@ async fn tls_asks_for_the_name_that_was_given() {
 }
 
 #[tokio::test]
-async fn tls_says_who_we_are() {
+async fn tls_sends_the_client_certificate() {
     let certificates = Certificates::make();
     let port = free_port();
     let server = certificates.server("server", port, "yes");

@@ -1,0 +1,181 @@
+//! Errors of a call, and whether it may be retried.
+//!
+//! The one question is whether Redis may have executed the call. If it certainly did not, the call may be retried
+//! until its deadline. Otherwise a retry might charge twice: the error is then [`StoreError::Ambiguous`], which counts
+//! too much at worst and never too little.
+//!
+//! Error replies are classified by their first word. Redis sends those of [`KNOWN`] before it executes anything or,
+//! from inside a script, at its first write; our scripts read and check everything before that. An unknown word may
+//! come from a proxy between us and Redis and proves nothing, so it is ambiguous.
+
+use redis::ServerError;
+use slidegate::store::StoreError;
+
+use ErrorClass::{Busy, Refused, UnknownScript, WrongServer};
+
+/// Longest text of a reply that an error repeats, in characters.
+const REPLY_CHARS_MAX: usize = 300;
+
+/// An error of one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CallError {
+    pub(crate) class: ErrorClass,
+    pub(crate) why: Box<str>,
+}
+
+/// Whether Redis may have executed a failed call, and what to do about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ErrorClass {
+    /// Not executed: Redis does not know the script by its hash. Retry with its text.
+    UnknownScript,
+    /// Not executed, and the server may be ready soon: retry after a pause.
+    Busy,
+    /// Not executed: a replica or a cluster node. Connect again before the next call.
+    WrongServer,
+    /// Not executed, and a retry would fail too.
+    Refused,
+    /// Perhaps executed. Never retried.
+    Ambiguous,
+}
+
+/// Error replies by their first word, and the remedies.
+const KNOWN: &[(&str, ErrorClass, &str)] = &[
+    ("NOSCRIPT", UnknownScript, "let the user of the store call EVAL as well as EVALSHA"),
+    ("LOADING", Busy, "wait until Redis has read its data"),
+    ("BUSY", Busy, "another client's script does not end: stop it with SCRIPT KILL"),
+    ("TRYAGAIN", Busy, "wait until the cluster has moved its slots"),
+    ("CLUSTERDOWN", Busy, "see CLUSTER INFO for what is missing"),
+    ("MASTERDOWN", Busy, "wait until the replica has found its primary, or give the primary's address"),
+    ("MOVED", WrongServer, CLUSTER),
+    ("ASK", WrongServer, CLUSTER),
+    ("READONLY", WrongServer, "this is a replica: give the address of the primary"),
+    ("WRONGTYPE", Refused, "another program uses a key of ours: delete it, or choose another key_prefix"),
+    ("OOM", Refused, "Redis is out of memory: raise maxmemory, or give the store an instance of its own"),
+    ("NOPERM", Refused, "grant the store's user EVAL, EVALSHA, SCAN, INFO and its keys with ACL SETUSER"),
+    ("NOAUTH", Refused, "give the password in the URL: redis://:PASSWORD@HOST"),
+    ("WRONGPASS", Refused, "correct the user and the password in the URL"),
+    ("DENIED", Refused, "give Redis a password and us the same, or let it listen where only we are"),
+    ("MISCONF", Refused, "Redis cannot save its data and takes no writes: see its log"),
+    ("NOREPLICAS", Refused, "Redis wants more replicas before it takes writes: see min-replicas-to-write"),
+    ("CROSSSLOT", Refused, "charge keys together only if they share a hash tag: see key_template"),
+    ("SLIDEGATE", Refused, "delete the key, or choose another key_prefix"),
+    ("ERR", Refused, "see the text; where it names a script, this is a defect of slidegate"),
+];
+
+const CLUSTER: &str =
+    "this is a node of a Redis Cluster, which is not supported yet: give a standalone Redis";
+/// The remedy for all others.
+const UNKNOWN: &str = "Redis does not send this to a script: check proxies between it and us";
+
+/// Words that Redis before 7 wraps in an `ERR` when a write inside a script fails with them.
+const INSIDE_ERR: &[&str] = &["READONLY", "OOM", "WRONGTYPE", "MISCONF", "NOREPLICAS", "SLIDEGATE"];
+
+impl CallError {
+    /// Classifies an error reply.
+    pub(crate) fn from_reply(error: &ServerError) -> Self {
+        let (code, details) = (error.code(), error.details().unwrap_or_default());
+        let shown: String = details.chars().take(REPLY_CHARS_MAX).collect();
+        let (class, remedy) = known(code, details).unwrap_or((ErrorClass::Ambiguous, UNKNOWN));
+        Self { class, why: format!("Redis says `{code} {shown}`; {remedy}").into() }
+    }
+
+    /// The reply to `command` has an unknown form.
+    pub(crate) fn malformed_reply(command: &str) -> Self {
+        let why = format!("the reply to {command} is malformed; check proxies between Redis and us");
+        Self { class: ErrorClass::Ambiguous, why: why.into() }
+    }
+}
+
+/// The caller's error once there is no retry.
+impl From<CallError> for StoreError {
+    fn from(CallError { class, why }: CallError) -> Self {
+        match class {
+            Busy | WrongServer => Self::Unavailable { why },
+            UnknownScript | Refused => Self::Refused { why },
+            ErrorClass::Ambiguous => Self::Ambiguous { why },
+        }
+    }
+}
+
+fn known(code: &str, details: &str) -> Option<(ErrorClass, &'static str)> {
+    let inside = details.split_whitespace().map(|word| word.trim_start_matches('-'));
+    let inside = inside.into_iter().find(|word| code == "ERR" && INSIDE_ERR.contains(word));
+    let word = inside.unwrap_or(code);
+    KNOWN.iter().find(|(known, ..)| *known == word).map(|&(_, class, remedy)| (class, remedy))
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::{Value, parse_redis_value};
+
+    use super::*;
+
+    fn call_error(reply: &str) -> CallError {
+        match parse_redis_value(format!("-{reply}\r\n").as_bytes()) {
+            Ok(Value::ServerError(error)) => CallError::from_reply(&error),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Replies as Redis 5 to 8 write them.
+    const REPLIES: &[(&str, ErrorClass)] = &[
+        ("NOSCRIPT No matching script. Please use EVAL.", UnknownScript),
+        ("LOADING Redis is loading the dataset in memory", Busy),
+        ("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", Busy),
+        ("TRYAGAIN Multiple keys request during rehashing of slot", Busy),
+        ("CLUSTERDOWN Hash slot not served", Busy),
+        ("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", Busy),
+        ("MOVED 3999 127.0.0.1:6381", WrongServer),
+        ("ASK 3999 127.0.0.1:6381", WrongServer),
+        ("READONLY You can't write against a read only replica.", WrongServer),
+        (
+            "ERR Error running script (call to f_e0): @user_script:1: @user_script: 1: -READONLY You",
+            WrongServer,
+        ),
+        ("WRONGTYPE Operation against a key holding the wrong kind of value script: e0e1", Refused),
+        ("ERR Error running script (call to f_e0e1): @user_script:1: WRONGTYPE Operation against", Refused),
+        ("OOM command not allowed when used memory > 'maxmemory'. script: e0e1, on @user_script:1.", Refused),
+        ("NOPERM this user has no permissions to run the 'evalsha' command", Refused),
+        ("NOAUTH Authentication required.", Refused),
+        ("WRONGPASS invalid username-password pair or user is disabled.", Refused),
+        ("DENIED Redis is running in protected mode", Refused),
+        ("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist", Refused),
+        ("NOREPLICAS Not enough good replicas to write.", Refused),
+        ("CROSSSLOT Keys in request don't hash to the same slot", Refused),
+        ("SLIDEGATE sg:{alice}:api: not a state of ours", Refused),
+        ("ERR user_script:1: Script attempted to access nonexistent global variable 'x'", Refused),
+        ("ERR Error compiling script (new function): user_script:1: '=' expected", Refused),
+        ("ERR", Refused),
+        ("upstream failure", ErrorClass::Ambiguous),
+        ("NOTBUSY No scripts in execution right now.", ErrorClass::Ambiguous),
+        ("SOMETHING new", ErrorClass::Ambiguous),
+    ];
+
+    /// Only an unknown reply leaves open whether the call charged.
+    #[test]
+    fn every_error_reply_is_classified() {
+        for &(reply, class) in REPLIES {
+            assert_eq!(call_error(reply).class, class, "{reply}");
+            let error = StoreError::from(call_error(reply));
+            assert_eq!(error.maybe_charged(), class == ErrorClass::Ambiguous, "{reply}: {error}");
+            let unavailable = matches!(error, StoreError::Unavailable { .. });
+            assert_eq!(unavailable, matches!(class, Busy | WrongServer), "{reply}: {error}");
+        }
+        for (code, ..) in KNOWN {
+            assert!(REPLIES.iter().any(|(reply, _)| reply.starts_with(code)), "{code} has no example");
+        }
+        assert!(StoreError::from(CallError::malformed_reply("SCAN")).maybe_charged());
+    }
+
+    #[test]
+    fn errors_repeat_the_reply_and_name_the_remedy() {
+        let error = StoreError::from(call_error("OOM command not allowed when used memory > 'maxmemory'."));
+        assert_eq!(
+            error.to_string(),
+            "store: refused, so nothing was charged: Redis says `OOM command not allowed when used memory > \
+             'maxmemory'.`; Redis is out of memory: raise maxmemory, or give the store an instance of its own"
+        );
+        let long = call_error(&format!("ERR {}", "x".repeat(10_000))).why.len();
+        assert!(long < 500, "{long}");
+    }
+}
