@@ -1,19 +1,19 @@
-//! Why a file is not opened.
+//! Errors of opening a file.
 
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a file is not used as a store. What was in it is still in it.
+/// A file that cannot be opened as a store. Its content is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The file cannot be made or read.
+    /// The file cannot be created or read.
     #[error("store: {} cannot be opened: {why}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What stood in the way, and what to do about it.
+        /// The error, and the remedy.
         why: Box<str>,
     },
     /// The file, or its directory, cannot be written.
@@ -24,16 +24,16 @@ pub enum OpenError {
     ReadOnly {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         why: Box<str>,
     },
-    /// Bytes that are no database.
+    /// The file is no SQLite database.
     #[error("store: {} is no SQLite database; give another file, or move this one away", path.display())]
     NotADatabase {
         /// The file.
         path: PathBuf,
     },
-    /// A database that is damaged.
+    /// The database is damaged.
     #[error(
         "store: {} is damaged: {why}; restore it from a copy, or move it away to begin anew (what was used is then \
          forgotten)",
@@ -42,16 +42,16 @@ pub enum OpenError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage.
         why: Box<str>,
     },
-    /// A database of another program.
+    /// The database belongs to another program.
     #[error("store: {} is a database of another program; give a file of its own", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
     },
-    /// A file that a later program has written.
+    /// A newer program has written the file.
     #[error(
         "store: {} is of version {version}, and this program knows versions up to {known}; use the newer slidegate, or \
          give another file",
@@ -62,10 +62,10 @@ pub enum OpenError {
         path: PathBuf,
         /// Its version.
         version: i64,
-        /// The latest version that is known here.
+        /// The latest version that this program knows.
         known: i64,
     },
-    /// Others were using the file until the deadline.
+    /// Other processes locked the file until the deadline.
     #[error("store: {} is in use by others until the deadline; raise the deadline, or try again", path.display())]
     Busy {
         /// The file.

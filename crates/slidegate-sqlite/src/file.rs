@@ -1,4 +1,4 @@
-//! Opening the file: nothing is touched before it is known to be ours.
+//! Opening the file. Nothing is written before the file is known to be ours.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -10,21 +10,21 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::OpenError;
-use crate::failure::Failure;
+use crate::file_error::FileError;
+use crate::lock_wait::LockWait;
 use crate::options::{Durability, SqliteOptions};
-use crate::patience::Patience;
-use crate::schema::{self, Whose};
+use crate::schema::{self, FileOwner};
 
-/// A file of ours is created and closed before anybody in this process opens it: closing any descriptor of a file gives up
-/// the locks that the process has on it.
+/// Serialises creation: the new file must be closed before another thread opens it, because closing any descriptor of a
+/// file releases all locks of the process on it.
 static CREATING: Mutex<()> = Mutex::new(());
 
-/// Opens the file, creates it where there is none, brings it to the present version.
-pub(crate) fn open(options: &SqliteOptions, patience: &mut Patience<'_>) -> Result<Connection, OpenError> {
+/// Opens the file. Creates a missing one, and migrates an older version.
+pub(crate) fn open(options: &SqliteOptions, lock_wait: &mut LockWait<'_>) -> Result<Connection, OpenError> {
     let path = options.path();
     create(path)?;
-    let about = |error: rusqlite::Error| explained(path, &error);
-    let short = sniff(path)?;
+    let about = |error: rusqlite::Error| open_error(path, &error);
+    let short = check_header(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(literal(path), flags).map_err(about)?;
     connection.busy_timeout(Duration::ZERO).map_err(about)?;
@@ -32,8 +32,7 @@ pub(crate) fn open(options: &SqliteOptions, patience: &mut Patience<'_>) -> Resu
         let why = "it may only be read".into();
         return Err(OpenError::ReadOnly { path: path.to_owned(), why });
     }
-    // The last process to close it would move the log into the database: two syncs for every short process, also for one that was
-    // denied.
+    // No checkpoint at close: it costs two syncs, even for a short process that was denied.
     for (setting, value) in [
         (DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true),
         (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
@@ -43,33 +42,33 @@ pub(crate) fn open(options: &SqliteOptions, patience: &mut Patience<'_>) -> Resu
     }
     loop {
         match prepare(&connection, options, short) {
-            Err(OpenError::Busy { .. }) if patience.pause() => {}
-            done => return done.map(|()| connection),
+            Err(OpenError::Busy { .. }) if lock_wait.pause() => {}
+            result => return result.map(|()| connection),
         }
     }
 }
 
 fn prepare(connection: &Connection, options: &SqliteOptions, short: bool) -> Result<(), OpenError> {
     let path = options.path();
-    let about = |error: rusqlite::Error| explained(path, &error);
-    let sync = match options.is_durable() {
+    let about = |error: rusqlite::Error| open_error(path, &error);
+    let sync = match options.given_durability() {
         Durability::Full => "FULL",
         Durability::Normal => "NORMAL",
     };
     let settings = format!("PRAGMA synchronous = {sync}; PRAGMA wal_autocheckpoint = 0");
     connection.execute_batch(&settings).map_err(about)?;
-    // Once more, as what is in a log was not seen before.
-    let whose = schema::whose(connection).map_err(about)?;
-    if short && matches!(whose, Whose::Ours(_)) {
+    // Once more, because the first check did not see the log.
+    let owner = schema::owner(connection).map_err(about)?;
+    if short && matches!(owner, FileOwner::Ours(_)) {
         check_pages(connection, path)?;
     }
-    match whose {
-        Whose::Ours(schema::VERSION) => {}
-        Whose::Empty | Whose::Ours(1..schema::VERSION) => bring_up_to_date(connection, path)?,
-        Whose::Ours(version) => return Err(newer(path, version)),
-        Whose::Foreign => return Err(OpenError::Foreign { path: path.to_owned() }),
+    match owner {
+        FileOwner::Ours(schema::VERSION) => {}
+        FileOwner::Empty | FileOwner::Ours(1..schema::VERSION) => bring_up_to_date(connection, path)?,
+        FileOwner::Ours(version) => return Err(newer(path, version)),
+        FileOwner::Foreign => return Err(OpenError::Foreign { path: path.to_owned() }),
     }
-    // Last, so that the database itself, without its log, is known to be ours from the first moment on.
+    // Last, so that the database identifies itself as ours even without its log.
     let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0)).map_err(about)?;
     if mode != "wal" {
         connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(about)?;
@@ -77,38 +76,38 @@ fn prepare(connection: &Connection, options: &SqliteOptions, short: bool) -> Res
     Ok(())
 }
 
-/// Pages that are missing in the file are in its log, unless the file was cut off.
+/// Checks that missing pages are in the log. In a truncated file they are not.
 fn check_pages(connection: &Connection, path: &Path) -> Result<(), OpenError> {
-    let found = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
-    match found.map_err(|error| explained(path, &error))?.lines().last() {
+    let checked = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    match checked.map_err(|error| open_error(path, &error))?.lines().last() {
         Some("ok") => Ok(()),
-        // What it found may be a page of text; it is one sentence here.
+        // The report may be long; its last line is enough.
         why => Err(OpenError::Damaged { path: path.to_owned(), why: why.unwrap_or_default().into() }),
     }
 }
 
-/// One process does it, the others find it done.
+/// Creates or migrates the schema. One process does it, the others find it done.
 fn bring_up_to_date(connection: &Connection, path: &Path) -> Result<(), OpenError> {
-    let about = |error: rusqlite::Error| explained(path, &error);
+    let about = |error: rusqlite::Error| open_error(path, &error);
     connection.execute_batch("BEGIN EXCLUSIVE").map_err(about)?;
-    let done = match schema::whose(connection).map_err(about) {
-        Ok(Whose::Empty) => schema::create(connection).map_err(|failure| failed(path, failure)),
-        Ok(Whose::Ours(version @ 1..schema::VERSION)) => {
-            schema::migrate(connection, version).map_err(|failure| failed(path, failure))
+    let result = match schema::owner(connection).map_err(about) {
+        Ok(FileOwner::Empty) => schema::create(connection).map_err(|error| failed(path, error)),
+        Ok(FileOwner::Ours(version @ 1..schema::VERSION)) => {
+            schema::migrate(connection, version).map_err(|error| failed(path, error))
         }
-        Ok(Whose::Ours(_)) => Ok(()),
-        Ok(Whose::Foreign) => Err(OpenError::Foreign { path: path.to_owned() }),
+        Ok(FileOwner::Ours(_)) => Ok(()),
+        Ok(FileOwner::Foreign) => Err(OpenError::Foreign { path: path.to_owned() }),
         Err(error) => Err(error),
     };
-    let done = done.and_then(|()| connection.execute_batch("COMMIT").map_err(about));
+    let result = result.and_then(|()| connection.execute_batch("COMMIT").map_err(about));
     if !connection.is_autocommit() {
-        // What failed is told; a rollback that fails as well adds nothing to it.
+        // The first error is returned; an error of the rollback adds nothing.
         let _ = connection.execute_batch("ROLLBACK");
     }
-    done
+    result
 }
 
-/// Makes an empty file that only its owner may read, unless there is a file.
+/// Creates an empty file that only its owner may read, unless it exists.
 fn create(path: &Path) -> Result<(), OpenError> {
     let _one_at_a_time = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
     let mut options = OpenOptions::new();
@@ -122,14 +121,14 @@ fn create(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Opening a pipe waits for somebody at its other end.
+/// Refuses pipes and devices: opening a pipe would block.
 fn regular(path: &Path) -> Result<(), OpenError> {
     match fs::metadata(path) {
-        Ok(found) if !found.is_file() && !found.is_dir() => {
+        Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => {
             let why = "it is neither a file nor a directory; give a file".into();
             Err(OpenError::Io { path: path.to_owned(), why })
         }
-        // What else may be wrong with it is found out when it is opened.
+        // Other errors appear when it is opened.
         _ => Ok(()),
     }
 }
@@ -152,30 +151,30 @@ fn not_created(path: &Path, error: &io::Error) -> OpenError {
     }
 }
 
-/// Looks at what is there without a lock, a journal or a log: what is not ours stays as it is, byte for byte. Says
-/// whether it is shorter than its first page promises, as it is for a moment while somebody writes to it.
-fn sniff(path: &Path) -> Result<bool, OpenError> {
-    let about = |error: rusqlite::Error| explained(path, &error);
+/// Checks the owner of the file without a lock, journal or log, so that another program's file stays unchanged. Returns
+/// whether the file is shorter than its header says, which is normal for a moment during a write.
+fn check_header(path: &Path) -> Result<bool, OpenError> {
+    let about = |error: rusqlite::Error| open_error(path, &error);
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     let connection = Connection::open_with_flags(immutable(path), flags).map_err(about)?;
-    let (whose, short) = match schema::whose(&connection) {
+    let (owner, short) = match schema::owner(&connection) {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
-            // With it SQLite looks at the first page although others are missing.
+            // With this SQLite reads the first page although others are missing.
             connection.execute_batch("PRAGMA writable_schema = ON").map_err(about)?;
-            (schema::whose(&connection).map_err(about)?, true)
+            (schema::owner(&connection).map_err(about)?, true)
         }
-        whose => (whose.map_err(about)?, false),
+        owner => (owner.map_err(about)?, false),
     };
-    match whose {
-        Whose::Ours(version) if version > schema::VERSION => Err(newer(path, version)),
-        Whose::Ours(_) => Ok(short),
-        Whose::Empty => {
-            // SQLite takes a single byte for nothing.
+    match owner {
+        FileOwner::Ours(version) if version > schema::VERSION => Err(newer(path, version)),
+        FileOwner::Ours(_) => Ok(short),
+        FileOwner::Empty => {
+            // SQLite treats a file of a single byte as empty.
             let single = fs::metadata(path).is_ok_and(|file| file.len() == 1);
             if single { Err(OpenError::NotADatabase { path: path.to_owned() }) } else { Ok(short) }
         }
-        Whose::Foreign => Err(OpenError::Foreign { path: path.to_owned() }),
+        FileOwner::Foreign => Err(OpenError::Foreign { path: path.to_owned() }),
     }
 }
 
@@ -183,12 +182,12 @@ fn newer(path: &Path, version: i64) -> OpenError {
     OpenError::Newer { path: path.to_owned(), version, known: schema::VERSION }
 }
 
-/// The path in a form in which SQLite finds nothing else than a path.
+/// The path in a form that SQLite does not take for a special name.
 fn literal(path: &Path) -> PathBuf {
     if path.is_absolute() { path.to_owned() } else { Path::new(".").join(path) }
 }
 
-/// The path as a URI of a file that nobody changes.
+/// The path as a URI with `immutable=1`, which opens it without locks.
 fn immutable(path: &Path) -> PathBuf {
     use std::fmt::Write as _;
     let mut uri = String::from("file:");
@@ -196,18 +195,18 @@ fn immutable(path: &Path) -> PathBuf {
         match byte {
             b'/' | b'.' | b'-' | b'_' => uri.push(byte.into()),
             byte if byte.is_ascii_alphanumeric() => uri.push(byte.into()),
-            byte => write!(uri, "%{byte:02X}").expect("a text takes all that is written to it"),
+            byte => write!(uri, "%{byte:02X}").expect("writing to a string succeeds"),
         }
     }
     uri.push_str("?immutable=1");
     uri.into()
 }
 
-/// An error of SQLite as one about the file.
-fn explained(path: &Path, error: &rusqlite::Error) -> OpenError {
+/// An error of SQLite, as an error of opening the file.
+fn open_error(path: &Path, error: &rusqlite::Error) -> OpenError {
     let path = path.to_owned();
     match error.sqlite_error_code() {
-        _ if Failure::from_ref(error) == Failure::Busy => OpenError::Busy { path },
+        _ if FileError::from_ref(error) == FileError::Busy => OpenError::Busy { path },
         _ if path.is_dir() => OpenError::Io { path, why: "it is a directory; give a file".into() },
         Some(ErrorCode::NotADatabase) => OpenError::NotADatabase { path },
         Some(ErrorCode::DatabaseCorrupt) => OpenError::Damaged { path, why: error.to_string().into() },
@@ -225,12 +224,12 @@ fn explained(path: &Path, error: &rusqlite::Error) -> OpenError {
     }
 }
 
-/// A failure of making the file ours as one about the file.
-fn failed(path: &Path, failure: Failure) -> OpenError {
+/// An error of creating or migrating the schema, as an error of opening the file.
+fn failed(path: &Path, error: FileError) -> OpenError {
     let path = path.to_owned();
-    match failure {
-        Failure::Busy => OpenError::Busy { path },
-        Failure::Unavailable(why) | Failure::Unknown(why) => OpenError::Io { path, why },
-        Failure::Refused(why) => OpenError::Damaged { path, why },
+    match error {
+        FileError::Busy => OpenError::Busy { path },
+        FileError::Unavailable(why) | FileError::Unknown(why) => OpenError::Io { path, why },
+        FileError::Refused(why) => OpenError::Damaged { path, why },
     }
 }

@@ -1,7 +1,7 @@
 //! slidegate's durable local store: many processes, one file, no daemon.
 //!
-//! [`SqliteStore`] is a [`Store`](slidegate::store::Store): it answers as the store in memory does, field by field, for
-//! all processes of a machine that open the same file, and it remembers after they have ended.
+//! [`SqliteStore`] is a [`Store`](slidegate::store::Store). It answers as the store in memory does, field by field. All
+//! processes of a machine that open the same file share its states, which outlive them.
 //!
 //! ```
 //! use slidegate::{Limiter, Rule};
@@ -17,8 +17,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The plain verbs block the thread while they wait for the file. On an executor use the `_async` ones, which a thread of
-//! the store's own executes:
+//! The plain verbs block the thread while they wait for the file. On an executor use the `_async` verbs, which run on a
+//! thread of the store:
 //!
 //! ```
 //! use slidegate::{CheckError, Limiter, Rule};
@@ -29,29 +29,29 @@
 //! }
 //! ```
 //!
-//! An admission is on the disk before it is answered ([`Durability`] says how surely); a denial writes nothing. A call
-//! that finds the file in use waits for its turn within the deadline. A failure is never a denial: a
+//! An admission is on disk before its answer, as [`Durability`] says; a denial writes nothing. A call that finds the
+//! file locked waits for the lock until its deadline. A failure is never a denial: a
 //! [`StoreError`](slidegate::store::StoreError) says whether the charge may have been made.
 
-mod answers;
+mod connection_lock;
 mod engine;
 mod error;
-mod failure;
 mod file;
-mod hold;
-mod log;
+mod file_error;
+mod lock_wait;
 mod options;
-mod patience;
-mod returns;
+mod owned_admission;
+mod receipts;
 mod rows;
 mod schema;
 mod store;
-mod tasks;
 #[cfg(feature = "testing")]
 mod testing;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod verbs;
+mod wal;
 mod worker;
 
 pub use error::OpenError;

@@ -1,4 +1,4 @@
-//! Which file, and how it is used.
+//! Options of a store in a file.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,19 +7,19 @@ use std::time::Duration;
 use slidegate::rate::parse_window;
 use thiserror::Error;
 
-/// How long a call may wait for its turn unless it is told otherwise.
+/// The default deadline of a call.
 pub const DEADLINE_DEFAULT: Duration = Duration::from_secs(5);
-/// The longest that a call may wait.
+/// The longest deadline of a call.
 pub const DEADLINE_MAX: Duration = Duration::from_secs(600);
 
-/// What an admission survives once it is answered.
+/// What an answered admission survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// Written and synced before the answer: it survives the loss of power.
+    /// Written and synced before the answer: it survives a power loss.
     #[default]
     Full,
-    /// Written before the answer: it survives the death of the process. When power is lost, the last admissions may
-    /// be forgotten; the file is sound all the same.
+    /// Written before the answer: it survives the end of the process. A power loss may lose the last admissions; the
+    /// file stays consistent.
     Normal,
 }
 
@@ -34,7 +34,7 @@ impl Durability {
     }
 }
 
-/// Which file, and how it is used.
+/// The path of the file, its durability and the default deadline.
 ///
 /// ```
 /// use slidegate_sqlite::{Durability, SqliteOptions};
@@ -54,32 +54,32 @@ impl Durability {
 pub struct SqliteOptions {
     path: PathBuf,
     durability: Durability,
-    /// The default where nobody has said otherwise.
+    /// `None` for the default.
     deadline: Option<Duration>,
 }
 
 impl SqliteOptions {
-    /// Of the file at that path, which is created where there is none.
+    /// The default options for the file at that path.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), durability: Durability::default(), deadline: None }
     }
 
-    /// Of a URL: `sqlite:PATH?durability=normal&deadline=2s`, also `sqlite:///absolute/path`. Both parameters may be left
+    /// Parses a URL: `sqlite:PATH?durability=normal&deadline=2s`, also `sqlite:///absolute/path`. Both parameters may be left
     /// out. A question mark or a percent sign in the path is written `%3F` or `%25`.
     pub fn from_url(url: &str) -> Result<Self, OptionsError> {
-        let rest = url.strip_prefix("sqlite:").ok_or_else(|| OptionsError::Scheme { url: shown(url) })?;
+        let rest = url.strip_prefix("sqlite:").ok_or_else(|| OptionsError::Scheme { url: shortened(url) })?;
         let (path, parameters) = rest.split_once('?').map_or((rest, None), |(path, some)| (path, Some(some)));
         let path = match path.strip_prefix("//") {
             Some(absolute) if absolute.starts_with('/') => absolute,
             Some(host) => {
                 let host = host.split('/').next().unwrap_or(host);
-                // What stands before the sign is a password.
-                return Err(OptionsError::Host { host: shown(host.rsplit('@').next().unwrap_or(host)) });
+                // The part before `@` may hold a password.
+                return Err(OptionsError::Host { host: shortened(host.rsplit('@').next().unwrap_or(host)) });
             }
             None => path,
         };
-        let path = decoded(path).ok_or_else(|| OptionsError::Percent { path: shown(path) })?;
+        let path = percent_decoded(path).ok_or_else(|| OptionsError::Percent { path: shortened(path) })?;
         if path.is_empty() {
             return Err(OptionsError::NoPath);
         }
@@ -89,7 +89,7 @@ impl SqliteOptions {
             match name {
                 "durability" => options.durability = durability_of(value)?,
                 "deadline" => options.deadline = Some(deadline_of(value)?),
-                _ => return Err(OptionsError::Parameter { name: shown(name) }),
+                _ => return Err(OptionsError::Parameter { name: shortened(name) }),
             }
         }
         Ok(options)
@@ -102,14 +102,14 @@ impl SqliteOptions {
         self
     }
 
-    /// How long a call may wait for its turn; 5 s by default. More than [`DEADLINE_MAX`] is as that.
+    /// How long a call may wait for the file; 5 s by default, at most [`DEADLINE_MAX`].
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline.min(DEADLINE_MAX));
         self
     }
 
-    /// The same, unless the URL or whoever made the options has said otherwise.
+    /// The same, unless a deadline was given before, by the URL or by [`SqliteOptions::deadline`].
     #[must_use]
     pub fn deadline_unless_given(self, deadline: Duration) -> Self {
         if self.deadline.is_some() { self } else { self.deadline(deadline) }
@@ -121,28 +121,28 @@ impl SqliteOptions {
         &self.path
     }
 
-    pub(crate) fn is_durable(&self) -> Durability {
+    pub(crate) fn given_durability(&self) -> Durability {
         self.durability
     }
 
-    pub(crate) fn waits(&self) -> Duration {
+    pub(crate) fn deadline_or_default(&self) -> Duration {
         self.deadline.unwrap_or(DEADLINE_DEFAULT)
     }
 }
 
 fn durability_of(text: &str) -> Result<Durability, OptionsError> {
     let known = [Durability::Full, Durability::Normal].into_iter().find(|one| one.name() == text);
-    known.ok_or_else(|| OptionsError::Durability { text: shown(text) })
+    known.ok_or_else(|| OptionsError::Durability { text: shortened(text) })
 }
 
 fn deadline_of(text: &str) -> Result<Duration, OptionsError> {
     let range = Duration::from_millis(1)..=DEADLINE_MAX;
     let deadline = parse_window(text).filter(|deadline| range.contains(deadline));
-    deadline.ok_or_else(|| OptionsError::Deadline { text: shown(text) })
+    deadline.ok_or_else(|| OptionsError::Deadline { text: shortened(text) })
 }
 
-/// What percent signs stand for, put in; `None` if one stands for nothing.
-fn decoded(path: &str) -> Option<OsString> {
+/// Decodes percent-encoding; `None` if it is malformed.
+fn percent_decoded(path: &str) -> Option<OsString> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut parts = path.split('%');
     bytes.extend_from_slice(parts.next()?.as_bytes());
@@ -156,7 +156,7 @@ fn decoded(path: &str) -> Option<OsString> {
 }
 
 #[cfg(unix)]
-#[expect(clippy::unnecessary_wraps, reason = "elsewhere not all bytes are a path")]
+#[expect(clippy::unnecessary_wraps, reason = "on other systems not all bytes are a path")]
 fn os_text(bytes: Vec<u8>) -> Option<OsString> {
     Some(std::os::unix::ffi::OsStringExt::from_vec(bytes))
 }
@@ -166,35 +166,35 @@ fn os_text(bytes: Vec<u8>) -> Option<OsString> {
     String::from_utf8(bytes).ok().map(OsString::from)
 }
 
-fn shown(text: &str) -> String {
+fn shortened(text: &str) -> String {
     text.chars().take(64).collect()
 }
 
-/// Why a store cannot be used as asked.
+/// An invalid URL or option.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum OptionsError {
-    /// Not a URL of this store.
+    /// The scheme is not `sqlite:`.
     #[error(
         "store: `{url}` does not begin with `sqlite:`; give sqlite:PATH, for example sqlite:/var/lib/quota.db"
     )]
     Scheme {
-        /// What was given.
+        /// The given text.
         url: String,
     },
-    /// A file on another machine.
+    /// A host in the URL.
     #[error(
         "store: `{host}` would be another machine, and the file must be on this one; give sqlite:PATH or \
          sqlite:///ABSOLUTE/PATH"
     )]
     Host {
-        /// What stands in the place of a machine.
+        /// The host.
         host: String,
     },
-    /// No file.
+    /// The URL has no path.
     #[error("store: the URL names no file; give sqlite:PATH, for example sqlite:/var/lib/quota.db")]
     NoPath,
-    /// A percent sign that stands for nothing.
+    /// Malformed percent-encoding.
     #[error(
         "store: `{path}` has a percent sign that is not followed by two hexadecimal digits; write %25 for it"
     )]
@@ -202,24 +202,24 @@ pub enum OptionsError {
         /// The path.
         path: String,
     },
-    /// A parameter that nobody would read.
+    /// An unknown parameter.
     #[error("store: the parameter `{name}` is unknown; the URL may have `durability` and `deadline`")]
     Parameter {
         /// Its name.
         name: String,
     },
-    /// No durability of ours.
+    /// An unknown durability.
     #[error("store: the durability `{text}` is unknown; give `full` or `normal`")]
     Durability {
-        /// What was given.
+        /// The given text.
         text: String,
     },
-    /// No time to wait, or a very long one.
+    /// A deadline out of range.
     #[error(
         "store: the deadline `{text}` is no time from 1ms to 10m; give it as rates have windows, such as 2s"
     )]
     Deadline {
-        /// What was given.
+        /// The given text.
         text: String,
     },
 }
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_taken_as_they_are_written() {
+    fn paths_are_percent_decoded() {
         for (url, path) in [
             ("sqlite:quota.db", "quota.db"),
             ("sqlite:/var/quota.db", "/var/quota.db"),
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_named() {
+    fn errors_name_the_part_that_is_wrong() {
         for (url, word) in [
             ("redis://localhost", "`redis://localhost`"),
             ("sqlite://server/quota.db", "`server`"),

@@ -1,24 +1,24 @@
-//! Rows: what is read and written of the file.
+//! Reads and writes the rows of the file.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use slidegate::store::Record;
 
-use crate::failure::Failure;
+use crate::file_error::FileError;
 
-/// Most rows that an admission drops because they have ended.
+/// The most expired rows that one admission deletes.
 const SWEPT_MAX: i64 = 8;
 
-/// Numbers of ours as SQLite keeps them: no instant that matters is beyond.
+/// A number as SQLite stores it. Instants saturate, 292,000 years after 1970.
 pub(crate) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Numbers of the file as we count: what is negative was written by nobody, and is as if it were not there.
+/// A number from the file. We never write negative numbers; they count as 0.
 pub(crate) fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-/// What is kept of a key, with the end that its row has.
+/// The record of a key, and the expiry of its row.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) record: Record,
@@ -30,28 +30,28 @@ pub(crate) fn bytes_of(connection: &Connection, rule: &str, key: &str) -> rusqli
     select.query_row(params![rule, key], |row| row.get(0)).optional()
 }
 
-pub(crate) fn load(connection: &Connection, rule: &str, key: &str) -> Result<Option<Row>, Failure> {
+pub(crate) fn load(connection: &Connection, rule: &str, key: &str) -> Result<Option<Row>, FileError> {
     let mut select =
         connection.prepare_cached("SELECT bytes, expires_us FROM state WHERE rule = ?1 AND key = ?2")?;
     let mut found = select.query(params![rule, key])?;
     let Some(row) = found.next()? else { return Ok(None) };
     let bytes = row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?;
-    let record = Record::from_bytes(bytes).map_err(|error| Failure::of_bytes(rule, key, &error))?;
+    let record = Record::from_bytes(bytes).map_err(|error| FileError::from_bytes_error(rule, key, &error))?;
     Ok(Some(Row { record, expires_us: row.get(1)? }))
 }
 
-/// Writes a record; `before` is the end that its row has, if there is one.
+/// Writes a record. `before` is the expiry of its row, if there is one.
 pub(crate) fn save(
     connection: &Connection,
     rule: &str,
     key: &str,
     record: &Record,
     before: Option<i64>,
-) -> Result<(), Failure> {
+) -> Result<(), FileError> {
     let (bytes, expires_us) = (record.to_bytes(), record.expires_us());
     match before {
         None => insert(connection, rule, key, &bytes, expires_us)?,
-        // The index of ends is left alone: a page less to write.
+        // An unchanged expiry spares a write to the index.
         Some(before) if before == signed(expires_us) => {
             let mut update =
                 connection.prepare_cached("UPDATE state SET bytes = ?3 WHERE rule = ?1 AND key = ?2")?;
@@ -85,13 +85,13 @@ pub(crate) fn delete(connection: &Connection, rule: &str, key: &str) -> rusqlite
 }
 
 impl Row {
-    /// The end that the row has.
+    /// The record and the expiry of a row.
     pub(crate) fn split(row: Option<Self>) -> (Option<Record>, Option<i64>) {
         row.map_or((None, None), |row| (Some(row.record), Some(row.expires_us)))
     }
 }
 
-/// Drops a few of the states that had ended by `until_us`.
+/// Deletes a few of the states that had expired by `until_us`.
 pub(crate) fn sweep_some(connection: &Connection, until_us: u64) -> rusqlite::Result<()> {
     let mut sweep = connection.prepare_cached(
         "DELETE FROM state WHERE (rule, key) IN \
@@ -100,13 +100,13 @@ pub(crate) fn sweep_some(connection: &Connection, until_us: u64) -> rusqlite::Re
     sweep.execute(params![signed(until_us), SWEPT_MAX]).map(drop)
 }
 
-/// The next keys of a rule after `after`, in their order, with their rows.
+/// The next keys of a rule after `after`, in order, with their rows.
 pub(crate) fn keys_after(
     connection: &Connection,
     rule: &str,
     after: &str,
     count: usize,
-) -> Result<Vec<(String, Row)>, Failure> {
+) -> Result<Vec<(String, Row)>, FileError> {
     let mut select = connection.prepare_cached(
         "SELECT key, bytes, expires_us FROM state WHERE rule = ?1 AND key > ?2 ORDER BY key LIMIT ?3",
     )?;
@@ -115,20 +115,21 @@ pub(crate) fn keys_after(
     while let Some(row) = found.next()? {
         let (key, expires_us): (String, i64) = (row.get(0)?, row.get(2)?);
         let bytes = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
-        let record = Record::from_bytes(bytes).map_err(|error| Failure::of_bytes(rule, &key, &error))?;
+        let record =
+            Record::from_bytes(bytes).map_err(|error| FileError::from_bytes_error(rule, &key, &error))?;
         rows.push((key, Row { record, expires_us }));
     }
     Ok(rows)
 }
 
-/// What the file knows beside states.
+/// The single row of the table `meta`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Meta {
-    /// What the store is known by in receipts.
+    /// The number of the store in receipts.
     pub(crate) number: u32,
-    /// The last order that was given out.
+    /// The order of the last charge.
     pub(crate) order: u64,
-    /// The latest time that was noted.
+    /// The latest time, as last stored.
     pub(crate) noted_us: u64,
     /// The latest time at which a receipt was presented.
     pub(crate) presented_us: u64,
@@ -151,15 +152,17 @@ impl Meta {
         })
     }
 
-    pub(crate) fn load(connection: &Connection) -> Result<Self, Failure> {
+    pub(crate) fn load(connection: &Connection) -> Result<Self, FileError> {
         let sql = "SELECT number, ord, noted_us, presented_us, spent FROM meta WHERE id = 1";
-        let found = connection.prepare_cached(sql)?.query_row([], Self::read).optional()?;
-        found.ok_or_else(|| {
-            Failure::Refused("the file has lost its own row; restore it from a copy, or move it away".into())
+        let meta = connection.prepare_cached(sql)?.query_row([], Self::read).optional()?;
+        meta.ok_or_else(|| {
+            FileError::Refused(
+                "the file has lost its own row; restore it from a copy, or move it away".into(),
+            )
         })
     }
 
-    pub(crate) fn save(&self, connection: &Connection) -> Result<(), Failure> {
+    pub(crate) fn save(&self, connection: &Connection) -> Result<(), FileError> {
         let mut update = connection.prepare_cached(
             "UPDATE meta SET ord = ?1, noted_us = ?2, presented_us = ?3, spent = ?4 WHERE id = 1",
         )?;

@@ -1,16 +1,16 @@
-//! What is in the file, and how older files become it.
+//! The schema of the file, and migrations from older versions.
 //!
-//! Version 1 had no ends beside the states, so that nothing could be swept, and no record of spent receipts. Version 2
-//! had ids of two numbers for receipts. Its receipts are of a form that no program takes any more, so their records are
-//! dropped: nothing can be refunded twice.
+//! Version 1 had no expiry column, so that nothing could be swept, and no records of spent receipts. Version 2 had
+//! receipt ids of two numbers. No program accepts its receipts any more, so a migration deletes their records: nothing
+//! can be refunded twice.
 
 use rusqlite::{Connection, params};
 use slidegate::store::Record;
 
-use crate::failure::Failure;
+use crate::file_error::FileError;
 use crate::rows;
 
-/// `sgt1` in ASCII: SQLite keeps it in the file's header for programs to know their files by.
+/// `sgt1` in ASCII, in the file's header: it identifies files of this program.
 pub(crate) const APPLICATION_ID: i64 = 0x7367_7431;
 /// The version that this program writes.
 pub(crate) const VERSION: i64 = 3;
@@ -43,36 +43,36 @@ const SPENT: &str = "
     ) STRICT;
     CREATE INDEX spent_by_expiry ON spent (expires_us);";
 
-/// Whose file it is.
+/// The owner of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Whose {
-    /// Nobody's: there is nothing in it.
+pub(crate) enum FileOwner {
+    /// The file is empty.
     Empty,
-    /// Ours, of that version.
+    /// This program, in that version.
     Ours(i64),
-    /// Another program's.
+    /// Another program.
     Foreign,
 }
 
-/// Whose the file is, as the connection sees it at one moment: another process may be about to fill it.
-pub(crate) fn whose(connection: &Connection) -> rusqlite::Result<Whose> {
+/// The owner of the file, in one snapshot: another process may be about to fill it.
+pub(crate) fn owner(connection: &Connection) -> rusqlite::Result<FileOwner> {
     let _snapshot = connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose()?;
     let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     Ok(match (number("PRAGMA application_id")?, number("PRAGMA user_version")?) {
-        (APPLICATION_ID, version) => Whose::Ours(version),
-        (0, 0) if number("SELECT count(*) FROM sqlite_schema")? == 0 => Whose::Empty,
-        _ => Whose::Foreign,
+        (APPLICATION_ID, version) => FileOwner::Ours(version),
+        (0, 0) if number("SELECT count(*) FROM sqlite_schema")? == 0 => FileOwner::Empty,
+        _ => FileOwner::Foreign,
     })
 }
 
-/// Fills an empty file, in a transaction of the caller's.
-pub(crate) fn create(connection: &Connection) -> Result<(), Failure> {
+/// Fills an empty file, in the caller's transaction.
+pub(crate) fn create(connection: &Connection) -> Result<(), FileError> {
     let mut secret = [0; 32];
     let mut number = [0; 8];
     for bytes in [&mut secret[..], &mut number[..]] {
         getrandom::fill(bytes).map_err(|error| {
             let why = format!("the system gives no random numbers to sign receipts with: {error}");
-            Failure::Unavailable(why.into())
+            FileError::Unavailable(why.into())
         })?;
     }
     connection.execute_batch(&format!("{META}{STATE}{SPENT}"))?;
@@ -86,18 +86,18 @@ pub(crate) fn create(connection: &Connection) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes a file of an older version one of this, in a transaction of the caller's.
-pub(crate) fn migrate(connection: &Connection, version: i64) -> Result<(), Failure> {
+/// Migrates a file of an older version, in the caller's transaction.
+pub(crate) fn migrate(connection: &Connection, version: i64) -> Result<(), FileError> {
     match version {
-        1 => add_ends(connection)?,
+        1 => add_expiry(connection)?,
         _ => connection.execute_batch("DROP TABLE spent; UPDATE meta SET spent = 0")?,
     }
     connection.execute_batch(&format!("{SPENT} PRAGMA user_version = {VERSION}"))?;
     Ok(())
 }
 
-/// From version 1: states get their ends, and `meta` its columns for receipts.
-fn add_ends(connection: &Connection) -> Result<(), Failure> {
+/// From version 1: states get an expiry, and `meta` its columns for receipts.
+fn add_expiry(connection: &Connection) -> Result<(), FileError> {
     connection.execute_batch(&format!(
         "ALTER TABLE meta ADD COLUMN presented_us INTEGER NOT NULL DEFAULT 0;
          ALTER TABLE meta ADD COLUMN spent INTEGER NOT NULL DEFAULT 0;
@@ -108,7 +108,7 @@ fn add_ends(connection: &Connection) -> Result<(), Failure> {
     let mut found = older.query([])?;
     while let Some(row) = found.next()? {
         let (rule, key, bytes): (String, String, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        // What cannot be read is kept as it is, and said when it is asked for.
+        // A damaged state stays as it is, and is an error when it is used.
         let expires_us = Record::from_bytes(&bytes).map_or(u64::MAX, |record| record.expires_us());
         rows::insert(connection, &rule, &key, &bytes, expires_us)?;
     }

@@ -6,26 +6,26 @@ use std::sync::Arc;
 
 use slidegate::time::{Clock, SystemClock, WallClock};
 
+use crate::connection_lock::ConnectionLock;
 use crate::engine::Engine;
 use crate::error::OpenError;
 use crate::file;
-use crate::hold::Hold;
-use crate::log;
+use crate::lock_wait::{Deadline, LockWait};
 use crate::options::SqliteOptions;
-use crate::patience::{Deadline, Patience};
+use crate::wal;
 use crate::worker::Worker;
 
-/// A store in a file that all processes of a machine share that open it.
+/// A store in a file, shared by all processes of a machine that open it.
 ///
-/// It goes by the system's clock, which they share as well. The plain verbs block the thread while they wait for their
-/// turn and for the disk. The asynchronous ones never do: a thread of the store's own executes them, in their order; it
-/// starts with the first and ends when the store is dropped.
+/// Its clock is the system's, which they share too. The plain verbs block the thread while they wait for the lock and
+/// the disk. The asynchronous verbs never do: a thread of the store executes them in order. It starts with the first
+/// and ends when the store is dropped.
 ///
-/// A call that has had no turn by its deadline, which counts from the call, is
-/// [unavailable](slidegate::store::StoreError::Unavailable) and is not executed; nor is one whose future was dropped
-/// before its turn, or that finds [`QUEUE_MAX`](crate::QUEUE_MAX) others waiting.
+/// A call that has not started by its deadline is [unavailable](slidegate::store::StoreError::Unavailable) and is not
+/// executed. The same holds for a call whose future was dropped while it was queued, and for one that finds
+/// [`QUEUE_MAX`](crate::QUEUE_MAX) others in the queue.
 pub struct SqliteStore<C = WallClock> {
-    /// First, as it ends before the file is closed.
+    /// First, because it must end before the file is closed.
     pub(crate) worker: Worker,
     pub(crate) engine: Arc<Engine<C>>,
 }
@@ -41,13 +41,12 @@ impl<C> fmt::Debug for SqliteStore<C> {
 }
 
 impl SqliteStore {
-    /// The store in the file at that path. Where there is none it is created, for its owner only; its directory must be
-    /// there.
+    /// Opens the store in a file. A missing file is created, readable for its owner only; its directory must exist.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         Self::open_with(&SqliteOptions::new(path.as_ref()))
     }
 
-    /// The same with options.
+    /// The same with given options.
     ///
     /// ```no_run
     /// use slidegate_sqlite::{Durability, SqliteOptions, SqliteStore};
@@ -58,22 +57,22 @@ impl SqliteStore {
     /// ```
     pub fn open_with(options: &SqliteOptions) -> Result<Self, OpenError> {
         let monotonic = Arc::new(SystemClock::new());
-        let deadline = options.waits();
+        let deadline = options.deadline_or_default();
         let until = Deadline::after(&monotonic, deadline);
-        let connection = file::open(options, &mut Patience::new(&monotonic, until))?;
-        // Where links lead to the file, the log is beside the file.
+        let connection = file::open(options, &mut LockWait::new(&monotonic, until))?;
+        // Of a symbolic link the log lies beside the target.
         let path = connection.path().map_or_else(|| options.path().to_owned(), PathBuf::from);
-        let (hold, log) = (Arc::new(Hold::new(connection)), log::of(&path));
+        let (connection, wal) = (Arc::new(ConnectionLock::new(connection)), wal::path_of(&path));
         let worker = Worker::new(Arc::clone(&monotonic));
         Ok(Self {
             worker,
             engine: Arc::new(Engine {
-                hold,
+                connection,
                 clock: WallClock,
                 is_own_clock: false,
                 monotonic,
                 deadline,
-                log,
+                wal,
             }),
         })
     }

@@ -1,4 +1,4 @@
-//! What the store forgets by itself, so that the suites of `slidegate::testing` can follow it.
+//! The hooks that the test suites of `slidegate::testing` need.
 
 use rusqlite::Connection;
 use slidegate::store::Call;
@@ -6,25 +6,25 @@ use slidegate::testing::ExpiringStore;
 use slidegate::time::Clock;
 use slidegate::{Key, Rule};
 
-use crate::engine::Turn;
-use crate::failure::Failure;
+use crate::engine::CallContext;
+use crate::file_error::FileError;
 use crate::rows::{self, Meta};
 use crate::store::SqliteStore;
-use crate::transaction::{Begin, End};
+use crate::transaction::{LockMode, StepEnd};
 
 impl<C: Clock> SqliteStore<C> {
     fn step<T>(
         &self,
-        begin: Begin,
-        mut step: impl FnMut(&Connection) -> Result<End<T>, Failure>,
-    ) -> Result<T, Failure> {
+        lock_mode: LockMode,
+        mut step: impl FnMut(&Connection) -> Result<StepEnd<T>, FileError>,
+    ) -> Result<T, FileError> {
         let (engine, call) = (&*self.engine, Call::now());
-        let patience = &mut engine.patience(call)?;
-        Turn { engine, patience, call }.step(begin, |connection, _| step(connection))
+        let lock_wait = &mut engine.lock_wait(call)?;
+        CallContext { engine, lock_wait, call }.step(lock_mode, |connection, _| step(connection))
     }
 }
 
-/// It notes time as the store in memory does, and forgets what has ended by then.
+/// Like the store in memory it stores the latest time, and deletes states that have expired by then.
 impl<C: Clock + 'static> ExpiringStore for SqliteStore<C> {
     const INSPECT_EVERY: usize = 4;
 
@@ -33,19 +33,20 @@ impl<C: Clock + 'static> ExpiringStore for SqliteStore<C> {
     }
 
     async fn noted_us(&self) -> Option<u64> {
-        self.step(Begin::AtFirstWrite, |connection| Ok(End::Nothing(Meta::load(connection)?.noted_us))).ok()
+        self.step(LockMode::Deferred, |connection| Ok(StepEnd::Rollback(Meta::load(connection)?.noted_us)))
+            .ok()
     }
 
-    /// Not on a clock that was set back: what is charged on it must not be forgotten before it has caught up.
+    /// Not on a clock that was set back: states charged on it must stay until it has caught up.
     async fn sweep(&self, now_us: u64) -> Option<usize> {
-        let swept = self.step(Begin::AtOnce, |connection| {
+        let swept = self.step(LockMode::Immediate, |connection| {
             let mut meta = Meta::load(connection)?;
             if now_us < meta.noted_us {
-                return Ok(End::Nothing(None));
+                return Ok(StepEnd::Rollback(None));
             }
             meta.noted_us = now_us;
             meta.save(connection)?;
-            Ok(End::Keep(Some(
+            Ok(StepEnd::Commit(Some(
                 connection.execute("DELETE FROM state WHERE expires_us <= ?1", [rows::signed(now_us)])?,
             )))
         });
@@ -53,8 +54,8 @@ impl<C: Clock + 'static> ExpiringStore for SqliteStore<C> {
     }
 
     async fn snapshot(&self, rule: &Rule, key: Key<'_>) -> Option<String> {
-        let bytes = self.step(Begin::AtFirstWrite, |connection| {
-            Ok(End::Nothing(rows::bytes_of(connection, rule.name(), key.as_str())?))
+        let bytes = self.step(LockMode::Deferred, |connection| {
+            Ok(StepEnd::Rollback(rows::bytes_of(connection, rule.name(), key.as_str())?))
         });
         bytes.ok().flatten().map(|bytes| format!("{bytes:?}"))
     }

@@ -1,4 +1,4 @@
-//! What needs a hand on the connection: whether it syncs, a disk that is full, and files that others are writing to.
+//! Tests that need the connection: its sync mode, a full disk, and files in the middle of a write.
 
 use slidegate::store::{Call, StoreError};
 use slidegate::{CheckError, Limiter, Rule};
@@ -9,7 +9,7 @@ use crate::{Durability, SqliteOptions};
 /// Bytes of a page.
 const PAGE: usize = 4_096;
 
-/// A directory of its own, gone when it is dropped.
+/// A temporary directory. Dropping it deletes it.
 struct Directory(std::path::PathBuf);
 
 impl Directory {
@@ -27,29 +27,29 @@ impl Drop for Directory {
 }
 
 impl SqliteStore {
-    /// As if the disk had no room for more than so many pages.
+    /// Simulates a disk without room for more pages.
     fn set_pages_max(&self, pages: u32) {
-        let held = self.engine.hold.take(&self.engine.patience(Call::now()).unwrap()).unwrap();
-        held.connection().query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
+        let locked = self.engine.connection.lock(&self.engine.lock_wait(Call::now()).unwrap()).unwrap();
+        locked.connection().query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
     }
 }
 
 /// 2 is FULL: the log is synced at every commit. 1 is NORMAL: before its pages are moved.
 #[test]
-fn durability_is_what_sqlite_is_told() {
+fn durability_sets_the_sync_mode_of_sqlite() {
     let directory = Directory::new("sync");
     for (durability, expected) in [(Durability::Full, 2), (Durability::Normal, 1)] {
         let options = SqliteOptions::new(directory.0.join("quota.db")).durability(durability);
         let store = SqliteStore::open_with(&options).unwrap();
-        let held = store.engine.hold.take(&store.engine.patience(Call::now()).unwrap()).unwrap();
-        let told =
-            |name| held.connection().query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
-        assert_eq!(told("synchronous"), Ok(expected));
+        let locked = store.engine.connection.lock(&store.engine.lock_wait(Call::now()).unwrap()).unwrap();
+        let pragma =
+            |name| locked.connection().query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
+        assert_eq!(pragma("synchronous"), Ok(expected));
     }
 }
 
 #[test]
-fn a_full_disk_is_told_and_nothing_is_charged() {
+fn a_full_disk_is_an_error_and_nothing_is_charged() {
     let directory = Directory::new("full");
     for durability in [Durability::Full, Durability::Normal] {
         let path = directory.0.join(durability.name());
@@ -75,9 +75,9 @@ fn a_full_disk_is_told_and_nothing_is_charged() {
         assert!(matches!(&error, StoreError::Refused { why } if why.contains("disk is full")), "{error}");
         assert!(!error.maybe_charged());
         for number in 0..fitted {
-            assert_eq!(ask(&name(number), 4).unwrap(), (false, 2), "what was charged is, and no more");
+            assert_eq!(ask(&name(number), 4).unwrap(), (false, 2), "earlier charges stay");
         }
-        assert_eq!(ask(&name(0), 1).unwrap(), (true, 3), "what needs no room goes on");
+        assert_eq!(ask(&name(0), 1).unwrap(), (true, 3), "a charge without a new page works");
         limiter.store().set_pages_max(1_000);
         assert_eq!(ask(&name(fitted), 5).unwrap(), (true, 5), "the one that failed was not charged");
         drop(limiter);
@@ -93,7 +93,7 @@ fn ask(limiter: &Limiter<SqliteStore>, name: &str) -> u64 {
 
 /// The first page is written first: for a moment it promises more pages than there are.
 #[test]
-fn a_file_whose_creator_was_killed_at_the_first_page_is_created_anew() {
+fn a_file_whose_creator_was_killed_is_created_again() {
     let directory = Directory::new("creating");
     let (path, image) = (directory.0.join("quota.db"), directory.0.join("image.db"));
     let creator = rusqlite::Connection::open(&path).unwrap();
@@ -109,9 +109,9 @@ fn a_file_whose_creator_was_killed_at_the_first_page_is_created_anew() {
     assert_eq!((ask(&store, "alice"), ask(&store, "alice")), (1, 2));
 }
 
-/// The log goes into the database page by page, the first one first.
+/// A checkpoint copies the log page by page, the first page first.
 #[test]
-fn a_file_in_the_middle_of_a_checkpoint_is_ours() {
+fn a_file_in_the_middle_of_a_checkpoint_opens() {
     let directory = Directory::new("checkpoint");
     let (path, after) = (directory.0.join("quota.db"), directory.0.join("after.db"));
     let store = Limiter::new(SqliteStore::open(&path).unwrap());
@@ -136,9 +136,9 @@ fn a_file_in_the_middle_of_a_checkpoint_is_ours() {
     assert_eq!((ask(&opened, &name(7)), ask(&opened, &name(23))), (2, 2));
 }
 
-/// With pages of the database in a log, SQLite does not mind that others are missing, and would write on.
+/// If some pages are in the log, SQLite does not notice that others are missing, and would write on.
 #[test]
-fn a_file_that_was_cut_off_is_told_and_stays_as_it_is() {
+fn a_truncated_file_is_an_error_and_stays_unchanged() {
     let directory = Directory::new("cut-off");
     let path = directory.0.join("quota.db");
     let store = Limiter::new(SqliteStore::open(&path).unwrap());

@@ -1,76 +1,76 @@
-//! One atomic step on the file.
+//! Transactions on the file, with retries while it is locked.
 
 use rusqlite::Connection;
 
-use crate::failure::Failure;
-use crate::patience::Patience;
+use crate::file_error::FileError;
+use crate::lock_wait::LockWait;
 
-/// How a step ends.
+/// How the transaction of a step ends.
 #[derive(Debug)]
-pub(crate) enum End<T> {
+pub(crate) enum StepEnd<T> {
     /// Everything it wrote stays.
-    Keep(T),
+    Commit(T),
     /// It wrote nothing.
-    Nothing(T),
+    Rollback(T),
 }
 
-/// When a step takes the write lock.
+/// When a transaction takes the write lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Begin {
-    /// With its first write: who writes nothing waits for nobody. If somebody else wrote since it first looked, it has
-    /// not written yet either, and is begun again with the lock in hand.
-    AtFirstWrite,
-    /// At once.
-    AtOnce,
+pub(crate) enum LockMode {
+    /// With its first write, so that a step that writes nothing never waits. If another process wrote since the first
+    /// read, the step has written nothing, and is retried as [`LockMode::Immediate`].
+    Deferred,
+    /// At its start.
+    Immediate,
 }
 
-/// Runs `step` in one transaction, again and again until it meets nobody; it is then kept, or nothing of it is.
+/// Runs `step` in one transaction. Retries while the file is locked, until the deadline.
 pub(crate) fn transact<T>(
     connection: &Connection,
-    patience: &mut Patience<'_>,
-    begin: Begin,
-    mut step: impl FnMut(&Connection) -> Result<End<T>, Failure>,
-) -> Result<End<T>, Failure> {
-    let mut begin = begin;
+    lock_wait: &mut LockWait<'_>,
+    lock_mode: LockMode,
+    mut step: impl FnMut(&Connection) -> Result<StepEnd<T>, FileError>,
+) -> Result<StepEnd<T>, FileError> {
+    let mut lock_mode = lock_mode;
     loop {
-        match attempt(connection, begin, &mut step) {
-            Err(Failure::Busy) if begin == Begin::AtFirstWrite => begin = Begin::AtOnce,
-            Err(Failure::Busy) if patience.pause() => {}
-            Err(Failure::Busy) => return Err(Failure::timed_out()),
-            done => return done,
+        match attempt(connection, lock_mode, &mut step) {
+            Err(FileError::Busy) if lock_mode == LockMode::Deferred => lock_mode = LockMode::Immediate,
+            Err(FileError::Busy) if lock_wait.pause() => {}
+            Err(FileError::Busy) => return Err(FileError::timed_out()),
+            result => return result,
         }
     }
 }
 
 fn attempt<T>(
     connection: &Connection,
-    begin: Begin,
-    step: &mut impl FnMut(&Connection) -> Result<End<T>, Failure>,
-) -> Result<End<T>, Failure> {
+    lock_mode: LockMode,
+    step: &mut impl FnMut(&Connection) -> Result<StepEnd<T>, FileError>,
+) -> Result<StepEnd<T>, FileError> {
     execute(
         connection,
-        match begin {
-            Begin::AtFirstWrite => "BEGIN",
-            Begin::AtOnce => "BEGIN IMMEDIATE",
+        match lock_mode {
+            LockMode::Deferred => "BEGIN",
+            LockMode::Immediate => "BEGIN IMMEDIATE",
         },
     )?;
-    let open = Open(connection);
+    let open = OpenTransaction(connection);
     match step(connection)? {
-        End::Nothing(value) => Ok(End::Nothing(value)),
-        End::Keep(value) => {
-            execute(connection, "COMMIT").map_err(Failure::at_commit)?;
+        StepEnd::Rollback(value) => Ok(StepEnd::Rollback(value)),
+        StepEnd::Commit(value) => {
+            execute(connection, "COMMIT").map_err(FileError::at_commit)?;
             drop(open);
-            Ok(End::Keep(value))
+            Ok(StepEnd::Commit(value))
         }
     }
 }
 
-/// A transaction that ends with it, whatever becomes of the step.
-struct Open<'c>(&'c Connection);
+/// Rolls the transaction back when dropped, unless it was committed.
+struct OpenTransaction<'c>(&'c Connection);
 
-impl Drop for Open<'_> {
+impl Drop for OpenTransaction<'_> {
     fn drop(&mut self) {
-        // A failed rollback leaves a transaction open, and the next BEGIN says so.
+        // After a failed rollback the transaction stays open, and the next BEGIN fails.
         if !self.0.is_autocommit() {
             let _ = execute(self.0, "ROLLBACK");
         }

@@ -1,7 +1,7 @@
 //! The thread that executes the asynchronous calls of a store, and the queue in front of it.
 //!
-//! A transaction blocks the thread it runs on: while it waits for the lock, and while the disk syncs. Here that is not a
-//! thread of the caller's executor. There is one thread, as there is one connection: more would wait for each other.
+//! A transaction blocks its thread while it waits for the lock and while the disk syncs, so it must not run on the
+//! caller's executor. There is one thread, because there is one connection: more would wait for each other.
 //!
 //! ```text
 //! future --push--> queue --next--> thread: a transaction
@@ -18,14 +18,14 @@ use std::thread::{self, JoinHandle};
 use slidegate::time::{Clock, SystemClock};
 use tokio::sync::oneshot;
 
-use crate::failure::Failure;
-use crate::patience::{Deadline, Patience};
+use crate::file_error::FileError;
+use crate::lock_wait::{Deadline, LockWait};
 
-/// Most asynchronous calls of a store that wait for their turn. At 3,000 admissions a second these are a third of a
-/// second of work; a longer queue would only be answered later.
+/// The most queued asynchronous calls of a store. At 3,000 admissions a second that is a third of a second of work; a
+/// longer queue would only delay the answers.
 pub const QUEUE_MAX: usize = 1_024;
 
-/// Starts its thread with the first call, and ends it when it is dropped.
+/// The thread and its queue. The thread starts with the first call and ends when this is dropped.
 pub(crate) struct Worker(Arc<Queue>);
 
 struct Queue {
@@ -41,7 +41,7 @@ struct State {
     closed: bool,
 }
 
-/// A call that waits for its turn.
+/// A queued call.
 trait Job: Send {
     /// Whether its future was dropped.
     fn is_abandoned(&self) -> bool;
@@ -57,13 +57,13 @@ trait Job: Send {
 struct Task<F, T> {
     deadline: Deadline,
     work: F,
-    answer: oneshot::Sender<Result<T, Failure>>,
+    answer: oneshot::Sender<Result<T, FileError>>,
 }
 
 impl<T, F> Job for Task<F, T>
 where
     T: Send,
-    F: FnOnce(&mut Patience<'_>) -> Result<T, Failure> + Send,
+    F: FnOnce(&mut LockWait<'_>) -> Result<T, FileError> + Send,
 {
     fn is_abandoned(&self) -> bool {
         self.answer.is_closed()
@@ -75,15 +75,15 @@ where
 
     fn execute(self: Box<Self>, queue: &Queue) {
         let Self { deadline, work, answer } = *self;
-        // While this call waits for the lock, those behind it whose deadline passes need not wait with it.
-        let wanted = || queue.answer_expired() && !answer.is_closed();
-        let done = work(&mut Patience::new(&queue.clock, deadline).while_wanted(&wanted));
-        // Nobody waits for it if the future was dropped meanwhile.
-        let _ = answer.send(done);
+        // While this call waits for the lock, it answers queued calls whose deadline passes.
+        let has_caller = || queue.answer_expired() && !answer.is_closed();
+        let result = work(&mut LockWait::new(&queue.clock, deadline).while_called(&has_caller));
+        // The future may have been dropped meanwhile.
+        let _ = answer.send(result);
     }
 
     fn expire(self: Box<Self>) {
-        let _ = self.answer.send(Err(Failure::timed_out()));
+        let _ = self.answer.send(Err(FileError::timed_out()));
     }
 }
 
@@ -92,15 +92,15 @@ impl Worker {
         Self(Arc::new(Queue { clock, state: Mutex::default(), changed: Condvar::new() }))
     }
 
-    /// Executes `work` on the thread, unless the deadline passes or the future is dropped before its turn.
+    /// Executes `work` on the thread, unless the deadline passes or the future is dropped while it is queued.
     pub(crate) async fn execute<T: Send + 'static>(
         &self,
         deadline: Deadline,
-        work: impl FnOnce(&mut Patience<'_>) -> Result<T, Failure> + Send + 'static,
-    ) -> Result<T, Failure> {
+        work: impl FnOnce(&mut LockWait<'_>) -> Result<T, FileError> + Send + 'static,
+    ) -> Result<T, FileError> {
         let (answer, answered) = oneshot::channel();
         self.0.push(Box::new(Task { deadline, work, answer }))?;
-        answered.await.unwrap_or_else(|_| Err(Failure::panicked()))
+        answered.await.unwrap_or_else(|_| Err(FileError::panicked()))
     }
 }
 
@@ -110,16 +110,16 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(self: &Arc<Self>, job: Box<dyn Job>) -> Result<(), Failure> {
+    fn push(self: &Arc<Self>, job: Box<dyn Job>) -> Result<(), FileError> {
         let mut state = self.lock();
         if state.jobs.len() >= QUEUE_MAX {
-            return Err(Failure::queue_full(QUEUE_MAX));
+            return Err(FileError::queue_full(QUEUE_MAX));
         }
         if state.thread.is_none() {
             let queue = Arc::clone(self);
             let started =
                 thread::Builder::new().name("slidegate-sqlite".to_owned()).spawn(move || queue.work());
-            state.thread = Some(started.map_err(|error| Failure::no_thread(&error))?);
+            state.thread = Some(started.map_err(|error| FileError::no_thread(&error))?);
         }
         state.jobs.push_back(job);
         self.changed.notify_one();
@@ -128,8 +128,8 @@ impl Queue {
 
     fn work(&self) {
         while let Some(job) = self.next() {
-            // A panic, of the work or of a waker, is told to its caller by the answer that does not come; the next call
-            // has its turn.
+            // After a panic, of the work or of a waker, the answer's sender is dropped, which its caller notices. The
+            // next call runs.
             let _ = catch_unwind(AssertUnwindSafe(|| {
                 if job.is_abandoned() {
                     drop(job);
@@ -142,15 +142,15 @@ impl Queue {
         }
     }
 
-    /// The next call, once there is one; `None` if there will be none.
+    /// Waits for the next call; `None` when the store is dropped.
     fn next(&self) -> Option<Box<dyn Job>> {
         let waiting = self.changed.wait_while(self.lock(), |state| state.jobs.is_empty() && !state.closed);
         let mut state = waiting.unwrap_or_else(PoisonError::into_inner);
         if state.closed { None } else { state.jobs.pop_front() }
     }
 
-    /// Answers the calls whose deadline has passed and drops those whose future was dropped; says whether the store is
-    /// still there.
+    /// Answers the calls whose deadline has passed, and removes those whose future was dropped. Returns whether the
+    /// store still exists.
     fn answer_expired(&self) -> bool {
         let now_us = self.clock.now_us();
         let mut state = self.lock();
@@ -167,8 +167,8 @@ impl Queue {
     }
 }
 
-/// Ends the thread. It is waited for, so that the file is closed when the store is gone; that is at most one
-/// transaction, as nobody waits for an answer any more.
+/// Ends the thread and joins it, so that the file is closed when the store is dropped. That takes at most one
+/// transaction, because no caller waits any more.
 impl Drop for Worker {
     fn drop(&mut self) {
         let mut state = self.0.lock();
@@ -178,10 +178,10 @@ impl Drop for Worker {
         drop(jobs);
         self.0.changed.notify_one();
         if let Some(thread) = thread
-            // A waker that drops the store does so on this very thread, which then ends by itself.
+            // A waker may drop the store on this very thread, which then ends without a join.
             && thread.thread().id() != thread::current().id()
         {
-            // What panicked there was told to its caller.
+            // A panic there was reported to its caller.
             let _ = thread.join();
         }
     }

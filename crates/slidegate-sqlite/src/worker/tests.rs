@@ -21,16 +21,16 @@ impl Fixture {
     }
 
     /// A call that answers with `value`.
-    async fn answer(&self, deadline: Duration, value: u32) -> Result<u32, Failure> {
+    async fn answer(&self, deadline: Duration, value: u32) -> Result<u32, FileError> {
         self.worker.execute(Deadline::after(&self.clock, deadline), move |_| Ok(value)).await
     }
 
-    /// A call that has its turn until the sender is dropped, or is waited for by nobody.
-    fn occupy(&self) -> (mpsc::Sender<()>, impl Future<Output = Result<bool, Failure>> + '_) {
+    /// A call that runs until the sender is dropped, or no caller waits for it.
+    fn occupy(&self) -> (mpsc::Sender<()>, impl Future<Output = Result<bool, FileError>> + '_) {
         let (release, released) = mpsc::channel();
         let deadline = Deadline::after(&self.clock, MINUTE);
-        let occupied = self.worker.execute(deadline, move |patience| {
-            while patience.pause() {
+        let occupied = self.worker.execute(deadline, move |lock_wait| {
+            while lock_wait.pause() {
                 if released.try_recv() == Err(mpsc::TryRecvError::Disconnected) {
                     return Ok(true);
                 }
@@ -58,7 +58,7 @@ fn the_thread_starts_with_the_first_call_and_ends_with_the_worker() {
 }
 
 #[test]
-fn a_worker_that_is_dropped_does_not_wait_for_an_answer_that_nobody_wants() {
+fn dropping_the_worker_does_not_wait_for_a_call_without_a_caller() {
     let fixture = Fixture::new();
     let (release, occupied) = fixture.occupy();
     let mut occupied = Box::pin(occupied);
@@ -80,7 +80,7 @@ fn a_call_behind_a_slow_one_is_answered_at_its_own_deadline() {
     let (release, occupied) = fixture.occupy();
     let mut occupied = pin!(occupied);
     assert!(poll(occupied.as_mut()).is_pending());
-    assert_eq!(block_on(fixture.answer(Duration::from_millis(20), 1)), Err(Failure::timed_out()));
+    assert_eq!(block_on(fixture.answer(Duration::from_millis(20), 1)), Err(FileError::timed_out()));
     assert!(poll(occupied.as_mut()).is_pending(), "the slow one goes on");
     drop(release);
     assert_eq!(block_on(occupied), Ok(true));
@@ -92,7 +92,7 @@ fn a_call_that_finds_the_queue_full_is_refused_at_once() {
     let (release, occupied) = fixture.occupy();
     let mut occupied = pin!(occupied);
     assert!(poll(occupied.as_mut()).is_pending());
-    // The first may have left the queue already, or not.
+    // The first may have left the queue already.
     let mut queued: Vec<_> = (0..=QUEUE_MAX).map(|_| Box::pin(fixture.answer(MINUTE, 1))).collect();
     let refused = queued.iter_mut().filter_map(|future| match poll(future.as_mut()) {
         Poll::Ready(answer) => Some(answer),
@@ -100,14 +100,14 @@ fn a_call_that_finds_the_queue_full_is_refused_at_once() {
     });
     let refused: Vec<_> = refused.collect();
     assert!((1..=2).contains(&refused.len()), "{} were refused", refused.len());
-    assert!(refused.iter().all(|answer| *answer == Err(Failure::queue_full(QUEUE_MAX))), "{refused:?}");
+    assert!(refused.iter().all(|answer| *answer == Err(FileError::queue_full(QUEUE_MAX))), "{refused:?}");
     drop(release);
     assert_eq!(block_on(occupied), Ok(true));
     assert_eq!(block_on(queued.swap_remove(0)), Ok(1));
 }
 
 #[test]
-fn a_call_that_was_dropped_in_the_queue_gives_up_its_place() {
+fn a_dropped_call_frees_its_place_in_the_queue() {
     let fixture = Fixture::new();
     let (release, occupied) = fixture.occupy();
     let mut occupied = pin!(occupied);
@@ -115,7 +115,7 @@ fn a_call_that_was_dropped_in_the_queue_gives_up_its_place() {
     for _ in 0..3 * QUEUE_MAX {
         let mut dropped = Box::pin(fixture.answer(MINUTE, 1));
         while let Poll::Ready(full) = poll(dropped.as_mut()) {
-            assert_eq!(full, Err(Failure::queue_full(QUEUE_MAX)));
+            assert_eq!(full, Err(FileError::queue_full(QUEUE_MAX)));
             dropped = Box::pin(fixture.answer(MINUTE, 1));
             thread::yield_now();
         }
@@ -125,10 +125,10 @@ fn a_call_that_was_dropped_in_the_queue_gives_up_its_place() {
 }
 
 #[test]
-fn a_call_that_panics_leaves_the_charge_open_and_the_next_has_its_turn() {
+fn a_panic_in_a_call_is_reported_and_the_next_call_runs() {
     let fixture = Fixture::new();
     let deadline = Deadline::after(&fixture.clock, MINUTE);
     let panicking = fixture.worker.execute(deadline, |_| -> Result<(), _> { panic!("on purpose") });
-    assert_eq!(block_on(panicking), Err(Failure::panicked()));
+    assert_eq!(block_on(panicking), Err(FileError::panicked()));
     assert_eq!(block_on(fixture.answer(MINUTE, 3)), Ok(3));
 }

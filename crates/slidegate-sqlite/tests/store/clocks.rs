@@ -1,4 +1,4 @@
-//! A clock that is set back between two calls, and what is forgotten meanwhile.
+//! A clock that is set back between two calls, and sweeping meanwhile.
 
 use crate::common::*;
 use slidegate::Algorithm;
@@ -22,12 +22,12 @@ fn a_clock_set_back_by_an_hour_between_two_processes_admits_no_more() {
             BOUNDARY_US - HOUR_US + u64::try_from(denied.retry_after().unwrap().as_micros()).unwrap();
         assert!(!peek(&at(passes_us - 1), Call::now(), &rule, 3).allowed(), "{algorithm}");
         assert!(peek(&at(passes_us), Call::now(), &rule, 3).allowed(), "{algorithm}");
-        assert!(check(&back, Call::now(), &rule, 2).allowed(), "{algorithm}: what is left is left");
+        assert!(check(&back, Call::now(), &rule, 2).allowed(), "{algorithm}: the rest of the limit");
         assert!(!check(&back, Call::now(), &rule, 1).allowed(), "{algorithm}");
     }
 }
 
-/// By the latest time that was noted they have ended, by their own clock they have not.
+/// They have expired by the latest stored time, but not by the clock that was set back.
 #[test]
 fn keys_that_begin_on_a_clock_set_back_are_not_swept_before_their_time() {
     for algorithm in Algorithm::ALL {
@@ -42,12 +42,12 @@ fn keys_that_begin_on_a_clock_set_back_are_not_swept_before_their_time() {
         for number in 0..20 {
             assert!(ask(back_us, &format!("other-{number}"), 1));
         }
-        assert!(!ask(back_us, "late", 1), "{algorithm}: it was forgotten and may spend again");
+        assert!(!ask(back_us, "late", 1), "{algorithm}: its state was swept");
     }
 }
 
 #[test]
-fn ordinary_traffic_sweeps_what_has_ended() {
+fn admissions_sweep_expired_states() {
     let directory = Directory::new();
     let (store, rule) = (open(directory.file()), rule("api", &["5/10s"], Algorithm::SlidingLog));
     let ask = |at_us, name: &str| {

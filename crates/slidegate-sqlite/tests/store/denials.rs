@@ -1,4 +1,4 @@
-//! A denial writes nothing: by the bytes of every file, and by when they were last written.
+//! A denial writes nothing: the bytes and modification times of all files stay the same.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use slidegate::Algorithm;
 use slidegate::store::{Call, Store};
 use slidegate::testing::block_on;
 
-/// Every file but the one that is only memory shared between processes, which readers announce themselves in.
+/// All files but the shared memory, which readers write to.
 fn everything(directory: &Path) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
     let files = std::fs::read_dir(directory).unwrap().map(|entry| {
         let path = entry.unwrap().path();
@@ -29,13 +29,13 @@ fn rows_01_and_07_a_thousand_denials_leave_the_files_as_they_were() {
         let before = everything(directory.path());
         assert!(before.len() == 2, "the database and its log: {:?}", before.keys());
         for cost in 0..1_000 {
-            let outcome = check(&store, Call::now(), &rule, 41 + cost % 60);
-            assert!(!outcome.allowed() && outcome.receipt().is_none(), "{algorithm}");
+            let decision = check(&store, Call::now(), &rule, 41 + cost % 60);
+            assert!(!decision.allowed() && decision.receipt().is_none(), "{algorithm}");
         }
         for cost in 1..=100 {
             assert_eq!(peek(&store, Call::now(), &rule, cost).allowed(), cost <= 40, "{algorithm}: {cost}");
         }
-        // And by processes that come and go.
+        // Also by stores that open and close the file.
         for _ in 0..20 {
             let other = open(directory.file());
             assert!(!check(&other, Call::now(), &rule, 41).allowed(), "{algorithm}");
@@ -44,7 +44,7 @@ fn rows_01_and_07_a_thousand_denials_leave_the_files_as_they_were() {
         drop(store);
         assert!(
             everything(directory.path()) == before,
-            "{algorithm}: a denial, a peek or a look has written"
+            "{algorithm}: a denial, a peek or an inspect has written"
         );
         assert!(check(&open(directory.file()), Call::now(), &rule, 40).allowed(), "{algorithm}");
     }
@@ -56,16 +56,16 @@ fn row_19_a_denial_of_one_charge_writes_nothing_for_the_others() {
     let directory = Directory::new();
     let store = open(directory.file());
     let quota = rule("quota", &["1000/400d"], Algorithm::SlidingLog);
-    let dear = rule("dear", &["5/400d"], Algorithm::SlidingLog);
-    check(&store, Call::now(), &dear, 5);
+    let search = rule("search", &["5/400d"], Algorithm::SlidingLog);
+    check(&store, Call::now(), &search, 5);
     let before = everything(directory.path());
     for asks in [
-        &[(&dear, "alice", 1), (&quota, "alice", 1)][..],
-        &[(&quota, "alice", 1), (&dear, "alice", 1)],
-        &[(&quota, "bob", 1), (&dear, "alice", 1), (&quota, "alice", 1)],
+        &[(&search, "alice", 1), (&quota, "alice", 1)][..],
+        &[(&quota, "alice", 1), (&search, "alice", 1)],
+        &[(&quota, "bob", 1), (&search, "alice", 1), (&quota, "alice", 1)],
     ] {
-        let outcome = block_on(store.check(Call::now(), &admission(asks))).unwrap();
-        assert_eq!((outcome.allowed(), outcome.rule()), (false, "dear"));
+        let decision = block_on(store.check(Call::now(), &admission(asks))).unwrap();
+        assert_eq!((decision.allowed(), decision.rule()), (false, "search"));
     }
     assert!(everything(directory.path()) == before);
 }

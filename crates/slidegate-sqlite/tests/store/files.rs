@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::child::{Orders, Said};
+use crate::common::child::{ChildOrders, ChildReport};
 use crate::common::*;
 use rusqlite::Connection;
 use slidegate::store::{Call, Record, Store, StoreError, Update};
@@ -241,13 +241,19 @@ fn a_file_or_a_directory_that_may_only_be_read_is_named_and_nothing_is_written()
         mode(Path::new(&format!("{}{suffix}", path.display())), 0o444);
     }
     mode(directory.path(), 0o555);
-    let orders =
-        |path| Orders { path, durability: Durability::Full, rate: "5/400d", algorithm: 0, cost: 1, times: 1 };
+    let orders = |path| ChildOrders {
+        path,
+        durability: Durability::Full,
+        rate: "5/400d",
+        algorithm: 0,
+        cost: 1,
+        times: 1,
+    };
     let before = contents(directory.path());
     let missing = directory.path().join("other.db");
     for (path, word) in [(&path, "quota.db cannot be written"), (&missing, "other.db cannot be written")] {
-        let said = orders(path).start_by(as_somebody(&program)).rest();
-        assert!(matches!(&*said, [Said::Failed(why)] if why.contains(word)), "{said:?}");
+        let reports = orders(path).start_by(as_somebody(&program)).rest();
+        assert!(matches!(&*reports, [ChildReport::Failed(why)] if why.contains(word)), "{reports:?}");
     }
     assert!(contents(directory.path()) == before);
     mode(directory.path(), 0o755);

@@ -9,7 +9,7 @@ use crate::common::{Directory, open};
 use slidegate::testing::{block_on, limiter_suite};
 use slidegate::time::{Clock, SystemClock, Timer};
 
-/// A timer that looks at the clock again and again: the suite sleeps for some milliseconds at most.
+/// A timer that polls the clock: the suite sleeps for some milliseconds at most.
 struct PollingTimer(SystemClock);
 
 impl Timer for PollingTimer {

@@ -1,9 +1,10 @@
-//! The store on one file: its promises, many processes, power cuts, and files that are not what they should be.
+//! The store on one file: conformance, many processes, power losses, and invalid files.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 #![allow(unreachable_pub, reason = "nothing of a test program is reachable from outside")]
 
 mod common;
 
+mod async_calls;
 mod clocks;
 mod conformance;
 mod denials;
@@ -11,12 +12,11 @@ mod differential;
 mod files;
 mod limiter;
 mod memory;
-mod power;
+mod power_loss;
 mod processes;
-mod tasks;
 
-/// By this name tests start the program again, with orders.
+/// Tests start this program again by this name, with orders.
 #[test]
 fn as_a_child() {
-    common::child::obey();
+    common::child::run_child();
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::child::{Orders, Said};
+use crate::common::child::{ChildOrders, ChildReport};
 use crate::common::*;
 use slidegate::Algorithm;
 use slidegate::store::{Call, StoreError};
@@ -15,13 +15,15 @@ fn two_hundred_processes_on_a_new_file_admit_exactly_the_limit() {
     for durability in [Durability::Normal, Durability::Full] {
         let directory = Directory::new();
         let path = directory.file();
-        let orders = Orders { path: &path, durability, rate: "50/400d", algorithm: 0, cost: 1, times: 1 };
+        let orders =
+            ChildOrders { path: &path, durability, rate: "50/400d", algorithm: 0, cost: 1, times: 1 };
         let children: Vec<_> = (0..200).map(|_| orders.start()).collect();
-        let said: Vec<_> = children.into_iter().flat_map(|mut child| child.rest()).collect();
-        let count = |what: &Said| said.iter().filter(|said| *said == what).count();
-        let failed: Vec<_> = said.iter().filter(|said| matches!(said, Said::Failed(_))).collect();
+        let reports: Vec<_> = children.into_iter().flat_map(|mut child| child.rest()).collect();
+        let count = |what: &ChildReport| reports.iter().filter(|report| *report == what).count();
+        let failed: Vec<_> =
+            reports.iter().filter(|report| matches!(report, ChildReport::Failed(_))).collect();
         assert_eq!(
-            (count(&Said::Admitted(1)), count(&Said::Denied)),
+            (count(&ChildReport::Admitted(1)), count(&ChildReport::Denied)),
             (50, 150),
             "{durability:?}: {failed:?}"
         );
@@ -50,7 +52,7 @@ fn threads_with_connections_of_their_own_and_shared_admit_exactly_the_limit() {
     assert_eq!((admitted, used(&shared, Call::now(), &rule)), (500, 500));
 }
 
-/// 16 threads and no file: each of them finds it missing, half made, or made.
+/// 16 threads and no file: each finds it missing, partly created, or created.
 #[test]
 fn threads_that_create_the_file_together_share_it() {
     for _ in 0..20 {
@@ -65,8 +67,7 @@ fn threads_that_create_the_file_together_share_it() {
     }
 }
 
-/// The caller keeps a list of what was acknowledged: it is a part of what the file says is used, and all that the file
-/// says beyond it is what a killed process was about to say.
+/// The use in the file is at least the acknowledged units. At most the last charge of every killed process is added.
 #[test]
 fn two_hundred_kills_lose_nothing_that_was_acknowledged() {
     let directory = Directory::new();
@@ -77,23 +78,23 @@ fn two_hundred_kills_lose_nothing_that_was_acknowledged() {
         let mut rng = Rng::new(seed);
         let durability = *rng.pick(&[Durability::Full, Durability::Normal]);
         let algorithm = usize::try_from(rng.below(6)).unwrap();
-        let orders = Orders {
+        let orders = ChildOrders {
             path: &path,
             durability,
-            // So slow that a line drains by nothing while the test runs.
+            // So slow that a gcra backlog drains nothing while the test runs.
             rate: "30000/400d",
             algorithm,
             cost: rng.between(1, 40),
             times: u64::MAX,
         };
         let mut child = orders.start();
-        let mut said: Vec<_> = (0..rng.below(12)).map_while(|_| child.next()).collect();
-        said.extend(child.kill());
-        let acknowledged = said.iter().map(|said| match said {
-            Said::Admitted(admitted) => *admitted,
+        let mut reports: Vec<_> = (0..rng.below(12)).map_while(|_| child.next()).collect();
+        reports.extend(child.kill());
+        let acknowledged = reports.iter().map(|report| match report {
+            ChildReport::Admitted(admitted) => *admitted,
             // On a slow machine it may get far before it is killed.
-            Said::Denied => 0,
-            Said::Failed(why) => panic!("seed {seed}: {why}"),
+            ChildReport::Denied => 0,
+            ChildReport::Failed(why) => panic!("seed {seed}: {why}"),
         });
         let acknowledged: u64 = acknowledged.sum();
         let (known, doubt) = &mut units[algorithm];
@@ -115,33 +116,33 @@ fn two_hundred_kills_lose_nothing_that_was_acknowledged() {
 }
 
 #[test]
-fn who_waits_in_vain_is_told_so_and_not_charged() {
+fn a_call_that_times_out_is_unavailable_and_not_charged() {
     let directory = Directory::new();
     let rule = rule("api", &["5/400d"], Algorithm::SlidingLog);
     let patient = open(directory.file());
-    let hasty =
+    let impatient =
         SqliteStore::open_with(&options(directory.file()).deadline(Duration::from_millis(30))).unwrap();
     let other = rusqlite::Connection::open(directory.file()).unwrap();
     check(&patient, Call::now(), &rule, 1);
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let clock = SystemClock::new();
     let begun_us = clock.now_us();
-    let error = ask(&hasty, Call::now(), &rule, 1).unwrap_err();
+    let error = ask(&impatient, Call::now(), &rule, 1).unwrap_err();
     let waited_us = clock.now_us() - begun_us;
     assert!(waited_us >= 29_000, "gave up after {waited_us} us");
     assert!(matches!(&error, StoreError::Unavailable { why } if why.contains("deadline")), "{error}");
-    assert!(!ask(&hasty, Call::now(), &rule, 5).unwrap().allowed(), "a denial waits for nobody");
+    assert!(!ask(&impatient, Call::now(), &rule, 5).unwrap().allowed(), "a denial needs no lock");
     other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(used(&patient, Call::now(), &rule), 1);
-    assert!(check(&hasty, Call::now(), &rule, 4).allowed());
+    assert!(check(&impatient, Call::now(), &rule, 4).allowed());
 }
 
-/// Eight processes that write without a pause: the log is moved into the database all the same.
+/// Eight processes write without a pause; checkpoints still happen.
 #[test]
 fn the_log_does_not_grow_without_bound() {
     let directory = Directory::new();
     let path = directory.file();
-    let orders = Orders {
+    let orders = ChildOrders {
         path: &path,
         durability: Durability::Normal,
         rate: "1000000/400d",
@@ -150,9 +151,9 @@ fn the_log_does_not_grow_without_bound() {
         times: 1_500,
     };
     let children: Vec<_> = (0..8).map(|_| orders.start()).collect();
-    let said: Vec<_> = children.into_iter().flat_map(|mut child| child.rest()).collect();
-    let others: Vec<_> = said.iter().filter(|said| **said != Said::Admitted(1)).collect();
-    assert!(said.len() == 12_000 && others.is_empty(), "{} and {others:?}", said.len());
+    let reports: Vec<_> = children.into_iter().flat_map(|mut child| child.rest()).collect();
+    let others: Vec<_> = reports.iter().filter(|report| **report != ChildReport::Admitted(1)).collect();
+    assert!(reports.len() == 12_000 && others.is_empty(), "{} and {others:?}", reports.len());
     let log_bytes = std::fs::metadata(directory.path().join("quota.db-wal")).unwrap().len();
     assert!(log_bytes < 5 << 20, "12,000 admissions of at least two pages, and a log of {log_bytes} bytes");
 }

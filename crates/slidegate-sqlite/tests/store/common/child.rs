@@ -1,4 +1,4 @@
-//! This test program once more, as another process: it asks, says what it was told, and may be killed at any time.
+//! This test program as a child process: it makes calls, prints the answers, and may be killed at any time.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -10,11 +10,11 @@ use slidegate_sqlite::{Durability, SqliteOptions, SqliteStore};
 
 use super::{ask, rule};
 
-/// What a child is to do: path, durability, rate, algorithm's number, cost, and how many times at most.
+/// The environment variable with the orders: path, durability, rate, algorithm's number, cost, and how many calls.
 const ORDERS: &str = "SLIDEGATE_TEST_CHILD";
 
 #[derive(Debug, Clone, Copy)]
-pub struct Orders<'a> {
+pub struct ChildOrders<'a> {
     pub path: &'a Path,
     pub durability: Durability,
     pub rate: &'a str,
@@ -23,28 +23,28 @@ pub struct Orders<'a> {
     pub times: u64,
 }
 
-/// A line of a child's.
+/// A line that a child prints.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
-    /// So many units were admitted.
+pub enum ChildReport {
+    /// This many units were admitted.
     Admitted(u64),
     Denied,
     Failed(String),
 }
 
-/// A child at work.
-pub struct Working {
+/// A running child.
+pub struct RunningChild {
     pub child: Child,
     lines: std::io::Lines<BufReader<ChildStdout>>,
 }
 
-impl Orders<'_> {
-    /// Starts a child by way of the test `as_a_child` of the program that calls this.
-    pub fn start(&self) -> Working {
+impl ChildOrders<'_> {
+    /// Starts a child: the test `as_a_child` of this program.
+    pub fn start(&self) -> RunningChild {
         self.start_by(Command::new(std::env::current_exe().unwrap()))
     }
 
-    pub fn start_by(&self, mut command: Command) -> Working {
+    pub fn start_by(&self, mut command: Command) -> RunningChild {
         let durability = self.durability.name();
         let orders = format!(
             "{}\n{durability}\n{}\n{}\n{}\n{}",
@@ -57,55 +57,55 @@ impl Orders<'_> {
         command.args(["--exact", "as_a_child", "--nocapture", "--test-threads", "1"]).env(ORDERS, orders);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Working { child, lines }
+        RunningChild { child, lines }
     }
 }
 
-impl Working {
-    /// The next thing that it says; `None` when it has ended.
-    pub fn next(&mut self) -> Option<Said> {
+impl RunningChild {
+    /// The next report; `None` when the child has ended.
+    pub fn next(&mut self) -> Option<ChildReport> {
         for line in self.lines.by_ref() {
-            // A line that a kill has cut short was not said.
+            // A line that a kill has cut short is no report.
             let line = line.ok()?;
-            let said = match line.split_once(' ') {
+            let report = match line.split_once(' ') {
                 Some(("admitted", units)) => {
-                    units.strip_suffix('.').map(|units| Said::Admitted(units.parse().unwrap()))
+                    units.strip_suffix('.').map(|units| ChildReport::Admitted(units.parse().unwrap()))
                 }
-                Some(("denied", ".")) => Some(Said::Denied),
-                Some(("failed", why)) => Some(Said::Failed(why.to_owned())),
+                Some(("denied", ".")) => Some(ChildReport::Denied),
+                Some(("failed", why)) => Some(ChildReport::Failed(why.to_owned())),
                 _ => None,
             };
-            if said.is_some() {
-                return said;
+            if report.is_some() {
+                return report;
             }
         }
         None
     }
 
-    /// All that it still says.
-    pub fn rest(&mut self) -> Vec<Said> {
+    /// All remaining reports.
+    pub fn rest(&mut self) -> Vec<ChildReport> {
         let mut all = Vec::new();
-        while let Some(said) = self.next() {
-            all.push(said);
+        while let Some(report) = self.next() {
+            all.push(report);
         }
         self.child.wait().unwrap();
         all
     }
 
-    /// Kills it where it stands; what it had said until then.
-    pub fn kill(mut self) -> Vec<Said> {
+    /// Kills the child. Returns its remaining reports.
+    pub fn kill(mut self) -> Vec<ChildReport> {
         self.child.kill().unwrap();
         self.rest()
     }
 }
 
-/// Does what a child is told to. Without orders it gives some to a child of its own, and sees that they are followed.
-pub fn obey() {
+/// Runs the orders of a child. Without orders it starts a child itself and checks its reports.
+pub fn run_child() {
     let Ok(orders) = std::env::var(ORDERS) else {
         let directory = super::Directory::new();
         let (path, durability) = (&directory.file(), Durability::Normal);
-        let orders = Orders { path, durability, rate: "5/1h", algorithm: 0, cost: 2, times: 3 };
-        let expected = [Said::Admitted(2), Said::Admitted(2), Said::Denied];
+        let orders = ChildOrders { path, durability, rate: "5/1h", algorithm: 0, cost: 2, times: 3 };
+        let expected = [ChildReport::Admitted(2), ChildReport::Admitted(2), ChildReport::Denied];
         assert_eq!(orders.start().rest(), expected);
         return;
     };
@@ -117,17 +117,17 @@ pub fn obey() {
     let (rule, cost): (_, u64) = (rule(algorithm.name(), &[rate], algorithm), cost.parse().unwrap());
     let options =
         SqliteOptions::new(path).durability(durability).deadline(std::time::Duration::from_secs(120));
-    let say = |line: String| std::io::stdout().write_all(line.as_bytes()).unwrap();
-    // What runs tests has begun a line.
-    say("\n".to_owned());
+    let print = |line: String| std::io::stdout().write_all(line.as_bytes()).unwrap();
+    // The test harness has begun a line.
+    print("\n".to_owned());
     match SqliteStore::open_with(&options) {
-        Err(error) => say(format!("failed {error}\n")),
+        Err(error) => print(format!("failed {error}\n")),
         Ok(store) => {
             for _ in 0..times.parse::<u64>().unwrap() {
                 match ask(&store, Call::now(), &rule, cost) {
-                    Ok(outcome) if outcome.allowed() => say(format!("admitted {cost}.\n")),
-                    Ok(_) => say("denied .\n".to_owned()),
-                    Err(error) => say(format!("failed {error}\n")),
+                    Ok(decision) if decision.allowed() => print(format!("admitted {cost}.\n")),
+                    Ok(_) => print("denied .\n".to_owned()),
+                    Err(error) => print(format!("failed {error}\n")),
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! What the test files share.
+//! Helpers of the test files.
 
 pub mod child;
 #[allow(dead_code, reason = "other stores need all of it")]
@@ -16,7 +16,7 @@ use slidegate_sqlite::{Durability, SqliteOptions, SqliteStore};
 
 pub use shorthand::*;
 
-/// A directory of its own, gone when it is dropped.
+/// A temporary directory. Dropping it deletes it.
 #[derive(Debug)]
 pub struct Directory(PathBuf);
 
@@ -34,7 +34,7 @@ impl Directory {
         &self.0
     }
 
-    /// The file that a test is about.
+    /// The file under test.
     pub fn file(&self) -> PathBuf {
         self.0.join("quota.db")
     }
@@ -42,12 +42,12 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // Somebody else may have tidied up already.
+        // It may have been deleted already.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// A busy machine is no reason to fail, and no test here is about the loss of power unless it says so.
+/// Options with a deadline that a busy machine meets, and without syncs.
 pub fn options(path: impl Into<PathBuf>) -> SqliteOptions {
     SqliteOptions::new(path).durability(Durability::Normal).deadline(Duration::from_secs(120))
 }
@@ -66,7 +66,7 @@ pub fn ask<'a>(
     block_on(store.check(when, &admission(&[(rule, "alice", cost)])))
 }
 
-/// The same where nothing may go wrong.
+/// The same, panicking on an error.
 pub fn check<'a>(store: &impl Store, when: Call, rule: &'a Rule, cost: u64) -> Decision<'a> {
     ask(store, when, rule, cost).unwrap_or_else(|error| panic!("{}: {error}", rule.algorithm()))
 }
@@ -75,7 +75,7 @@ pub fn peek<'a>(store: &impl Store, when: Call, rule: &'a Rule, cost: u64) -> De
     block_on(store.peek(when, &admission(&[(rule, "alice", cost)]))).unwrap()
 }
 
-/// The most that alice has used of any limit.
+/// The largest use of any limit by alice.
 pub fn used(store: &impl Store, when: Call, rule: &Rule) -> u64 {
     let limits = block_on(store.inspect(when, rule, key("alice"))).unwrap();
     limits.iter().map(|limit| limit.used).max().unwrap()

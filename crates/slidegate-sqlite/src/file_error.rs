@@ -1,23 +1,23 @@
-//! What an error of SQLite means for the call that it happened to.
+//! Errors of a call on the file, and whether it may have charged.
 
 use rusqlite::ErrorCode;
 use slidegate::algorithm::BytesError;
 use slidegate::store::{StoreError, UpdateError};
 
-/// What failed. None of it has charged anything, but for [`Failure::Unknown`].
+/// An error of one call. Nothing was charged, except perhaps with [`FileError::Unknown`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// Another process has the lock, or has written since we looked: try again.
+pub(crate) enum FileError {
+    /// Another process has the lock, or has written since we read: retry.
     Busy,
-    /// It was not done, and may be later.
+    /// Not executed, and a later try may succeed.
     Unavailable(Box<str>),
-    /// It was not done, and would not be if it were asked again.
+    /// Not executed, and a retry would fail too.
     Refused(Box<str>),
-    /// It failed while it was being made durable: perhaps it is, perhaps not.
+    /// The commit failed: the charge may be durable or not.
     Unknown(Box<str>),
 }
 
-impl Failure {
+impl FileError {
     /// The deadline has passed.
     pub(crate) fn timed_out() -> Self {
         let why = "timed out: other processes or earlier calls used the file until the deadline; raise the \
@@ -25,7 +25,7 @@ impl Failure {
         Self::Unavailable(why.into())
     }
 
-    /// As many asynchronous calls as may wait for their turn.
+    /// The queue of asynchronous calls is full.
     pub(crate) fn queue_full(max: usize) -> Self {
         let why = format!(
             "{max} calls of this process wait for the file, its maximum; send fewer at once, or try later"
@@ -39,14 +39,14 @@ impl Failure {
         Self::Unavailable(why.into())
     }
 
-    /// The thread of the store panicked, before or after it made the charge durable.
+    /// The store's thread panicked, before or after the commit.
     pub(crate) fn panicked() -> Self {
         Self::Unknown(
             "the store's thread panicked in this call; this is a defect of slidegate, or of the clock".into(),
         )
     }
 
-    /// Of the last step, which makes everything durable.
+    /// An error of the commit.
     pub(crate) fn at_commit(error: rusqlite::Error) -> Self {
         match Self::from(error) {
             Self::Unavailable(why) => Self::Unknown(why),
@@ -54,8 +54,8 @@ impl Failure {
         }
     }
 
-    /// Bytes in the file that are no record.
-    pub(crate) fn of_bytes(rule: &str, key: &str, error: &BytesError) -> Self {
+    /// A state in the file that cannot be decoded.
+    pub(crate) fn from_bytes_error(rule: &str, key: &str, error: &BytesError) -> Self {
         let remedy = match error {
             BytesError::Newer { .. } => "",
             _ => "; restore the file from a copy, or reset this key under this rule",
@@ -64,13 +64,13 @@ impl Failure {
     }
 }
 
-impl From<rusqlite::Error> for Failure {
+impl From<rusqlite::Error> for FileError {
     fn from(error: rusqlite::Error) -> Self {
         Self::from_ref(&error)
     }
 }
 
-impl Failure {
+impl FileError {
     pub(crate) fn from_ref(error: &rusqlite::Error) -> Self {
         use ErrorCode as Code;
         let because = |remedy: &str| Box::from(format!("SQLite says `{error}`; {remedy}"));
@@ -94,20 +94,20 @@ impl Failure {
     }
 }
 
-/// What callers are told once it is not tried again.
-impl From<Failure> for StoreError {
-    fn from(failure: Failure) -> Self {
+/// The caller's error once there is no retry.
+impl From<FileError> for StoreError {
+    fn from(failure: FileError) -> Self {
         match failure {
-            Failure::Busy => Failure::timed_out().into(),
-            Failure::Unavailable(why) => Self::Unavailable { why },
-            Failure::Refused(why) => Self::Refused { why },
-            Failure::Unknown(why) => Self::Ambiguous { why },
+            FileError::Busy => FileError::timed_out().into(),
+            FileError::Unavailable(why) => Self::Unavailable { why },
+            FileError::Refused(why) => Self::Refused { why },
+            FileError::Unknown(why) => Self::Ambiguous { why },
         }
     }
 }
 
-impl From<Failure> for UpdateError {
-    fn from(failure: Failure) -> Self {
+impl From<FileError> for UpdateError {
+    fn from(failure: FileError) -> Self {
         StoreError::from(failure).into()
     }
 }
@@ -123,19 +123,19 @@ mod tests {
     }
 
     #[test]
-    fn only_what_fails_at_the_commit_leaves_the_charge_open() {
+    fn only_an_error_of_the_commit_may_have_charged() {
         for code in [ffi::SQLITE_FULL, ffi::SQLITE_READONLY, ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB] {
-            for failure in [Failure::from(error(code)), Failure::at_commit(error(code))] {
+            for failure in [FileError::from(error(code)), FileError::at_commit(error(code))] {
                 assert!(matches!(StoreError::from(failure), StoreError::Refused { .. }), "{code}");
             }
         }
         for code in [ffi::SQLITE_IOERR, ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_CANTOPEN, ffi::SQLITE_NOMEM] {
-            assert!(!StoreError::from(Failure::from(error(code))).maybe_charged(), "{code}");
-            assert!(StoreError::from(Failure::at_commit(error(code))).maybe_charged(), "{code}");
+            assert!(!StoreError::from(FileError::from(error(code))).maybe_charged(), "{code}");
+            assert!(StoreError::from(FileError::at_commit(error(code))).maybe_charged(), "{code}");
         }
         for code in [ffi::SQLITE_BUSY, ffi::SQLITE_BUSY_SNAPSHOT, ffi::SQLITE_BUSY_RECOVERY] {
-            assert_eq!(Failure::from(error(code)), Failure::Busy);
+            assert_eq!(FileError::from(error(code)), FileError::Busy);
         }
-        assert!(!StoreError::from(Failure::Busy).maybe_charged());
+        assert!(!StoreError::from(FileError::Busy).maybe_charged());
     }
 }

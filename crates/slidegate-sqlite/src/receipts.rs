@@ -1,4 +1,4 @@
-//! What receipts are good for: taking an admission back, and settling it.
+//! Receipts: refunding and settling an admission.
 
 use rusqlite::{Connection, params};
 use slidegate::algorithm::State;
@@ -7,22 +7,22 @@ use slidegate::store::Record;
 use slidegate::time::Clock;
 use slidegate::{Applied, ReceiptError};
 
-use crate::engine::Turn;
-use crate::failure::Failure;
+use crate::engine::CallContext;
+use crate::file_error::FileError;
 use crate::rows::{self, Meta, Row, signed};
-use crate::transaction::{Begin, End};
+use crate::transaction::{LockMode, StepEnd};
 
-/// Most records of spent receipts.
+/// The most records of spent receipts.
 const RECORDS_MAX: u64 = 1 << 20;
-/// Records that have expired and are dropped by one presentation, at most.
+/// The most expired records that one presentation deletes.
 const DROPPED_MAX: u64 = 256;
 
-/// What became of a receipt that was presented, or why it is not accepted.
-type Presented = Result<Applied, ReceiptError>;
+/// The result of presenting a receipt.
+type ReceiptResult = Result<Applied, ReceiptError>;
 
-impl<C: Clock> Turn<'_, '_, C> {
+impl<C: Clock> CallContext<'_, '_, C> {
     /// Takes back a whole admission.
-    pub(crate) fn refund(&mut self, receipt: &Receipt) -> Result<Presented, Failure> {
+    pub(crate) fn refund(&mut self, receipt: &Receipt) -> Result<ReceiptResult, FileError> {
         self.spend(receipt, |connection, meta, now_us| {
             let mut units = 0;
             for charge in receipt.charges() {
@@ -33,7 +33,7 @@ impl<C: Clock> Turn<'_, '_, C> {
     }
 
     /// Replaces the cost of an admission by what was spent.
-    pub(crate) fn settle(&mut self, receipt: &Receipt, actual: u64) -> Result<Presented, Failure> {
+    pub(crate) fn settle(&mut self, receipt: &Receipt, actual: u64) -> Result<ReceiptResult, FileError> {
         self.spend(receipt, |connection, meta, now_us| {
             let cost = match receipt.settled_cost(actual) {
                 Ok(cost) => cost,
@@ -51,18 +51,18 @@ impl<C: Clock> Turn<'_, '_, C> {
         })
     }
 
-    /// Runs `act` if the receipt is ours, unspent and alive, and records it as spent if that succeeds.
+    /// Runs `act` if the receipt is ours, unspent and not expired. Records it as spent if `act` succeeds.
     fn spend(
         &mut self,
         receipt: &Receipt,
-        act: impl Fn(&Connection, &mut Meta, u64) -> Result<Presented, Failure>,
-    ) -> Result<Presented, Failure> {
-        self.step(Begin::AtOnce, |connection, now_us| {
+        act: impl Fn(&Connection, &mut Meta, u64) -> Result<ReceiptResult, FileError>,
+    ) -> Result<ReceiptResult, FileError> {
+        self.step(LockMode::Immediate, |connection, now_us| {
             let mut meta = Meta::load(connection)?;
             if receipt.store() != meta.number {
-                return Ok(End::Nothing(Err(ReceiptError::Foreign)));
+                return Ok(StepEnd::Rollback(Err(ReceiptError::Foreign)));
             }
-            // Records up to here are forgotten, so their receipts stay expired, even if the clock is set back.
+            // Records up to here are deleted, so their receipts stay expired, even if the clock is set back.
             let latest_us = meta.presented_us.max(meta.noted_us).max(now_us);
             let expires_us = State::receipt_expires_us(receipt);
             let answer = if expires_us <= latest_us || is_spent(connection, receipt.id())? {
@@ -76,7 +76,7 @@ impl<C: Clock> Turn<'_, '_, C> {
                     act(connection, &mut meta, now_us)?
                 }
             };
-            // A refusal that wrote nothing but the time of its presentation keeps that.
+            // Also a refusal stores the time of its presentation.
             if let Ok(Applied { .. }) = answer
                 && expires_us > latest_us
                 && record(connection, receipt.id(), expires_us)?
@@ -85,24 +85,24 @@ impl<C: Clock> Turn<'_, '_, C> {
             }
             meta.presented_us = latest_us;
             meta.save(connection)?;
-            Ok(End::Keep(answer))
+            Ok(StepEnd::Commit(answer))
         })
     }
 }
 
-fn is_spent(connection: &Connection, id: ReceiptId) -> Result<bool, Failure> {
+fn is_spent(connection: &Connection, id: ReceiptId) -> Result<bool, FileError> {
     let mut select = connection.prepare_cached("SELECT 1 FROM spent WHERE id = ?1")?;
     Ok(select.exists([id.get().cast_signed()])?)
 }
 
-/// Records a receipt as spent; says whether it was not on record yet.
-fn record(connection: &Connection, id: ReceiptId, expires_us: u64) -> Result<bool, Failure> {
+/// Records a receipt as spent. Returns whether it is a new record.
+fn record(connection: &Connection, id: ReceiptId, expires_us: u64) -> Result<bool, FileError> {
     let mut insert =
         connection.prepare_cached("INSERT OR IGNORE INTO spent (id, expires_us) VALUES (?1, ?2)")?;
     Ok(insert.execute(params![id.get().cast_signed(), signed(expires_us)])? == 1)
 }
 
-fn drop_expired(connection: &Connection, meta: &mut Meta, latest_us: u64) -> Result<(), Failure> {
+fn drop_expired(connection: &Connection, meta: &mut Meta, latest_us: u64) -> Result<(), FileError> {
     let mut delete = connection.prepare_cached(
         "DELETE FROM spent WHERE id IN \
          (SELECT id FROM spent WHERE expires_us <= ?1 ORDER BY expires_us LIMIT ?2)",
@@ -112,14 +112,14 @@ fn drop_expired(connection: &Connection, meta: &mut Meta, latest_us: u64) -> Res
     Ok(())
 }
 
-/// Lowers what a charge left behind by up to `units`.
+/// Refunds up to `units` of a charge.
 fn refund(
     connection: &Connection,
     meta: &Meta,
     now_us: u64,
     charge: &ReceiptCharge,
     units: u64,
-) -> Result<u64, Failure> {
+) -> Result<u64, FileError> {
     let Some(row) = rows::load(connection, charge.rule(), charge.key())? else { return Ok(0) };
     let (record, before) = Row::split(Some(row));
     let mut record = record.expect("there is a row");
@@ -136,7 +136,7 @@ fn charge_excess(
     now_us: u64,
     charge: &ReceiptCharge,
     units: u64,
-) -> Result<u64, Failure> {
+) -> Result<u64, FileError> {
     let (record, before) = Row::split(rows::load(connection, charge.rule(), charge.key())?);
     meta.order += 1;
     let record = Record::with_excess(record, meta.order, now_us, charge, units);

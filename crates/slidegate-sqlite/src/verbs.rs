@@ -1,4 +1,4 @@
-//! The verbs: each is a job for the thread of the store, or for the caller's where that may be blocked.
+//! The verbs of the store: each runs on the store's thread, or on the caller's where that may be blocked.
 
 use std::sync::Arc;
 
@@ -6,25 +6,26 @@ use slidegate::store::{Call, LimitUsage, LocalStore, SECRET_BYTES, Store, StoreE
 use slidegate::time::Clock;
 use slidegate::{Admission, Applied, Charge, Decision, Key, Rule};
 
-use crate::answers::{Answers, OwnedCharge};
-use crate::engine::Turn;
-use crate::failure::Failure;
-use crate::patience::Patience;
+use crate::engine::CallContext;
+use crate::file_error::FileError;
+use crate::lock_wait::LockWait;
+use crate::owned_admission::{AdmissionAnswers, OwnedCharge};
 use crate::store::SqliteStore;
 
 impl<C: Clock + 'static> SqliteStore<C> {
-    /// Executes `work` within the deadline of a call that is made now.
+    /// Executes `work` until the deadline of the call.
     async fn execute<T: Send + 'static>(
         &self,
         call: Call,
-        work: impl FnOnce(&mut Turn<'_, '_, C>) -> Result<T, Failure> + Send + 'static,
-    ) -> Result<T, Failure> {
+        work: impl FnOnce(&mut CallContext<'_, '_, C>) -> Result<T, FileError> + Send + 'static,
+    ) -> Result<T, FileError> {
         if call.may_block() {
-            let (engine, patience) = (&*self.engine, &mut self.engine.patience(call)?);
-            return work(&mut Turn { engine, patience, call });
+            let (engine, lock_wait) = (&*self.engine, &mut self.engine.lock_wait(call)?);
+            return work(&mut CallContext { engine, lock_wait, call });
         }
         let (deadline, engine) = (self.engine.deadline(call)?, Arc::clone(&self.engine));
-        let execute = move |patience: &mut Patience<'_>| work(&mut Turn { engine: &engine, patience, call });
+        let execute =
+            move |lock_wait: &mut LockWait<'_>| work(&mut CallContext { engine: &engine, lock_wait, call });
         self.worker.execute(deadline, execute).await
     }
 }
@@ -33,28 +34,31 @@ impl<C: Clock + 'static> LocalStore for SqliteStore<C> {}
 
 impl<C: Clock + 'static> Store for SqliteStore<C> {
     async fn check<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        let asks = OwnedCharge::asks_of(admission);
-        let answers = self.execute(call, move |turn| turn.check(&OwnedCharge::charges(&asks))).await?;
+        let charges = OwnedCharge::charges_of(admission);
+        let answers =
+            self.execute(call, move |context| context.check(&OwnedCharge::charges(&charges))).await?;
         Ok(answers.decision(admission))
     }
 
-    /// All within one deadline, and in one place of the queue.
+    /// One deadline and one place in the queue for all.
     async fn check_batch<'a>(
         &self,
         call: Call,
         admissions: &[Admission<'a>],
     ) -> Vec<Result<Decision<'a>, StoreError>> {
-        let batch: Vec<_> = admissions.iter().map(OwnedCharge::asks_of).collect();
-        let decision = |(answers, admission): (Result<Answers, Failure>, _)| Ok(answers?.decision(admission));
-        match self.execute(call, move |turn| Ok(turn.check_batch(&batch))).await {
+        let batch: Vec<_> = admissions.iter().map(OwnedCharge::charges_of).collect();
+        let decision =
+            |(answers, admission): (Result<AdmissionAnswers, FileError>, _)| Ok(answers?.decision(admission));
+        match self.execute(call, move |context| Ok(context.check_batch(&batch))).await {
             Ok(answers) => answers.into_iter().zip(admissions).map(decision).collect(),
-            Err(failure) => admissions.iter().map(|_| Err(failure.clone().into())).collect(),
+            Err(error) => admissions.iter().map(|_| Err(error.clone().into())).collect(),
         }
     }
 
     async fn peek<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        let asks = OwnedCharge::asks_of(admission);
-        let answers = self.execute(call, move |turn| turn.peek(&OwnedCharge::charges(&asks))).await?;
+        let charges = OwnedCharge::charges_of(admission);
+        let answers =
+            self.execute(call, move |context| context.peek(&OwnedCharge::charges(&charges))).await?;
         Ok(answers.decision(admission))
     }
 
@@ -62,35 +66,35 @@ impl<C: Clock + 'static> Store for SqliteStore<C> {
         match update {
             Update::Refund(receipt) => {
                 let receipt = receipt.clone();
-                Ok(self.execute(call, move |turn| turn.refund(&receipt)).await??)
+                Ok(self.execute(call, move |context| context.refund(&receipt)).await??)
             }
             Update::Settle(receipt, actual) => {
                 let receipt = receipt.clone();
-                Ok(self.execute(call, move |turn| turn.settle(&receipt, actual)).await??)
+                Ok(self.execute(call, move |context| context.settle(&receipt, actual)).await??)
             }
             Update::Credit(charge) => {
                 let charge = OwnedCharge::of(&charge);
-                Ok(self.execute(call, move |turn| turn.credit(&charge.charge())).await?)
+                Ok(self.execute(call, move |context| context.credit(&charge.charge())).await?)
             }
             Update::Reset(rule, key) => {
                 let state = OwnedCharge::of(&Charge::new(rule, key, 0));
-                Ok(self.execute(call, move |turn| turn.reset(&state.charge())).await?)
+                Ok(self.execute(call, move |context| context.reset(&state.charge())).await?)
             }
         }
     }
 
     async fn inspect(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
         let state = OwnedCharge::of(&Charge::new(rule, key, 0));
-        Ok(self.execute(call, move |turn| turn.inspect(&state.charge())).await?)
+        Ok(self.execute(call, move |context| context.inspect(&state.charge())).await?)
     }
 
-    /// A few hundred keys at a time, so that other calls have their turn in between: what is charged meanwhile under
-    /// the old rule may still go on under it.
+    /// Changes a few hundred keys per transaction, so that other calls run in between. Charges made meanwhile under the
+    /// old rule stay under it.
     async fn change(&self, call: Call, rule: &Rule) -> Result<(), StoreError> {
         let (rule, mut after) = (Arc::new(rule.clone()), String::new());
         loop {
             let rule = Arc::clone(&rule);
-            match self.execute(call, move |turn| turn.change_some(&rule, &after)).await? {
+            match self.execute(call, move |context| context.change_some(&rule, &after)).await? {
                 Some(last) => after = last,
                 None => return Ok(()),
             }
@@ -98,7 +102,7 @@ impl<C: Clock + 'static> Store for SqliteStore<C> {
     }
 
     async fn secret(&self) -> Result<Option<[u8; SECRET_BYTES]>, StoreError> {
-        Ok(self.execute(Call::now(), |turn| turn.secret().map(Some)).await?)
+        Ok(self.execute(Call::now(), |context| context.secret().map(Some)).await?)
     }
 
     fn wait_clock(&self) -> &dyn Clock {

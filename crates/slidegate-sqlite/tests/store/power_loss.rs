@@ -1,9 +1,9 @@
-//! The power is cut: whatever part of what was written since the last sync has reached the disk, the file is sound, and
-//! with [`Durability::Full`] everything is in it that was acknowledged.
+//! Power losses: any part of the writes since the last sync may have reached the disk. The file stays consistent, and
+//! with [`Durability::Full`] it holds every acknowledged admission.
 //!
-//! After every admission both files are copied. What the disk may hold between two copies is then made by hand, sector by
-//! sector: the log is written first and synced; only then, once in a while, pages of the database. A sector that was
-//! written may be there before one that was written earlier.
+//! After every admission the test copies both files. Then it builds the disks that are possible between two copies,
+//! sector by sector: the log is written first and synced; only then, now and then, pages of the database. Sectors may
+//! reach the disk in any order.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ impl Disk {
         Self { database: std::fs::read(path).unwrap(), log }
     }
 
-    /// Puts it where nobody has been, and says what alice has used there.
+    /// Opens a copy in a new directory. Returns alice's use.
     fn used(&self, rule: &Rule) -> u64 {
         let directory = Directory::new();
         std::fs::write(directory.file(), &self.database).unwrap();
@@ -41,14 +41,14 @@ impl Disk {
             .query_row("PRAGMA integrity_check", [], |row| row.get(0))
             .unwrap();
         assert_eq!(sound, "ok");
-        // It goes on from there.
+        // The store works on.
         assert!(block_on(store.check(Call::now(), &admission(&[(rule, "bob", 1)]))).unwrap().allowed());
         used
     }
 }
 
-/// Every state between two: the sectors that differ are written one after the other, or the other way round, or any of
-/// them. At most `most` of them.
+/// The possible contents between two: some of the differing sectors are written, in order, in reverse order, or at
+/// random. At most about `most` contents.
 fn between(before: &[u8], after: &[u8], rng: &mut Rng, most: usize) -> Vec<Vec<u8>> {
     let sector = |bytes: &[u8], number: usize| {
         bytes.get(number * SECTOR..).map(|rest| rest[..rest.len().min(SECTOR)].to_vec()).unwrap_or_default()
@@ -78,30 +78,30 @@ fn between(before: &[u8], after: &[u8], rng: &mut Rng, most: usize) -> Vec<Vec<u
     all
 }
 
-/// What is done to the files between two copies.
+/// What changed the files between two copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Done {
+enum DiskEvent {
     Admitted,
-    /// Pages of the log were moved into the database: the first half of emptying it.
+    /// The first half of a checkpoint: pages of the log were moved into the database.
     Moved,
-    /// The log was emptied: the second half.
+    /// The second half: the log was emptied.
     Emptied,
 }
 
-/// Admissions of cost 1, and the log moved and emptied as the store does it, in its two halves; with a copy after each.
-fn copies(durability: Durability, rule: &Rule, admissions: usize) -> Vec<(Done, Disk)> {
+/// Makes admissions of cost 1 and checkpoints in their two halves, with a copy after each.
+fn copies(durability: Durability, rule: &Rule, admissions: usize) -> Vec<(DiskEvent, Disk)> {
     let directory = Directory::new();
     let store =
         slidegate_sqlite::SqliteStore::open_with(&options(directory.file()).durability(durability)).unwrap();
-    let mover = Connection::open(directory.file()).unwrap();
-    let mut copies = vec![(Done::Emptied, Disk::of(&directory.file()))];
+    let checkpointer = Connection::open(directory.file()).unwrap();
+    let mut copies = vec![(DiskEvent::Emptied, Disk::of(&directory.file()))];
     for number in 1..=admissions {
         assert!(check(&store, Call::now(), rule, 1).allowed());
-        copies.push((Done::Admitted, Disk::of(&directory.file())));
+        copies.push((DiskEvent::Admitted, Disk::of(&directory.file())));
         if number % 25 == 0 {
-            for (half, done) in [("PASSIVE", Done::Moved), ("TRUNCATE", Done::Emptied)] {
-                mover.query_row(&format!("PRAGMA wal_checkpoint({half})"), [], |_| Ok(())).unwrap();
-                copies.push((done, Disk::of(&directory.file())));
+            for (half, event) in [("PASSIVE", DiskEvent::Moved), ("TRUNCATE", DiskEvent::Emptied)] {
+                checkpointer.query_row(&format!("PRAGMA wal_checkpoint({half})"), [], |_| Ok(())).unwrap();
+                copies.push((event, Disk::of(&directory.file())));
             }
         }
     }
@@ -109,31 +109,33 @@ fn copies(durability: Durability, rule: &Rule, admissions: usize) -> Vec<(Done, 
 }
 
 #[test]
-fn full_holds_all_that_was_acknowledged_whenever_the_power_is_cut() {
+fn full_durability_keeps_every_acknowledged_admission() {
     let rule = rule("api", &["1000/400d"], Algorithm::SlidingLog);
     let copies = copies(Durability::Full, &rule, 60);
     let (mut images, mut acknowledged) = (0, 0);
     for (seed, pair) in (0..).zip(copies.windows(2)) {
-        let ((_, before), (done, after)) = (&pair[0], &pair[1]);
+        let ((_, before), (event, after)) = (&pair[0], &pair[1]);
         let mut rng = Rng::new(seed);
-        let disks: Vec<Disk> = match done {
-            Done::Admitted => between(&before.log, &after.log, &mut rng, if seed % 8 == 0 { 24 } else { 4 })
-                .into_iter()
-                .map(|log| Disk { database: before.database.clone(), log })
-                .collect(),
-            Done::Moved => between(&before.database, &after.database, &mut rng, 48)
+        let disks: Vec<Disk> = match event {
+            DiskEvent::Admitted => {
+                between(&before.log, &after.log, &mut rng, if seed % 8 == 0 { 24 } else { 4 })
+                    .into_iter()
+                    .map(|log| Disk { database: before.database.clone(), log })
+                    .collect()
+            }
+            DiskEvent::Moved => between(&before.database, &after.database, &mut rng, 48)
                 .into_iter()
                 .map(|database| Disk { database, log: before.log.clone() })
                 .collect(),
-            Done::Emptied => vec![after.clone()],
+            DiskEvent::Emptied => vec![after.clone()],
         };
-        let most = acknowledged + u64::from(*done == Done::Admitted);
+        let most = acknowledged + u64::from(*event == DiskEvent::Admitted);
         for disk in disks {
             images += 1;
             let used = disk.used(&rule);
             assert!(
                 (acknowledged..=most).contains(&used),
-                "{done:?}: {used} used, {acknowledged} acknowledged"
+                "{event:?}: {used} used, {acknowledged} acknowledged"
             );
         }
         acknowledged = most;
@@ -141,9 +143,9 @@ fn full_holds_all_that_was_acknowledged_whenever_the_power_is_cut() {
     assert!(acknowledged == 60 && images > 200, "{images} images");
 }
 
-/// The log was synced when it was last moved; of what came after it any beginning may be there.
+/// The last checkpoint synced the log; of later writes any prefix may have reached the disk.
 #[test]
-fn normal_is_sound_whenever_the_power_is_cut_and_never_says_more_than_was_used() {
+fn normal_durability_stays_consistent_and_never_counts_more_than_was_used() {
     let rule = rule("api", &["1000/400d"], Algorithm::SlidingLog);
     let copies = copies(Durability::Normal, &rule, 44);
     let ((_, last), mut shorter) = (copies.last().unwrap(), 0);
@@ -153,5 +155,5 @@ fn normal_is_sound_whenever_the_power_is_cut_and_never_says_more_than_was_used()
         assert!((25..=44).contains(&used), "{used}");
         shorter += u64::from(used < 44);
     }
-    assert!(shorter > 0, "the end of the log is where the last admissions are");
+    assert!(shorter > 0, "the last admissions are at the end of the log");
 }
