@@ -1,24 +1,63 @@
-//! The library's suite, run on a tree, and what came of it.
+//! The test suite of a package, run on a tree, and its result.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::tree::Tree;
 use crate::step;
 
-/// A bug may make a loop endless. Several times what the suite takes on a slow machine.
-const SECONDS_MAX: &str = "300";
+/// A bug may make a loop endless. Several times what a suite takes on a slow machine.
+const SECONDS_MAX: &str = "600";
 
-/// What `timeout` answers when time was up.
+/// The exit code of `timeout` when time is up.
 const TIMED_OUT: i32 = 124;
 
-/// How the line of a test ends that failed.
+/// The end of the line of a failed test.
 const FAILED: &str = " ... FAILED";
 
+/// The tests that judge the mutants of one package.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) struct Suite {
+    package: &'static str,
+    /// Arguments of `cargo test`.
+    build: &'static str,
+    /// Tests of connections and processes, which these bugs cannot fail: without them a suite is quick.
+    skipped: &'static [&'static str],
+    /// Fewer traces of the differential test than usual: one failure is enough.
+    seeds: Option<(&'static str, &'static str)>,
+}
+
+const SUITES: [Suite; 3] = [
+    Suite { package: "slidegate", build: "--lib --tests", skipped: &[], seeds: None },
+    Suite {
+        package: "slidegate-redis",
+        // Scripts do the work: compiling without optimisation is quicker in all.
+        build: "--test store --config profile.test.package.slidegate-redis.opt-level=0",
+        skipped: &[
+            "deadlines",
+            "faults",
+            "fleet",
+            "limiter",
+            "redis_doc",
+            "php_example",
+            "reconnects",
+            "secret",
+            "templates",
+        ],
+        seeds: Some(("SLIDEGATE_SEEDS", "40")),
+    },
+    Suite {
+        package: "slidegate-sqlite",
+        build: "--lib --tests --config profile.test.package.slidegate-sqlite.opt-level=0",
+        skipped: &["power_loss", "two_hundred_kills", "the_log_does_not_grow"],
+        seeds: Some(("SLIDEGATE_SEEDS", "20")),
+    },
+];
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum TestResult {
     Passed,
     /// Names the test that failed first.
     Failed {
@@ -30,50 +69,71 @@ pub(super) enum Outcome {
     },
 }
 
-pub(super) fn run(tree: &Tree) -> Result<Outcome> {
-    let build = cargo_test(tree).arg("--no-run").output().context("cannot start cargo")?;
-    if !build.status.success() {
-        return Ok(Outcome::NotCompiled { errors: String::from_utf8_lossy(&build.stderr).into_owned() });
+impl Suite {
+    /// The suite of the package that holds `file`.
+    pub(super) fn of(file: &str) -> Result<&'static Self> {
+        let folder = file.strip_prefix("crates/").and_then(|path| path.split('/').next());
+        let Some(suite) = SUITES.iter().find(|suite| Some(suite.package) == folder) else {
+            bail!("no suite judges {file}");
+        };
+        Ok(suite)
     }
-    let tests = cargo_test(tree);
-    // From coreutils: it ends the test programs together with the cargo that started them.
-    let mut command = Command::new("timeout");
-    command.arg(SECONDS_MAX).arg(tests.get_program()).args(tests.get_args());
-    in_tree(&mut command, tree).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut running = command.spawn().context("cannot start timeout; install coreutils")?;
-    let mut said = String::new();
-    for line in BufReader::new(running.stdout.take().context("it has no output")?).lines() {
-        let line = line?;
-        said += &line;
-        said += "\n";
-        if line.ends_with(FAILED) {
-            // One is enough. `timeout` hands the signal on; should all be over just now, there is nobody to get it.
-            let _ = Command::new("kill").arg(running.id().to_string()).stderr(Stdio::null()).status();
-            break;
-        }
-    }
-    Ok(judged(running.wait()?.code(), &said))
-}
 
-fn cargo_test(tree: &Tree) -> Command {
-    let mut command = step::cargo("test --package slidegate --lib --tests");
-    in_tree(&mut command, tree);
-    command
+    pub(super) fn package(&self) -> &'static str {
+        self.package
+    }
+
+    /// Runs the suite until its first failure.
+    pub(super) fn run(&self, tree: &Tree) -> Result<TestResult> {
+        let build = self.cargo_test(tree).arg("--no-run").output().context("cannot start cargo")?;
+        if !build.status.success() {
+            let errors = String::from_utf8_lossy(&build.stderr).into_owned();
+            return Ok(TestResult::NotCompiled { errors });
+        }
+        let mut tests = self.cargo_test(tree);
+        tests.arg("--");
+        for test in self.skipped {
+            tests.args(["--skip", test]);
+        }
+        // From coreutils: it ends the test programs together with the cargo that started them.
+        let mut command = Command::new("timeout");
+        command.arg(SECONDS_MAX).arg(tests.get_program()).args(tests.get_args());
+        in_tree(&mut command, tree).envs(self.seeds).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut running = command.spawn().context("cannot start timeout; install coreutils")?;
+        let mut output = String::new();
+        for line in BufReader::new(running.stdout.take().context("it has no output")?).lines() {
+            let line = line?;
+            output += &line;
+            output += "\n";
+            if line.ends_with(FAILED) {
+                // One is enough. `timeout` forwards the signal; all tests may have ended just now.
+                let _ = Command::new("kill").arg(running.id().to_string()).stderr(Stdio::null()).status();
+                break;
+            }
+        }
+        Ok(result_of(running.wait()?.code(), &output))
+    }
+
+    fn cargo_test(&self, tree: &Tree) -> Command {
+        let mut command = step::cargo(&format!("test --package {} {}", self.package, self.build));
+        in_tree(&mut command, tree);
+        command
+    }
 }
 
 fn in_tree<'a>(command: &'a mut Command, tree: &Tree) -> &'a mut Command {
     command.current_dir(&tree.sources).env("CARGO_TARGET_DIR", &tree.build)
 }
 
-fn judged(code: Option<i32>, stdout: &str) -> Outcome {
+fn result_of(code: Option<i32>, stdout: &str) -> TestResult {
     let mut failed = stdout.lines().filter_map(|line| line.strip_prefix("test ")?.strip_suffix(FAILED));
     let by = match code {
-        Some(0) => return Outcome::Passed,
+        Some(0) => return TestResult::Passed,
         Some(TIMED_OUT) => "timeout",
-        // Without a name, the test program died before it could say one.
+        // Without a name, the test program died before it could print one.
         _ => failed.next().unwrap_or("a crash"),
     };
-    Outcome::Failed { by: by.into() }
+    TestResult::Failed { by: by.into() }
 }
 
 #[cfg(test)]
@@ -81,15 +141,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_test_that_failed_is_named() {
+    fn the_first_failed_test_is_named() {
         let stdout = "running 3 tests\ntest a::b ... ok\ntest a::c ... FAILED\ntest a::d ... FAILED\n";
-        assert_eq!(judged(Some(101), stdout), Outcome::Failed { by: "a::c".into() });
-        assert_eq!(judged(Some(TIMED_OUT), stdout), Outcome::Failed { by: "timeout".into() });
+        assert_eq!(result_of(Some(101), stdout), TestResult::Failed { by: "a::c".into() });
+        assert_eq!(result_of(Some(TIMED_OUT), stdout), TestResult::Failed { by: "timeout".into() });
     }
 
     #[test]
-    fn a_program_that_died_failed_and_one_that_ended_well_passed() {
-        assert_eq!(judged(None, "test a::b ... "), Outcome::Failed { by: "a crash".into() });
-        assert_eq!(judged(Some(0), "test a::b ... ok\n"), Outcome::Passed);
+    fn a_crash_is_a_failure_and_exit_code_0_a_pass() {
+        assert_eq!(result_of(None, "test a::b ... "), TestResult::Failed { by: "a crash".into() });
+        assert_eq!(result_of(Some(0), "test a::b ... ok\n"), TestResult::Passed);
+    }
+
+    #[test]
+    fn the_package_of_a_file_judges_its_mutants() {
+        assert_eq!(Suite::of("crates/slidegate/src/charge.rs").unwrap().package(), "slidegate");
+        assert_eq!(
+            Suite::of("crates/slidegate-redis/scripts/gcra.lua").unwrap().package(),
+            "slidegate-redis"
+        );
+        assert!(Suite::of("crates/other/src/lib.rs").is_err());
     }
 }

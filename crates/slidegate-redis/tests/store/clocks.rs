@@ -1,4 +1,4 @@
-//! One clock, the store's: callers whose own clocks disagree, or are set back, never get more.
+//! The store's clock decides: callers whose clocks disagree or are set back never get more.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -10,11 +10,11 @@ use slidegate::testing::Rng;
 const WRITERS: u64 = 8;
 const HOUR_US: u64 = 3_600 * SECOND_US;
 
-/// Eight writers whose clocks are up to 1.4 s apart: time stands still for whoever comes late.
+/// Eight writers whose clocks are up to 1.4 s apart: for a late one time stands still.
 #[test]
 fn row_11_writers_with_clocks_apart_are_never_over() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     run(async {
         for (layout, store) in stores(&server.url()).await {
             for algorithm in algorithms_of(layout) {
@@ -33,11 +33,11 @@ fn row_11_writers_with_clocks_apart_are_never_over() {
     });
 }
 
-/// A clock that is set back, as by a failover to a slower one, admits no more; set forward, entries leave.
+/// A clock that is set back, as by a failover, admits no more. Set forward, entries leave.
 #[test]
 fn row_11_steps_of_an_hour_admit_no_more() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     run(async {
         for (layout, store) in stores(&server.url()).await {
             for algorithm in algorithms_of(layout) {
@@ -57,7 +57,7 @@ fn row_11_steps_of_an_hour_admit_no_more() {
     });
 }
 
-/// No instant of the caller's goes to Redis: its own clock is asked, by the script.
+/// The caller sends no instant: the script reads the clock of Redis.
 #[test]
 fn row_11_no_clock_of_a_caller_is_sent() {
     let server = RedisServer::start();
@@ -65,24 +65,24 @@ fn row_11_no_clock_of_a_caller_is_sent() {
         for (layout, store) in stores(&server.url()).await {
             for (number, algorithm) in algorithms_of(layout).into_iter().enumerate() {
                 let rule = rule(&format!("{layout:?}-{number}"), &["50/1h"], algorithm);
-                // The script is known from here on, so that the next call shows its arguments alone.
+                // Loads the script, so that the next call is an EVALSHA.
                 check(&store, Call::now(), &rule, 1).await;
                 let mut monitor = monitor(&server);
                 check(&store, Call::now(), &rule, 1).await;
                 server.command(&["ECHO", "end"]);
                 let seen = lines_until(&mut monitor, "\"ECHO\" \"end\"");
                 let sent = seen.iter().find(|line| line.contains("\"EVALSHA\"")).expect("one call");
-                // Behind the script, the number of keys and the key: the time, which is empty.
+                // After the script, the number of keys and the key comes the time, which is empty.
                 assert!(sent.contains(&format!(":{}\" \"\" ", rule.name())), "{algorithm}: {sent}");
                 assert!(seen.iter().any(|line| line.contains("lua] \"TIME\"")), "{algorithm}: {seen:?}");
                 let times = seen.iter().filter(|line| line.contains("\"TIME\"")).count();
-                assert_eq!(times, 1, "{algorithm}: one reading for all that one call decides");
+                assert_eq!(times, 1, "{algorithm}: one reading of the clock per call");
             }
         }
     });
 }
 
-/// A connection that is told of every command.
+/// A connection that receives every command.
 fn monitor(server: &RedisServer) -> BufReader<TcpStream> {
     let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
     stream.write_all(b"MONITOR\r\n").unwrap();

@@ -6,11 +6,11 @@ use crate::common::RedisServer;
 use slidegate::testing::conformance;
 use slidegate_redis::LogLayout;
 
-/// Databases are used again: a change of a rule looks at all keys of one, which would be those of every promise.
+/// Databases are reused. Each test needs one of its own, because a rule change scans all keys of a database.
 const DATABASES: u64 = 64;
 
 #[tokio::test]
-async fn the_shared_store_keeps_every_promise() {
+async fn the_shared_store_passes_the_conformance_suite() {
     let server = RedisServer::start_with(&["--databases", &DATABASES.to_string()]);
     let stores = AtomicU64::new(0);
     let fresh = async || {

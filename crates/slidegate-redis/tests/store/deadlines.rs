@@ -1,4 +1,4 @@
-//! Calls that bring a deadline of their own end by it, and say whether they may have charged.
+//! A call ends by its own deadline, and its error says whether it may have charged.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use slidegate::store::{Call, Store, StoreError, Update};
 
 /// Much less than the deadline of the stores under test.
 const SOON: Duration = Duration::from_millis(100);
-/// By then a call has ended that ends by its own deadline, however busy the machine is.
+/// A call that ends by its own deadline has ended by then, even on a busy machine.
 const LATE: Duration = Duration::from_secs(30);
 
-/// A call that has so long.
+/// A call with a deadline after `wait`.
 fn within(wait: Duration) -> Call {
     Call::now().with_deadline(Some((Instant::now() + wait).into_std()))
 }
 
-/// How long it takes.
+/// The duration and the result of a future.
 async fn timed<T>(future: impl Future<Output = T>) -> (Duration, T) {
     let begin = Instant::now();
     let answer = future.await;
@@ -27,7 +27,7 @@ async fn timed<T>(future: impl Future<Output = T>) -> (Duration, T) {
 }
 
 #[test]
-fn a_server_that_was_stopped_before_is_unavailable_by_the_deadline_of_the_call() {
+fn a_killed_server_is_unavailable_by_the_deadline_of_the_call() {
     let mut server = RedisServer::start();
     let rule = rule("api", &["5/400d"], Algorithm::SlidingLog);
     run(async {
@@ -53,13 +53,13 @@ fn a_server_that_was_stopped_before_is_unavailable_by_the_deadline_of_the_call()
 }
 
 #[test]
-fn a_server_that_stops_after_it_was_asked_is_ambiguous_by_the_deadline_of_the_call() {
+fn a_paused_server_is_ambiguous_by_the_deadline_of_the_call() {
     let server = RedisServer::start();
     let rule = rule("api", &["50/400d"], Algorithm::SlidingLog);
     run(async {
         let store = store(&server.url()).await;
         check(&store, Call::now(), &rule, 1).await;
-        // It takes what is sent, and executes it once it is let go on.
+        // It accepts commands, and executes them after the pause.
         server.command(&["CLIENT", "PAUSE", "600000", "WRITE"]);
         let (took, answer) = timed(ask(&store, within(SOON), &rule, 1)).await;
         let Err(error @ StoreError::Ambiguous { .. }) = &answer else { panic!("{answer:?}") };
@@ -74,7 +74,7 @@ fn a_server_that_stops_after_it_was_asked_is_ambiguous_by_the_deadline_of_the_ca
 #[test]
 fn a_call_past_its_deadline_is_not_sent() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     let rule = rule("api", &["50/400d"], Algorithm::SlidingLog);
     run(async {
         let store = store(&server.url()).await;

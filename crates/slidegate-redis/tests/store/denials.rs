@@ -1,11 +1,11 @@
-//! A denial writes nothing: by Redis's own counter, and by what lies in it, byte for byte.
+//! A denial writes nothing: Redis's counter of changes and all values stay the same.
 
 use crate::common::*;
 use slidegate::Rule;
 use slidegate::store::{Call, Store};
 
-/// Denied costs fall from call to call, so that none is known to be denied by what was asked before.
-async fn denials_write_nothing(store: &impl Store, watch: &mut Watch, when: Call, rule: &Rule) {
+/// Denied costs fall from call to call, so that no earlier denial implies the next.
+async fn denials_write_nothing(store: &impl Store, watch: &mut ServerWatch, when: Call, rule: &Rule) {
     let algorithm = rule.algorithm();
     check(store, when, rule, 40).await;
     check(store, when, rule, 20).await;
@@ -32,9 +32,9 @@ async fn denials_write_nothing(store: &impl Store, watch: &mut Watch, when: Call
 }
 
 #[test]
-fn rows_01_and_07_denials_write_nothing_and_extend_no_life() {
+fn rows_01_and_07_denials_write_nothing_and_extend_no_ttl() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     run(async {
         for (layout, store) in stores(&server.url()).await {
             for (number, algorithm) in algorithms_of(layout).into_iter().enumerate() {
@@ -48,11 +48,11 @@ fn rows_01_and_07_denials_write_nothing_and_extend_no_life() {
     });
 }
 
-/// One rule admits and another denies: nothing is written for either, wherever the denial stands.
+/// One rule admits and another denies: nothing is written for either, in any order.
 #[test]
 fn row_19_a_denial_of_one_charge_writes_nothing_for_the_others() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     run(async {
         for (layout, store) in stores(&server.url()).await {
             for algorithm in algorithms_of(layout) {

@@ -11,29 +11,29 @@ use slidegate::store::Call;
 const MEMBERS: usize = 4;
 const CALLERS: usize = 250;
 const LIMIT: u64 = 50;
-/// Where a member is told its server.
+/// The environment variable with the server's URL.
 const URL: &str = "SLIDEGATE_FLEET_URL";
-/// Seconds after which a member that does not come is given up.
-const PATIENCE: &str = "60";
+/// Seconds to wait for a member.
+const TIMEOUT: &str = "60";
 
 fn rules() -> Vec<Arc<Rule>> {
     let numbered = every_algorithm().into_iter().enumerate();
-    // Of a window this long nothing expires while the test runs.
+    // Nothing expires while the test runs.
     let rate = format!("{LIMIT}/400d");
     numbered
         .map(|(number, algorithm)| Arc::new(rule(&format!("rule-{number}"), &[&rate], algorithm)))
         .collect()
 }
 
-/// What every process of the fleet does: asks as one of them, and leaves what it got in Redis.
-fn ask_as_member(url: &str) {
+/// One process of the fleet: makes its calls, and stores its admissions in Redis.
+fn run_member(url: &str) {
     let client = redis::Client::open(url).unwrap();
     let mut connection = client.get_connection().unwrap();
     let mut command = |words: &[&str]| server::command(&mut connection, words);
     run(async {
         let store = Arc::new(store(url).await);
         command(&["RPUSH", "fleet:ready", "1"]);
-        assert_ne!(command(&["BLPOP", "fleet:go", PATIENCE]), redis::Value::Nil, "nobody said go");
+        assert_ne!(command(&["BLPOP", "fleet:go", TIMEOUT]), redis::Value::Nil, "no signal to start");
         for rule in rules() {
             let tally = tally::all_at_once(&store, &rule, CALLERS).await;
             tally.assert_answered();
@@ -42,15 +42,15 @@ fn ask_as_member(url: &str) {
     });
 }
 
-/// Without a fleet it is a fleet of one.
+/// Without the variable it runs a fleet of one.
 #[test]
 fn a_member_of_the_fleet() {
     if let Ok(url) = env::var(URL) {
-        return ask_as_member(&url);
+        return run_member(&url);
     }
     let server = RedisServer::start();
     server.command(&["RPUSH", "fleet:go", "1"]);
-    ask_as_member(&server.url());
+    run_member(&server.url());
     assert_admitted(&server);
 }
 
@@ -64,23 +64,23 @@ fn member(url: &str) -> Child {
 fn row_16_a_thousand_callers_of_four_processes_get_exactly_the_limit() {
     let server = RedisServer::start();
     let members: Vec<Child> = (0..MEMBERS).map(|_| member(&server.url())).collect();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     for _ in 0..MEMBERS {
         assert_ne!(
-            watch.command(&["BLPOP", "fleet:ready", PATIENCE]),
+            watch.command(&["BLPOP", "fleet:ready", TIMEOUT]),
             redis::Value::Nil,
             "a member is missing"
         );
     }
     watch.command(&["RPUSH", "fleet:go", "1", "1", "1", "1"]);
     for mut member in members {
-        assert!(member.wait().unwrap().success(), "a member failed; what it said stands above");
+        assert!(member.wait().unwrap().success(), "a member failed; see its output above");
     }
     assert_admitted(&server);
 }
 
 fn assert_admitted(server: &RedisServer) {
-    let mut watch = Watch::new(server);
+    let mut watch = ServerWatch::new(server);
     run(async {
         let store = store(&server.url()).await;
         for rule in rules() {

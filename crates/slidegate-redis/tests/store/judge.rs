@@ -1,7 +1,7 @@
 //! The classical script as an independent judge of `sliding-log`: equal admissions and equal counts on random
-//! traces, whatever the cost.
+//! traces, for any cost.
 
-use crate::common::judge::{Judge, Ruling};
+use crate::common::judge::{Judge, JudgeAnswer};
 use crate::common::*;
 use slidegate::Algorithm;
 use slidegate::store::{Call, MemoryStore, Store};
@@ -10,12 +10,12 @@ use slidegate::testing::Rng;
 const NAMES: [&str; 3] = ["alice", "bob", "carol"];
 const REQUESTS: u64 = 500;
 
-/// A limit, its window and the largest cost that is asked for.
+/// A rate, and the largest cost.
 const LIMITS: [(&str, u64); 6] =
     [("1/1s", 1), ("5/10s", 5), ("50/10s", 3), ("300/1m", 100), ("1000/1h", 100), ("9500/24h", 100)];
 
-/// Puts the same random requests to a store and to the judge. Time goes on from trace to trace: a store may forget
-/// what has ended, and the judge does not know of clocks that are set back.
+/// Sends the same random requests to a store and to the judge. Time goes on from trace to trace: a store may delete
+/// expired states, and the judge does not handle clocks that are set back.
 async fn judged(store: &impl Store, judge: &mut Judge, seed: u64, at_us: &mut u64) -> (u64, u64) {
     let mut rng = Rng::new(seed);
     let &(rate, cost_max) = rng.pick(&LIMITS);
@@ -26,15 +26,15 @@ async fn judged(store: &impl Store, judge: &mut Judge, seed: u64, at_us: &mut u6
         *at_us += step_us(&mut rng, window_us, NAMES.len() as u64 * limit.div_ceil(cost_max));
         let (name, cost) = (*rng.pick(&NAMES), rng.between(1, cost_max));
         let decision = store.check(Call::at_us(*at_us), &admission(&[(&rule, name, cost)])).await.unwrap();
-        let found = Ruling { allowed: decision.allowed(), used: decision.used().unwrap() };
-        let right = judge.ask(&format!("{seed}:{name}"), *at_us, window_us, limit, cost);
-        assert_eq!(found, right, "seed {seed}, {rate}, request {request}: {cost} for {name} at {at_us}");
-        (admitted, denied) = (admitted + u64::from(right.allowed), denied + u64::from(!right.allowed));
+        let answer = JudgeAnswer { allowed: decision.allowed(), used: decision.used().unwrap() };
+        let expected = judge.ask(&format!("{seed}:{name}"), *at_us, window_us, limit, cost);
+        assert_eq!(answer, expected, "seed {seed}, {rate}, request {request}: {cost} for {name} at {at_us}");
+        (admitted, denied) = (admitted + u64::from(expected.allowed), denied + u64::from(!expected.allowed));
     }
     (admitted, denied)
 }
 
-/// Mostly about as fast as the limit wears out; many at one microsecond; some exactly a window apart, or beside it.
+/// Mostly about the rate of the limit; many at one microsecond; some exactly a window apart, or one microsecond off.
 fn step_us(rng: &mut Rng, window_us: u64, requests: u64) -> u64 {
     match rng.below(100) {
         0..=29 => 0,

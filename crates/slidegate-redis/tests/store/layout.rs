@@ -9,14 +9,14 @@ use slidegate_redis::LogLayout;
 use crate::common::*;
 
 const WINDOW_US: u64 = 10 * SECOND_US;
-/// The stamps of logs are kept modulo 2^28 seconds.
+/// Logs store stamps modulo 2^28 seconds.
 const CYCLE_US: u64 = SECOND_US << 28;
 
-/// A value, read from its front.
+/// Reads a value from its front.
 struct Bytes(std::vec::IntoIter<u8>);
 
 impl Bytes {
-    fn of(watch: &mut Watch, key: &str) -> Self {
+    fn of(watch: &mut ServerWatch, key: &str) -> Self {
         let Value::BulkString(value) = watch.command(&["GET", key]) else { panic!("{key}: a string") };
         Self(value.into_iter())
     }
@@ -34,7 +34,7 @@ impl Bytes {
         self.number(5) * SECOND_US + self.number(3)
     }
 
-    /// Everything before the bodies of a value with one limit of 100/10s; the bytes of its body.
+    /// Checks the head of a value with one limit of 100/10s. Returns the length of its body.
     fn head(&mut self, code: u64, parameter: u64) -> u64 {
         assert_eq!(self.numbers(&[2, 1, 1]), [u64::from_be_bytes(*b"\0\0\0\0\0\0SG"), 1, 1]);
         assert_eq!(self.numbers(&[1, 2, 6, 5]), [code, parameter, WINDOW_US, 100]);
@@ -47,7 +47,7 @@ impl Bytes {
     }
 }
 
-/// The value of a key that was charged so many units at so many microseconds after the boundary.
+/// The value of a key after charges: microseconds after the boundary, and units.
 async fn charged(layout: LogLayout, algorithm: Algorithm, charges: &[(u64, u64)]) -> (RedisServer, Bytes) {
     let server = RedisServer::start();
     let store = prefixed(&server.url(), "sg", layout).await;
@@ -59,7 +59,7 @@ async fn charged(layout: LogLayout, algorithm: Algorithm, charges: &[(u64, u64)]
         LogLayout::Packed => "sg:{alice}:api",
         LogLayout::SortedSet => "sg:{alice}:api%state",
     };
-    let value = Bytes::of(&mut Watch::new(&server), name);
+    let value = Bytes::of(&mut ServerWatch::new(&server), name);
     (server, value)
 }
 
@@ -82,12 +82,12 @@ fn windows_are_as_documented() {
 }
 
 #[test]
-fn lines_are_as_documented() {
+fn backlogs_are_as_documented() {
     run(async {
         let (_server, mut value) = charged(LogLayout::Packed, Algorithm::Gcra, THREE).await;
         assert_eq!(value.head(6, 0), 27);
         assert_eq!(value.instant_us(), BOUNDARY_US + 2);
-        // Each unit waits a window long, and 100 of them leave at a time.
+        // A unit is a window of backlog, and 100 units drain per window.
         assert_eq!(value.numbers(&[6, 6, 7]), [0, 6 * WINDOW_US - 2 * 100, 0]);
         value.end();
     });
@@ -131,7 +131,7 @@ fn logs_are_as_documented() {
             assert_eq!(value.numbers(&[6, 2]), [(BOUNDARY_US + after_us) % CYCLE_US, 2 * cost]);
         }
         value.end();
-        // A fifth entry is one too many: some become one, and say so.
+        // A fifth entry is one too many: neighbours are merged and marked.
         let five = [THREE, &[(SECOND_US, 4), (2 * SECOND_US, 5)]].concat();
         let (_server, mut value) = charged(LogLayout::Packed, compact, &five).await;
         let body_bytes = value.head(2, 4);
@@ -153,7 +153,7 @@ fn entries_are_as_documented() {
         let (server, mut value) = charged(LogLayout::Packed, Algorithm::SlidingLog, &together).await;
         assert_eq!(value.head(1, 0), 27 + 6 + 2);
         let store = store(&server.url()).await;
-        let mut watch = Watch::new(&server);
+        let mut watch = ServerWatch::new(&server);
         for (units, width) in [(65_535_u64, 2), (65_536, 4), (4_294_967_295, 4), (4_294_967_296, 7)] {
             let name = format!("to-{units}");
             let rule = rule(&name, &[&format!("{units}/10s")], Algorithm::SlidingLog);
@@ -172,7 +172,7 @@ fn long_logs_are_as_documented() {
         let mut charges: Vec<(u64, u64)> = entries.iter().map(|&(after_us, _)| (after_us, 1)).collect();
         let (_server, value) = charged(LogLayout::Packed, Algorithm::SlidingLog, &charges).await;
         assert_ring(value, 0, &entries);
-        // Eleven have left, one of five units has come: only its slot is written, the others stay where they are.
+        // Eleven entries have left, and one of five units is new: only its slot is written.
         charges.push((WINDOW_US + 10, 5));
         entries.push((WINDOW_US + 10, 75));
         let (_server, value) = charged(LogLayout::Packed, Algorithm::SlidingLog, &charges).await;
@@ -203,7 +203,7 @@ fn sorted_sets_are_as_documented() {
         assert_eq!(value.head(7, 0), 8);
         assert_eq!(value.instant_us(), BOUNDARY_US + 2);
         value.end();
-        let mut watch = Watch::new(&server);
+        let mut watch = ServerWatch::new(&server);
         assert_eq!(watch.keys(), ["sg:{alice}:api", "sg:{alice}:api%state"]);
         let members = watch.command(&["ZRANGE", "sg:{alice}:api", "0", "-1", "WITHSCORES"]);
         let members: Vec<(String, u64)> = redis::from_redis_value(members).unwrap();
@@ -217,11 +217,11 @@ fn sorted_sets_are_as_documented() {
     });
 }
 
-/// The names of keys, whatever is in them.
+/// The names of keys, with special characters.
 #[test]
 fn keys_are_named_as_documented() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     run(async {
         let store = store(&server.url()).await;
         let rule = rule("api", &["50/10s"], Algorithm::SlidingLog);

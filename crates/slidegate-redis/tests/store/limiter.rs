@@ -35,7 +35,7 @@ fn the_suite_of_the_limiter_passes() {
 }
 
 #[test]
-fn an_url_is_enough_for_a_limiter() {
+fn a_url_is_enough_for_a_limiter() {
     let server = RedisServer::start();
     run(async {
         let limiter = Limiter::new(RedisStore::connect(&server.url()).await.unwrap());
@@ -78,7 +78,7 @@ fn an_acquisition_is_admitted_after_the_announced_wait() {
         let waited = begin.elapsed();
         assert!(wait <= waited && waited < max_wait, "{wait:?} announced, {waited:?} waited");
 
-        // That a second does not suffice for a day is known at once.
+        // A wait of a day does not fit into a second, and is refused at once.
         let quota = Rule::new("quota", "1/24h").unwrap();
         assert!(limiter.check_async(&quota, "alice").await.unwrap().allowed());
         let refused = limiter.acquire_async(&TokioTimer, &quota, "alice", Duration::from_secs(1)).await;
@@ -87,7 +87,7 @@ fn an_acquisition_is_admitted_after_the_announced_wait() {
 }
 
 #[test]
-fn the_outage_policy_answers_for_a_server_that_is_gone() {
+fn the_outage_policy_answers_for_a_killed_server() {
     let mut server = RedisServer::start();
     run(async {
         let limiter = Limiter::new(store_within(&server.url(), Duration::from_millis(100)).await);
@@ -112,11 +112,11 @@ fn the_outage_policy_answers_for_a_server_that_is_gone() {
     });
 }
 
-/// A limiter does not ask for them, but a store may be asked all the same.
+/// A limiter does not send them to a store, but another caller may.
 #[test]
 fn charges_of_unlimited_keys_are_not_counted() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     let api = Rule::new("api", "5/1h").unwrap();
     let charges = ["ci-7", "alice"].map(|name| api.charge(name, 2).unwrap());
     run(async {

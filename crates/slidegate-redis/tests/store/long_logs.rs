@@ -1,4 +1,4 @@
-//! Logs that outgrow a small value: they answer like those in memory, field by field, whatever is done to them.
+//! Long logs: they answer like those in memory, field by field, after every verb.
 
 use crate::common::RedisServer;
 use slidegate::store::{Call, MemoryStore, Store, Update};
@@ -12,13 +12,13 @@ fn rule(rates: &[&str]) -> Rule {
     builder.algorithm(Algorithm::SlidingLog).build().unwrap()
 }
 
-/// All that two stores have to agree on: receipts have ids of their own.
-fn shown<'d>(decision: &'d Decision<'_>) -> (Vec<Verdict<'d>>, bool) {
+/// The parts of a decision that two stores agree on: all but the receipt's id.
+fn comparable<'d>(decision: &'d Decision<'_>) -> (Vec<Verdict<'d>>, bool) {
     (decision.verdicts().collect(), decision.is_charged())
 }
 
-/// Half of the requests cost one unit; time passes in steps of `step_us` at most, and now and then leaps.
-async fn equal(
+/// Half of the requests cost one unit. Time passes in steps of at most `step_us`, with rare jumps.
+async fn assert_equal(
     server: &RedisServer,
     name: &str,
     rates: &[&str],
@@ -76,7 +76,7 @@ async fn equal(
                 let before = if step % 16 == 0 { real.snapshot(&rule, key).await } else { None };
                 let ours = real.check(Call::at_us(now_us), &admission).await.unwrap();
                 let theirs = memory.check(now_us, &admission).unwrap();
-                assert_eq!(shown(&ours), shown(&theirs), "{story}: check");
+                assert_eq!(comparable(&ours), comparable(&theirs), "{story}: check");
                 if !ours.allowed() {
                     denied += 1;
                     assert!(
@@ -104,10 +104,10 @@ async fn equal(
 async fn long_logs_answer_like_those_in_memory() {
     const BEGINS_US: u64 = 1_745_000_145_000_000;
     let server = RedisServer::start();
-    equal(&server, "ones", &["400/1s"], 3_000, 1, BEGINS_US).await;
-    equal(&server, "costs", &["2000/1s"], 3_000, 20, BEGINS_US).await;
-    equal(&server, "wider", &["100000/1s"], 3_000, 900, BEGINS_US).await;
-    equal(&server, "several", &["400/1s", "2000/8s", "60/50ms"], 2_000, 4, BEGINS_US).await;
-    equal(&server, "late", &["2000/1s"], 3_000, 20, 9_007_199_254_000_000).await;
-    equal(&server, "later", &["400/1s", "2000/8s"], 3_000, 3, 100_000_000_000_000_000).await;
+    assert_equal(&server, "ones", &["400/1s"], 3_000, 1, BEGINS_US).await;
+    assert_equal(&server, "costs", &["2000/1s"], 3_000, 20, BEGINS_US).await;
+    assert_equal(&server, "wider", &["100000/1s"], 3_000, 900, BEGINS_US).await;
+    assert_equal(&server, "several", &["400/1s", "2000/8s", "60/50ms"], 2_000, 4, BEGINS_US).await;
+    assert_equal(&server, "late", &["2000/1s"], 3_000, 20, 9_007_199_254_000_000).await;
+    assert_equal(&server, "later", &["400/1s", "2000/8s"], 3_000, 3, 100_000_000_000_000_000).await;
 }

@@ -1,4 +1,5 @@
-//! The shared store on a real redis-server: in a fleet, under mischief, beside values of others, and judged.
+//! The shared store on a real redis-server: in a fleet, under faults, beside values of other programs, and compared with
+//! the model and the classical script.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 #![allow(unreachable_pub, reason = "nothing of a test program is reachable from outside")]
 
@@ -6,25 +7,25 @@ mod common;
 
 mod clocks;
 mod conformance;
+mod constant_work;
 mod deadlines;
 mod denials;
 mod differential;
 mod faults;
-mod flat;
 mod fleet;
-mod foreign;
-mod full;
+mod foreign_values;
 mod judge;
 mod layout;
-mod lifetimes;
 mod limiter;
-mod listed;
+mod list_replies;
 mod long_logs;
-mod page;
+mod out_of_memory;
 mod php_example;
 mod reconnects;
+mod redis_doc;
 mod secret;
 mod sorted_sets;
 mod takeover;
 mod templates;
+mod ttl;
 mod wide;

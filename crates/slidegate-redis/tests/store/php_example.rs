@@ -1,4 +1,4 @@
-//! The PHP example tells its story through our script: eight regions, one credential.
+//! The PHP example runs our script: eight regions, one credential.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn job(server: &RedisServer, script: &Path) -> (i32, Vec<String>) {
     php.arg(format!("{EXAMPLE}/regions.php"));
     php.env("REDIS_HOST", "127.0.0.1").env("REDIS_PORT", server.port().to_string());
     php.env("SLIDEGATE_CHECK_SCRIPT", script);
-    let output = php.output().expect("php is there (Debian: `apt-get install php-cli php-redis`)");
+    let output = php.output().expect("php is installed (Debian: `apt-get install php-cli php-redis`)");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     let printed = String::from_utf8(output.stdout).unwrap();
     (output.status.code().unwrap(), printed.lines().map(str::to_owned).collect())
@@ -38,10 +38,10 @@ fn eight_regions_stop_at_the_first_refusal() {
     assert_eq!(lines[14], "IN search.list 100: allowed, 0 of 500 units left of yt-search");
     // Five regions of 102 units, and the two cheap calls of the sixth.
     assert_eq!(lines[16], "BR channels.list 1: allowed, 8988 of 9500 units left of yt-quota");
-    assert_eq!(lines.len(), 18, "nothing comes after the refusal: {lines:#?}");
+    assert_eq!(lines.len(), 18, "the refusal is the last line: {lines:#?}");
     assert_denied(&lines[17], "BR search.list 100");
 
-    // What the refusal did not charge is there for the next run, and what the first run spent is not.
+    // The next run finds the units that the first run spent, and not those of its refusal.
     let (code, lines) = job(&server, &script);
     assert_eq!(code, 1);
     assert_eq!(lines[0], "US videos.list 1: allowed, 8987 of 9500 units left of yt-quota");
@@ -56,9 +56,9 @@ fn assert_denied(line: &str, call: &str) {
     assert!((1..=600).contains(&wait_s), "{line}");
 }
 
-/// A script that Redis forgot is sent again by the same call.
+/// The example sends a flushed script again in the same call.
 #[test]
-fn the_example_goes_on_after_the_script_was_forgotten() {
+fn the_example_goes_on_after_a_script_flush() {
     let (server, script) = (RedisServer::start(), script());
     job(&server, &script);
     server.command(&["SCRIPT", "FLUSH"]);
@@ -66,9 +66,8 @@ fn the_example_goes_on_after_the_script_was_forgotten() {
     assert_eq!((code, lines.len()), (1, 3), "{lines:#?}");
 }
 
-/// The page of the example shows what it prints.
 #[test]
-fn the_readme_of_the_example_is_true() {
+fn the_readme_of_the_example_shows_its_output() {
     let (server, script) = (RedisServer::start(), script());
     let (_, lines) = job(&server, &script);
     let readme = fs::read_to_string(format!("{EXAMPLE}/README.md")).unwrap();

@@ -1,4 +1,4 @@
-//! Connections killed and servers restarted under load: no error beyond the contract, and nothing charged twice:
+//! Killed connections and restarted servers under load: only documented errors, and nothing charged twice:
 //! admitted <= used <= admitted + ambiguous.
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::faults::{PAUSE, PLENTY, algorithms, under_load};
 use slidegate::store::{Call, Store};
 use slidegate::{Algorithm, Rule};
 
-/// Asks until an answer comes: a store whose server is there again finds it by itself.
+/// Calls until the first admission: the store reconnects without help.
 async fn recovered(store: &impl Store, rule: &Rule) -> Tally {
     let mut tally = Tally::default();
     for _ in 0..1_000 {
@@ -18,17 +18,17 @@ async fn recovered(store: &impl Store, rule: &Rule) -> Tally {
         }
         tokio::time::sleep(PAUSE).await;
     }
-    panic!("no answer although the server is there: {tally:?}");
+    panic!("no answer although the server runs: {tally:?}");
 }
 
 #[test]
-fn connections_that_are_killed_charge_nothing_twice() {
+fn killed_connections_charge_nothing_twice() {
     for algorithm in algorithms() {
         let server = RedisServer::start();
         let rule = Arc::new(rule("api", &[PLENTY], algorithm));
         run(async {
             let store = Arc::new(store(&server.url()).await);
-            let mut watch = Watch::new(&server);
+            let mut watch = ServerWatch::new(&server);
             let kill = || drop(watch.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]));
             let tally = under_load(&store, &rule, 50, kill).await;
             let tally = tally.join(recovered(&*store, &rule).await);
@@ -38,9 +38,9 @@ fn connections_that_are_killed_charge_nothing_twice() {
     }
 }
 
-/// With every write on disk before it is answered, a crash forgets nothing that was admitted.
+/// With every write on disk before its reply, a crash loses no admission.
 #[test]
-fn a_server_that_restarts_charges_nothing_twice() {
+fn a_restarted_server_charges_nothing_twice() {
     for algorithm in algorithms() {
         let mut server = RedisServer::start_with(&["--appendonly", "yes", "--appendfsync", "always"]);
         let rule = Arc::new(rule("api", &[PLENTY], algorithm));
@@ -53,9 +53,9 @@ fn a_server_that_restarts_charges_nothing_twice() {
     }
 }
 
-/// A server that keeps nothing forgets everything, which is counted anew and never an error.
+/// A restart without persistence loses all states, which is no error.
 #[test]
-fn a_server_that_forgot_everything_is_served_on() {
+fn a_server_that_lost_its_data_is_used_on() {
     let mut server = RedisServer::start();
     let rule = rule("api", &["5/400d"], Algorithm::SlidingLog);
     run(async {

@@ -1,4 +1,4 @@
-//! The secret that receipts are signed with: one for all who share keys, drawn once.
+//! The secret that receipts are signed with: drawn once, and shared by all stores of the same keys.
 
 use slidegate::store::{Store, StoreError};
 use slidegate_redis::LogLayout;
@@ -6,10 +6,10 @@ use slidegate_redis::LogLayout;
 use crate::common::*;
 
 #[tokio::test]
-async fn all_who_share_keys_share_one_secret() {
+async fn stores_of_the_same_keys_share_one_secret() {
     let server = RedisServer::start();
     let (first, second) = (store(&server.url()).await, store(&server.url()).await);
-    // Both ask at once, and one of them draws.
+    // Both ask at once, and one secret wins.
     let (one, other) = tokio::join!(first.secret(), second.secret());
     let secret = one.unwrap().expect("a shared store has one");
     assert_eq!(Some(secret), other.unwrap());
@@ -20,13 +20,13 @@ async fn all_who_share_keys_share_one_secret() {
 }
 
 #[tokio::test]
-async fn what_is_no_secret_is_left_alone() {
+async fn a_value_that_is_no_secret_is_left_alone() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     let store = store(&server.url()).await;
-    for mischief in [&["SET", "sg:{}:%secret", "short"][..], &["RPUSH", "sg:{}:%secret", "a", "b"]] {
+    for command in [&["SET", "sg:{}:%secret", "short"][..], &["RPUSH", "sg:{}:%secret", "a", "b"]] {
         server.command(&["DEL", "sg:{}:%secret"]);
-        server.command(mischief);
+        server.command(command);
         let before = watch.everything();
         let error = store.secret().await.unwrap_err();
         assert!(matches!(error, StoreError::Refused { .. }), "{error}");

@@ -1,15 +1,15 @@
-//! Where a member per unit ends: charges of more than a million units, and times whose microseconds a score does not
-//! hold. Both are refused, and nothing is charged.
+//! The limits of sorted sets: charges of more than a million units, and times that a score cannot hold exactly. Both are
+//! refused, and nothing is charged.
 
 use crate::common::*;
-use crate::foreign::assert_refused;
+use crate::foreign_values::assert_refused;
 use slidegate::Algorithm;
 use slidegate::store::Call;
 
 #[test]
-fn what_a_sorted_set_cannot_keep_is_refused() {
+fn charges_that_a_sorted_set_cannot_hold_are_refused() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     run(async {
         let (_, store) = stores(&server.url()).await.remove(1);
         let large = rule("large", &["2000000/1h"], Algorithm::SlidingLog);

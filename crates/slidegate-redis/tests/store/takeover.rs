@@ -1,4 +1,4 @@
-//! Sets that other limiters left behind, and layouts that change.
+//! Migration from the sets of other limiters, and between layouts.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use slidegate_redis::LogLayout;
 
 const NAME: &str = "sg:{alice}:api";
 
-fn classical(watch: &mut Watch, scores: &[u64]) {
+fn classical(watch: &mut ServerWatch, scores: &[u64]) {
     for (unit, score) in scores.iter().enumerate() {
         watch.command(&["ZADD", NAME, &score.to_string(), &format!("someone:{unit}")]);
     }
@@ -18,7 +18,7 @@ fn classical(watch: &mut Watch, scores: &[u64]) {
 #[test]
 fn a_set_of_another_limiter_is_taken_over_with_all_that_it_holds() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     let rule = rule("api", &["5/60s"], Algorithm::SlidingLog);
     let second = |number: u64| BOUNDARY_US + number * SECOND_US;
     classical(&mut watch, &[second(0), second(10), second(20), second(30)]);
@@ -36,9 +36,9 @@ fn a_set_of_another_limiter_is_taken_over_with_all_that_it_holds() {
 }
 
 #[test]
-fn a_set_in_other_units_is_refused_and_stays() {
+fn a_set_in_milliseconds_is_refused_and_unchanged() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     let rule = rule("api", &["5/60s"], Algorithm::SlidingLog);
     classical(&mut watch, &[BOUNDARY_US / 1_000]);
     let before = watch.command(&["DUMP", NAME]);
@@ -54,7 +54,7 @@ fn a_set_in_other_units_is_refused_and_stays() {
 fn layouts_take_over_from_one_another() {
     for rates in [&["5/60s"][..], &["5/60s", "50/1h"]] {
         let server = RedisServer::start();
-        let mut watch = Watch::new(&server);
+        let mut watch = ServerWatch::new(&server);
         let rule = rule("api", rates, Algorithm::SlidingLog);
         run(async {
             let now = Call::at_us(BOUNDARY_US);
@@ -74,11 +74,11 @@ fn layouts_take_over_from_one_another() {
     }
 }
 
-/// Whoever resets it, in whichever layout it is kept.
+/// A reset works from both layouts.
 #[test]
 fn a_reset_leaves_nothing_of_another_layout() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     let rule = rule("api", &["5/60s", "50/1h"], Algorithm::SlidingLog);
     run(async {
         let now = Call::at_us(BOUNDARY_US);
@@ -92,11 +92,11 @@ fn a_reset_leaves_nothing_of_another_layout() {
     });
 }
 
-/// Also where the name is the same and the algorithm is not.
+/// A rule of the same name may have another algorithm.
 #[test]
 fn another_algorithm_goes_on_with_what_the_sets_hold() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     let logged = rule("api", &["5/60s", "50/1h"], Algorithm::SlidingLog);
     let counted = rule("api", &["5/60s", "50/1h"], Algorithm::SlidingCounter);
     run(async {
@@ -109,11 +109,11 @@ fn another_algorithm_goes_on_with_what_the_sets_hold() {
     assert_eq!(watch.keys(), [NAME]);
 }
 
-/// The longest window has the key itself, and what changes its name takes its set along.
+/// The limit with the longest window has the key itself; a limit that gets another name renames its set.
 #[test]
 fn a_change_of_limits_renames_and_leaves_no_set_behind() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     run(async {
         let (store, now) =
             (prefixed(&server.url(), "sg", LogLayout::SortedSet).await, Call::at_us(BOUNDARY_US));
@@ -137,10 +137,10 @@ fn a_change_of_limits_renames_and_leaves_no_set_behind() {
     });
 }
 
-/// A set that was emptied is gone: another algorithm sees nothing under the key, begins anew, and is what counts when
-/// the log comes back.
+/// Redis deletes an emptied set: another algorithm finds no key and begins anew. Its state counts when the rule is a log
+/// again.
 #[test]
-fn what_began_anew_beside_an_emptied_set_is_gone_on_with() {
+fn a_state_that_began_beside_an_emptied_set_is_taken_over() {
     let server = RedisServer::start();
     let logged = rule("api", &["5/60s"], Algorithm::SlidingLog);
     let counted = rule("api", &["5/60s"], Algorithm::SlidingCounter);

@@ -1,9 +1,9 @@
-//! The wide arithmetic of the scripts equals that of 128 bits, on random operands and at every seam.
+//! The wide arithmetic of the scripts equals that of 128 bits, on random operands and around every bound.
 
 use crate::common::RedisServer;
 use slidegate::testing::Rng;
 
-/// Reads operands three at a time and answers, for a, b, d: a x b, its quotient and rest by d, the two rounded
+/// Replies for each three operands a, b, d: a x b, its quotient and rest by d, the two rounded
 /// shares, and whether a x b is at most b x d.
 const JUDGED: &str = concat!(
     "local floor, unpack, pack = math.floor, struct.unpack, struct.pack\n",
@@ -27,7 +27,7 @@ return replies
 "
 );
 
-/// Operands around every power of two and every bound that the scripts meet.
+/// Operands around every power of two and every bound of the scripts.
 fn edges(below: u64) -> Vec<u64> {
     let mut edges = vec![1, 1_000, 1_000_000, 999_999_999_999, 1_000_000_000_000, 34_560_000_000_000];
     for bits in 1..53 {

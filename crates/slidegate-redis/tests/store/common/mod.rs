@@ -1,4 +1,4 @@
-//! What the test files share.
+//! Helpers of the test files.
 
 pub mod judge;
 pub mod server;
@@ -15,7 +15,7 @@ pub use server::RedisServer;
 pub use shorthand::*;
 pub use stores::*;
 pub use tally::Tally;
-pub use watch::Watch;
+pub use watch::ServerWatch;
 
 /// Asks for `cost` units of one rule for alice.
 pub async fn ask<'a>(
@@ -27,7 +27,7 @@ pub async fn ask<'a>(
     store.check(when, &admission(&[(rule, "alice", cost)])).await
 }
 
-/// The same where nothing may go wrong.
+/// The same, panicking on an error.
 pub async fn check<'a>(store: &impl Store, when: Call, rule: &'a Rule, cost: u64) -> Decision<'a> {
     ask(store, when, rule, cost).await.unwrap_or_else(|error| panic!("{}: {error}", rule.algorithm()))
 }
@@ -36,18 +36,18 @@ pub async fn peek<'a>(store: &impl Store, when: Call, rule: &'a Rule, cost: u64)
     store.peek(when, &admission(&[(rule, "alice", cost)])).await.unwrap()
 }
 
-/// The most that a key has used of any limit.
+/// The largest use of any limit by a key.
 pub async fn used_by(store: &impl Store, when: Call, rule: &Rule, name: &str) -> u64 {
     let limits = store.inspect(when, rule, key(name)).await.unwrap();
     limits.iter().map(|limit| limit.used).max().unwrap()
 }
 
-/// The most that alice has used of any limit.
+/// The largest use of any limit by alice.
 pub async fn used(store: &impl Store, when: Call, rule: &Rule) -> u64 {
     used_by(store, when, rule, "alice").await
 }
 
-/// Runs a test on a runtime with as many threads as it may need.
+/// Runs a test on a runtime with two threads.
 pub fn run<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.unwrap().block_on(future)

@@ -1,4 +1,4 @@
-//! A redis-server of one's own: on a free port, in a folder of its own, gone when it is dropped.
+//! A redis-server for one test, on a free port and in a temporary folder. Dropping it ends it.
 
 use std::env;
 use std::fs;
@@ -16,7 +16,7 @@ use redis::{Client, Connection, ConnectionLike, Value};
 const SERVER: &str = "SLIDEGATE_REDIS_SERVER";
 const REMEDY: &str =
     "install it (Debian: `apt-get install redis-server`), or run `cargo xtask test`, which does";
-/// Between our choosing a free port and Redis's binding it another may take it.
+/// Another process may take a free port before Redis does.
 const PORTS_TRIED: usize = 20;
 
 /// A running redis-server. It keeps nothing on disk unless its arguments say otherwise.
@@ -28,12 +28,12 @@ pub struct RedisServer {
 }
 
 impl RedisServer {
-    /// Starts one that keeps everything in memory.
+    /// Starts a server without persistence.
     pub fn start() -> Self {
         Self::start_with(&[])
     }
 
-    /// Starts one with more arguments, which win over ours: `&["--appendonly", "yes"]`.
+    /// Starts a server with more arguments, which override ours: `&["--appendonly", "yes"]`.
     pub fn start_with(args: &[&str]) -> Self {
         let folder = folder();
         let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
@@ -46,7 +46,7 @@ impl RedisServer {
         panic!("redis-server found none of {PORTS_TRIED} free ports free");
     }
 
-    /// Where clients find it.
+    /// The URL of the server.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
@@ -55,12 +55,12 @@ impl RedisServer {
         self.port
     }
 
-    /// A connection beside those of the store, for looking and for mischief.
+    /// A connection beside those of the store.
     pub fn connection(&self) -> Connection {
         self.client().get_connection().expect("the server accepts a connection")
     }
 
-    /// The same for those who await.
+    /// An asynchronous connection beside those of the store.
     pub async fn async_connection(&self) -> MultiplexedConnection {
         self.client().get_multiplexed_async_connection().await.expect("the server accepts a connection")
     }
@@ -69,19 +69,19 @@ impl RedisServer {
         Client::open(self.url()).expect("our own address is valid")
     }
 
-    /// Sends one command over a new connection. An error reply panics: mischief must succeed.
+    /// Sends one command over a new connection. An error reply panics.
     pub fn command(&self, words: &[&str]) -> Value {
         command(&mut self.connection(), words)
     }
 
     /// Ends the process at once, as a crash would.
     pub fn kill(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.child.kill();
-        self.child.wait().expect("the process that was started can be waited for");
+        self.child.wait().expect("the child process can be waited for");
     }
 
-    /// Kills it and starts it again on the same port: with what it had written to disk, if anything.
+    /// Kills it and starts it again on the same port: with the data on disk, if any.
     pub fn restart(&mut self) {
         self.kill();
         for _ in 0..PORTS_TRIED {
@@ -90,14 +90,14 @@ impl RedisServer {
                 return;
             }
         }
-        panic!("port {} was taken by another while redis-server restarted", self.port);
+        panic!("port {} was taken by another process while redis-server restarted", self.port);
     }
 }
 
 impl Drop for RedisServer {
     fn drop(&mut self) {
         self.kill();
-        // What stays behind is in the folder for temporary files.
+        // A leftover folder is harmless: it is among the temporary files.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -110,7 +110,7 @@ pub fn command(connection: &mut Connection, words: &[&str]) -> Value {
     reply.unwrap_or_else(|error| panic!("{}: {error}", words.join(" ")))
 }
 
-/// A new folder among the temporary ones.
+/// A new temporary folder.
 pub fn folder() -> PathBuf {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let number = MADE.fetch_add(1, Ordering::Relaxed);
@@ -119,13 +119,13 @@ pub fn folder() -> PathBuf {
     folder
 }
 
-/// A port that nobody uses at this moment.
+/// A port that is free at this moment.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("the system has a free port");
     listener.local_addr().expect("a bound socket has an address").port()
 }
 
-/// Starts the process and waits until it says that it accepts connections; otherwise gives what it said.
+/// Starts the process and waits until it accepts connections; an error with its output if it ends before.
 fn launch(port: u16, folder: &Path, args: &[String]) -> Result<Child, String> {
     let port = port.to_string();
     let program = env::var_os(SERVER).unwrap_or_else(|| "redis-server".into());
@@ -134,26 +134,24 @@ fn launch(port: u16, folder: &Path, args: &[String]) -> Result<Child, String> {
     started.arg(folder).args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = match started.spawn() {
         Ok(child) => child,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            panic!("{} is not there; {REMEDY}", program.display())
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => panic!("redis-server is missing; {REMEDY}"),
         Err(error) => panic!("redis-server cannot be started: {error}"),
     };
-    let mut said = BufReader::new(child.stdout.take().expect("its output is piped")).lines();
-    let mut all = String::new();
-    while let Some(Ok(line)) = said.next() {
+    let mut lines = BufReader::new(child.stdout.take().expect("its output is piped")).lines();
+    let mut output = String::new();
+    while let Some(Ok(line)) = lines.next() {
         if line.contains("Ready to accept connections") {
-            drain(said);
+            drain(lines);
             return Ok(child);
         }
-        all.extend([line.as_str(), "\n"]);
+        output.extend([line.as_str(), "\n"]);
     }
-    child.wait().expect("the process that was started can be waited for");
-    assert!(all.contains("ddress already in use"), "redis-server {args:?} does not start:\n{all}");
-    Err(all)
+    child.wait().expect("the child process can be waited for");
+    assert!(output.contains("ddress already in use"), "redis-server {args:?} does not start:\n{output}");
+    Err(output)
 }
 
-/// Reads on, so that the server never waits for a reader.
+/// Keeps reading, so that the server never blocks on a full pipe.
 fn drain(lines: Lines<BufReader<ChildStdout>>) {
     thread::spawn(move || lines.for_each(drop));
 }

@@ -1,4 +1,4 @@
-//! The stores under test: both layouts, with more patience than a service has.
+//! The stores under test: both layouts, with long timeouts.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use slidegate_redis::{LogLayout, RedisOptions, RedisStore};
 
 use super::every_algorithm;
 
-/// A busy machine is no reason to fail.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Enough on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The packed layout.
 pub async fn store(url: &str) -> RedisStore {
@@ -25,7 +25,7 @@ pub async fn prefixed(url: &str, prefix: &str, layout: LogLayout) -> RedisStore 
     connect(options(url).key_prefix(prefix).unwrap().log_layout(layout)).await
 }
 
-/// A layout in a database of its own, where nothing is. One connection: nobody else calls it.
+/// A layout in an empty database of its own, with one connection.
 pub async fn in_database(url: &str, database: u64, layout: LogLayout) -> RedisStore {
     let url = format!("{url}/{database}");
     let mut connection =
@@ -43,7 +43,7 @@ pub async fn stores(url: &str) -> Vec<(LogLayout, RedisStore)> {
     stores
 }
 
-/// What a layout is about: it makes no difference to other algorithms than the log.
+/// The algorithms that a layout affects.
 pub fn algorithms_of(layout: LogLayout) -> Vec<Algorithm> {
     match layout {
         LogLayout::Packed => every_algorithm(),
@@ -52,7 +52,7 @@ pub fn algorithms_of(layout: LogLayout) -> Vec<Algorithm> {
 }
 
 pub fn options(url: &str) -> RedisOptions {
-    RedisOptions::new(url).unwrap().deadline(PATIENCE).unwrap().connect_timeout(PATIENCE).unwrap()
+    RedisOptions::new(url).unwrap().deadline(TIMEOUT).unwrap().connect_timeout(TIMEOUT).unwrap()
 }
 
 async fn connect(options: RedisOptions) -> RedisStore {

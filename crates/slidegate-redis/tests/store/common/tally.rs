@@ -1,4 +1,4 @@
-//! What became of many requests.
+//! Counts the results of many requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,16 +10,16 @@ use tokio::task::JoinSet;
 
 use super::{admission, ask};
 
-/// A pause after a failure, so that nobody knocks ten thousand times while a server starts.
+/// A pause after a failure, so that a starting server is not flooded with calls.
 const PAUSE: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     pub admitted: u64,
     pub denied: u64,
-    /// Failures after which nobody knows whether the charge was made.
+    /// Failures that may have charged.
     pub ambiguous: u64,
-    /// Failures that charged nothing, in words; of many only the first.
+    /// The texts of the first failures that charged nothing.
     pub failures: Vec<String>,
     pub failed: u64,
 }
@@ -48,19 +48,19 @@ impl Tally {
         self
     }
 
-    /// Nothing went wrong.
+    /// Asserts that every request was answered.
     pub fn assert_answered(&self) {
         assert_eq!((self.ambiguous, self.failed), (0, 0), "{self:?}");
     }
 
-    /// Nothing was charged twice, and nothing that was admitted is missing.
+    /// Asserts that nothing was charged twice, and no admission is missing.
     pub fn assert_charged(&self, used: u64) {
         let bounds = self.admitted..=self.admitted + self.ambiguous;
         assert!(bounds.contains(&used), "{used} in use, but {self:?}");
     }
 }
 
-/// So many callers at once, each asking once for one unit for alice.
+/// Concurrent callers, each asking once for one unit for alice.
 pub async fn all_at_once<S: Store + 'static>(store: &Arc<S>, rule: &Arc<Rule>, callers: usize) -> Tally {
     let mut tasks = JoinSet::new();
     for _ in 0..callers {
@@ -74,8 +74,7 @@ pub async fn all_at_once<S: Store + 'static>(store: &Arc<S>, rule: &Arc<Rule>, c
     joined(tasks).await
 }
 
-/// So many callers who ask for alice again and again, every other of them for sixteen admissions at a time, until
-/// they are told to stop.
+/// Callers that ask for alice until `stop`, every other one in batches of sixteen admissions.
 pub async fn until<S: Store + 'static>(
     store: &Arc<S>,
     rule: &Arc<Rule>,

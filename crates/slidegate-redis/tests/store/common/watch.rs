@@ -1,4 +1,4 @@
-//! What Redis itself says of what was done to it.
+//! Inspects a server: its keys, its counters and its clock.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use redis::{Connection, Value, from_redis_value};
 
 use super::server::{RedisServer, command};
 
-/// A look into a server, over a connection of its own.
-pub struct Watch {
+/// Inspects a server over a connection of its own.
+pub struct ServerWatch {
     connection: Connection,
-    /// The longest that something took which was watched, for tests that ask for it.
+    /// The longest duration of a watched call, for tests that set it.
     pub longest_us: u64,
 }
 
-impl Watch {
+impl ServerWatch {
     pub fn new(server: &RedisServer) -> Self {
         Self { connection: server.connection(), longest_us: 0 }
     }
@@ -45,50 +45,35 @@ impl Watch {
         keys
     }
 
-    /// Milliseconds that a key still lives. A key without an end is a mistake, and so is one that is not there.
+    /// The TTL of a key in milliseconds. Panics if the key is missing or has none.
     pub fn pttl_ms(&mut self, key: &str) -> u64 {
         let pttl = self.number(&["PTTL", key]);
-        u64::try_from(pttl).unwrap_or_else(|_| panic!("{key} has no end: PTTL {pttl}"))
+        u64::try_from(pttl).unwrap_or_else(|_| panic!("{key} has no TTL: PTTL {pttl}"))
     }
 
-    /// When a key ends, in microseconds since 1970. A key without an end is a mistake, and so is one that is not there.
+    /// The expiry of a key in microseconds since 1970. Panics if the key is missing or has none.
     pub fn ends_us(&mut self, key: &str) -> u64 {
-        let ends_ms = self.ends_ms(key);
-        1_000 * u64::try_from(ends_ms).unwrap_or_else(|_| panic!("{key} has no end: {ends_ms}"))
+        let ends_ms = self.number(&["PEXPIRETIME", key]);
+        1_000 * u64::try_from(ends_ms).unwrap_or_else(|_| panic!("{key} has no TTL: PEXPIRETIME {ends_ms}"))
     }
 
-    /// What `PEXPIRETIME` answers, which Redis 6 does not have.
-    fn ends_ms(&mut self, key: &str) -> i64 {
-        loop {
-            let before_ms = self.time_us() / 1_000;
-            let pttl_ms = self.number(&["PTTL", key]);
-            if pttl_ms < 0 {
-                return pttl_ms;
-            }
-            // Only within one millisecond is the sum exact.
-            if self.time_us() / 1_000 == before_ms {
-                return i64::try_from(before_ms).expect("milliseconds fit") + pttl_ms;
-            }
-        }
-    }
-
-    /// What the server's clock says.
+    /// The server's clock.
     pub fn time_us(&mut self) -> u64 {
         let (seconds, micros): (u64, u64) = from_redis_value(self.command(&["TIME"])).expect("two numbers");
         seconds * 1_000_000 + micros
     }
 
-    /// Every key with its value as Redis would save it and the instant at which it ends.
+    /// Every key with its dumped value and its expiry.
     pub fn everything(&mut self) -> BTreeMap<String, (Value, i64)> {
-        let mut found = BTreeMap::new();
+        let mut values = BTreeMap::new();
         for key in self.keys() {
-            let ends = self.ends_ms(&key);
-            found.insert(key.clone(), (self.command(&["DUMP", &key]), ends));
+            let ends = self.number(&["PEXPIRETIME", &key]);
+            values.insert(key.clone(), (self.command(&["DUMP", &key]), ends));
         }
-        found
+        values
     }
 
-    /// Replaces a value and keeps its end.
+    /// Replaces a value and keeps its TTL.
     pub fn set(&mut self, key: &str, value: &[u8]) {
         let set = redis::cmd("SET").arg(key).arg(value).arg("KEEPTTL").exec(&mut self.connection);
         set.expect("a value can be set");
@@ -99,7 +84,7 @@ impl Watch {
         self.keys().iter().map(|key| self.number(&["STRLEN", key])).sum()
     }
 
-    /// Commands that scripts have called since [`Watch::forget_calls`], by name.
+    /// Commands of scripts since [`ServerWatch::reset_calls`], by name.
     pub fn calls(&mut self) -> BTreeMap<String, u64> {
         let info = self.text(&["INFO", "commandstats"]);
         let of_line = |line: &str| {
@@ -111,7 +96,7 @@ impl Watch {
         info.lines().filter_map(of_line).collect()
     }
 
-    pub fn forget_calls(&mut self) {
+    pub fn reset_calls(&mut self) {
         self.command(&["CONFIG", "RESETSTAT"]);
     }
 }

@@ -1,27 +1,27 @@
-//! Work that does not grow: neither with the cost nor with the limit. Counted in commands and bytes, not in time.
+//! The work of a call does not grow with the cost or the limit. Counted in commands and bytes, not in time.
 
 use crate::common::*;
 use slidegate::store::{Call, Store};
 use slidegate::{Algorithm, Rule};
 
-/// Commands that the script of one call has called.
-async fn commands(store: &impl Store, watch: &mut Watch, rule: &Rule, at_us: u64, cost: u64) -> u64 {
-    watch.forget_calls();
+/// The number of commands in the script of one call.
+async fn commands(store: &impl Store, watch: &mut ServerWatch, rule: &Rule, at_us: u64, cost: u64) -> u64 {
+    watch.reset_calls();
     check(store, Call::at_us(at_us), rule, cost).await;
     watch.calls().values().sum()
 }
 
-/// One element per unit of cost: a call for 10,000 units takes ten thousand times as long.
+/// With one element per unit, 10,000 units would take ten thousand times as long.
 #[test]
 fn row_14_ten_thousand_units_cost_what_one_costs() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     run(async {
         let store = store(&server.url()).await;
         for algorithm in every_algorithm() {
             watch.command(&["FLUSHALL"]);
             let rule = rule("api", &["1000000/1h"], algorithm);
-            // The first call also brings the script.
+            // The first call loads the script.
             check(&store, Call::at_us(BOUNDARY_US), &rule, 1).await;
             let one = commands(&store, &mut watch, &rule, BOUNDARY_US + 1, 1).await;
             let size = watch.size();
@@ -33,11 +33,11 @@ fn row_14_ten_thousand_units_cost_what_one_costs() {
     });
 }
 
-/// A script that walks through all that counts: slower with every request until Redis stands still.
+/// A script that walks all entries would get slower with every request.
 #[test]
 fn row_14_a_full_key_costs_what_an_empty_one_costs() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     run(async {
         let store = store(&server.url()).await;
         for algorithm in every_algorithm() {
@@ -47,13 +47,13 @@ fn row_14_a_full_key_costs_what_an_empty_one_costs() {
             let [small, large] = [small, large].map(|(rule, at_us)| (rule, at_us));
             let few = commands(&store, &mut watch, &small.0, small.1, 1).await;
             let many = commands(&store, &mut watch, &large.0, large.1, 1).await;
-            // A search by halves in 2,000 entries looks at 11 of them.
+            // A binary search in 2,000 entries reads 11 of them.
             assert!(many <= few + 12, "{algorithm}: {few} commands at 100 entries, {many} at 2,000");
         }
     });
 }
 
-/// A key that has used all of its limit in single units, and the instant at which it is asked next.
+/// A key that has used its whole limit in single units, and the instant of the next request.
 async fn saturated(store: &impl Store, rate: &str, algorithm: Algorithm) -> (Rule, u64) {
     let rule = rule(&format!("api-{}", rate.replace('/', "-")), &[rate], algorithm);
     let (limit, window_us) = (rule.cost_max(), rule.limits()[0].window_us());

@@ -1,4 +1,4 @@
-//! The script that other languages call answers as the store does: the same numbers, only spelt as a list.
+//! The scripts for other languages reply with a list, which has the numbers of the store.
 
 use crate::common::server::command;
 use crate::common::*;
@@ -22,7 +22,7 @@ fn form(rule: &Rule) -> String {
     }
 }
 
-fn asked(
+fn call_script(
     connection: &mut redis::Connection,
     script: &Script,
     at_us: u64,
@@ -38,7 +38,7 @@ fn asked(
     command.query(connection).unwrap()
 }
 
-/// The longest wait, and what is used of the first limit.
+/// Allowed, the longest wait, and the use of the first limit.
 fn numbers(reply: &[Value]) -> (bool, i64, i64) {
     let whole = |value: &Value| match value {
         Value::Int(number) => *number,
@@ -65,17 +65,17 @@ fn a_list_has_the_numbers_of_the_store() {
                 for step in 0..300 {
                     at_us += rng.below(120_000);
                     let cost = rng.between(1, 4);
-                    let tale = format!("{algorithm} {rates:?}, step {step}");
-                    let peeked = asked(&mut connection, &scripts::PEEK, at_us, &rule, cost);
-                    let listed = asked(&mut connection, &scripts::CHECK, at_us, &rule, cost);
+                    let story = format!("{algorithm} {rates:?}, step {step}");
+                    let peeked = call_script(&mut connection, &scripts::PEEK, at_us, &rule, cost);
+                    let listed = call_script(&mut connection, &scripts::CHECK, at_us, &rule, cost);
                     let decision = check(&store, Call::at_us(at_us), &rule, cost).await;
                     let (allowed, retry_us, _) = numbers(&listed);
-                    assert_eq!((allowed, retry_us), (numbers(&peeked).0, numbers(&peeked).1), "{tale}");
-                    assert_eq!(allowed, decision.allowed(), "{tale}");
+                    assert_eq!((allowed, retry_us), (numbers(&peeked).0, numbers(&peeked).1), "{story}");
+                    assert_eq!(allowed, decision.allowed(), "{story}");
                     let wait_us = decision.retry_after().map(|wait| wait.as_micros());
-                    assert_eq!(u128::try_from(retry_us).ok(), wait_us, "{tale}");
+                    assert_eq!(u128::try_from(retry_us).ok(), wait_us, "{story}");
                     let usage = &store.inspect(Call::at_us(at_us), &rule, key("alice")).await.unwrap()[0];
-                    assert_eq!(u64::try_from(numbers(&listed).2).unwrap(), usage.used, "{tale}");
+                    assert_eq!(u64::try_from(numbers(&listed).2).unwrap(), usage.used, "{story}");
                     denied += u32::from(!allowed);
                 }
                 assert!(denied > 30, "{algorithm} {rates:?}: {denied} were denied");
@@ -85,16 +85,16 @@ fn a_list_has_the_numbers_of_the_store() {
 }
 
 #[test]
-fn a_form_that_nobody_knows_is_an_error_and_charges_nothing() {
+fn an_unknown_form_is_an_error_and_charges_nothing() {
     let server = RedisServer::start();
     let mut connection = server.connection();
     for form in ["", "sliding", "sliding-log,x", "sliding-log,0,,0,1,2", "sliding-buckets"] {
-        let asked: redis::RedisResult<Value> = redis::cmd("EVAL")
+        let reply: redis::RedisResult<Value> = redis::cmd("EVAL")
             .arg(scripts::CHECK.text)
             .arg(&[b"2".as_slice(), b"one", b"two", b"", b"4711"])
             .arg(&["1", "sliding-log", "5", "1000000", "1", form, "5", "1000000"])
             .query(&mut connection);
-        let error = asked.expect_err(form).to_string();
+        let error = reply.expect_err(form).to_string();
         assert!(error.contains("this form of a charge is not known"), "{form}: {error}");
         assert_eq!(redis::cmd("DBSIZE").query::<u64>(&mut connection).unwrap(), 0, "{form}");
     }

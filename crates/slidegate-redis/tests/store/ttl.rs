@@ -1,39 +1,38 @@
-//! Keys of departed clients vanish by themselves, and none vanishes while it counts.
+//! TTLs: every key expires, and none while it counts.
 
 use crate::common::*;
-use slidegate::Charge;
-use slidegate::Rule;
 use slidegate::store::{Call, LimitUsage, Store, Update};
+use slidegate::{Algorithm, Charge, Rule};
 
 const TEN_SECONDS_US: u64 = 10 * SECOND_US;
 const HOUR_MS: u64 = 3_600_000;
-/// Redis counts in milliseconds: a life is rounded up, and added to a time that is rounded down.
+/// Redis counts in milliseconds: a TTL is rounded up, and added to a time that is rounded down.
 const ROUNDED_US: u64 = 2 * MILLISECOND_US;
 
 /// A verb, and when it began by the server's clock.
 struct Verb {
     name: String,
     began_us: u64,
-    /// The longest that it, or one before it, took: an end is counted from an instant within the verb that set it, and
-    /// a denial leaves the end as it was.
+    /// The longest duration of this verb or an earlier one. An expiry is counted from an instant within the verb that
+    /// set it, and a denial does not change it.
     longest_us: u64,
 }
 
-/// What a limit's window adds to a life.
+/// How long a state outlives its use.
 fn margin_us(usage: &LimitUsage) -> u64 {
     usage.limit.window_us().max(TEN_SECONDS_US)
 }
 
-/// How long after now a limit's state must be kept.
+/// How long from now a limit's state must live.
 fn needed_us(usage: &LimitUsage) -> u64 {
-    assert!(usage.used > 0, "{usage:?}: only what is used has an end that does not move");
+    assert!(usage.used > 0, "{usage:?}: only the end of a use does not move");
     u64::try_from(usage.reset_after.as_micros()).unwrap() + margin_us(usage)
 }
 
-/// Compares the ends of alice's keys with what is used of the rule now. What was used then ends at the same instant
-/// whenever it is looked at; how far it can be off is what the server's own clock says has passed, and no more.
-async fn assert_bounds(store: &impl Store, watch: &mut Watch, rule: &Rule, verb: &Verb) {
-    let tale = format!("{} after {}", rule.algorithm(), verb.name);
+/// Compares the expiries of alice's keys with the use of the rule. A use ends at the same instant whenever it is
+/// inspected, so the tolerance is the time that passed by the server's clock.
+async fn assert_bounds(store: &impl Store, watch: &mut ServerWatch, rule: &Rule, verb: &Verb) {
+    let story = format!("{} after {}", rule.algorithm(), verb.name);
     let from_us = watch.time_us();
     let usages = store.inspect(Call::now(), rule, key("alice")).await.unwrap();
     let until_us = watch.time_us();
@@ -48,21 +47,21 @@ async fn assert_bounds(store: &impl Store, watch: &mut Watch, rule: &Rule, verb:
             // A charge may count until the end of the window after its own.
             let most_us = until_us + 2 * windows_us().max().unwrap() + TEN_SECONDS_US + ROUNDED_US;
             let least_us = verb.began_us + TEN_SECONDS_US - ROUNDED_US;
-            assert!((least_us..=most_us).contains(&ends_us), "{tale}: {name} ends at {ends_us}");
+            assert!((least_us..=most_us).contains(&ends_us), "{story}: {name} ends at {ends_us}");
         } else {
             states += 1;
             let bounds = least_us..=most_us;
-            assert!(bounds.contains(&ends_us), "{tale}: {name} ends at {ends_us}, not within {bounds:?}");
+            assert!(bounds.contains(&ends_us), "{story}: {name} ends at {ends_us}, not within {bounds:?}");
         }
     }
-    assert!(states > 0, "{tale}: no state");
+    assert!(states > 0, "{story}: no state");
 }
 
-/// Keys without an end, or with one that comes too early.
+/// Keys without a TTL, or with one that is too short.
 #[test]
-fn row_08_every_key_has_an_end_within_its_bounds_after_every_verb() {
+fn row_08_every_key_has_a_ttl_within_its_bounds_after_every_verb() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     run(async {
         for (layout, store) in stores(&server.url()).await {
             for algorithm in algorithms_of(layout) {
@@ -74,7 +73,7 @@ fn row_08_every_key_has_an_end_within_its_bounds_after_every_verb() {
     });
 }
 
-/// Does something, looks at the clock before and after, and then at the ends of the keys.
+/// Makes a call, reads the clock before and after, and checks the expiries of the keys.
 macro_rules! bounded {
     ($store:expr, $watch:expr, $rule:expr, $name:expr, $call:expr) => {{
         let began_us = $watch.time_us();
@@ -86,7 +85,7 @@ macro_rules! bounded {
     }};
 }
 
-async fn every_verb(store: &impl Store, watch: &mut Watch, rule: &Rule) {
+async fn every_verb(store: &impl Store, watch: &mut ServerWatch, rule: &Rule) {
     let requests = [3, 4, 5, 6].map(|cost| admission(&[(rule, "alice", cost)]));
     let mut charged = Vec::new();
     for request in &requests {
@@ -142,11 +141,11 @@ async fn every_verb(store: &impl Store, watch: &mut Watch, rule: &Rule) {
     assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new(), "a reset leaves nothing");
 }
 
-/// A key lives ten seconds longer than it counts, however short its window.
+/// With a short window a key outlives its use by ten seconds.
 #[test]
-fn row_08_short_windows_live_ten_seconds_longer() {
+fn row_08_keys_of_short_windows_outlive_their_use_by_ten_seconds() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     run(async {
         for (layout, store) in stores(&server.url()).await {
             for algorithm in algorithms_of(layout) {
@@ -170,11 +169,38 @@ fn row_08_short_windows_live_ten_seconds_longer() {
     });
 }
 
-/// Injected time may stand anywhere, so that it says nothing about how long a key is needed.
+/// A long log is written in place, without SET: both paths must extend its TTL.
+#[test]
+fn row_08_a_charge_extends_the_ttl_of_a_long_log() {
+    const DAYS_300_US: u64 = 300 * 24 * 3_600 * SECOND_US;
+    let server = RedisServer::start();
+    let mut watch = ServerWatch::new(&server);
+    let (long, other) =
+        (rule("long", &["500/400d"], Algorithm::SlidingLog), Rule::new("other", "5/400d").unwrap());
+    let name = "sg:{alice}:long";
+    run(async {
+        let store = store(&server.url()).await;
+        for _ in 0..80 {
+            check(&store, Call::now(), &long, 1).await;
+        }
+        // One charge takes the fast path of the script, two charges the general one.
+        for request in
+            [admission(&[(&long, "alice", 1)]), admission(&[(&long, "alice", 1), (&other, "alice", 1)])]
+        {
+            watch.command(&["PEXPIRE", name, "60000"]);
+            watch.reset_calls();
+            assert!(store.check(Call::now(), &request).await.unwrap().allowed());
+            assert!(watch.calls().contains_key("setrange"), "the log is long: {:?}", watch.calls());
+            assert!(watch.ends_us(name) > watch.time_us() + DAYS_300_US, "{} us", watch.ends_us(name));
+        }
+    });
+}
+
+/// Injected time is unrelated to the server's clock, so it cannot set a TTL.
 #[test]
 fn row_08_keys_of_injected_time_live_an_hour() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     run(async {
         for (layout, store) in stores(&server.url()).await {
             for algorithm in algorithms_of(layout) {

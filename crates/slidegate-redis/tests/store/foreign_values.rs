@@ -1,13 +1,13 @@
-//! What must not be touched: values of others, and damaged ones. Each is an error of its own, and nothing is charged on
-//! any key of the admission.
+//! Values of other programs and damaged values stay untouched. Each is an error, and nothing is charged on any key of
+//! the admission.
 
 use crate::common::*;
 use redis::Value;
 use slidegate::store::{Call, Store, StoreError, Update};
 use slidegate::{Algorithm, Charge, Rule};
 
-/// Every verb that would touch alice's state finds it unusable; nothing changes anywhere.
-async fn refuses_everything(store: &impl Store, watch: &mut Watch, rules: [&Rule; 2], tale: &str) {
+/// Every verb on alice's state is refused, and nothing changes anywhere.
+async fn refuses_everything(store: &impl Store, watch: &mut ServerWatch, rules: [&Rule; 2], story: &str) {
     let [own, other] = rules;
     let before = (watch.changes(), watch.everything());
     let requests = [
@@ -17,30 +17,30 @@ async fn refuses_everything(store: &impl Store, watch: &mut Watch, rules: [&Rule
         admission(&[(other, "bob", 1), (own, "alice", 1), (other, "alice", 1)]),
     ];
     for request in &requests {
-        assert_refused(store.check(Call::now(), request).await.err(), tale);
-        assert_refused(store.peek(Call::now(), request).await.err(), tale);
+        assert_refused(store.check(Call::now(), request).await.err(), story);
+        assert_refused(store.peek(Call::now(), request).await.err(), story);
     }
     for decision in store.check_batch(Call::now(), &requests).await {
-        assert_refused(decision.err(), tale);
+        assert_refused(decision.err(), story);
     }
-    assert_refused(store.inspect(Call::now(), own, key("alice")).await.err(), tale);
+    assert_refused(store.inspect(Call::now(), own, key("alice")).await.err(), story);
     assert!(
         store.update(Call::now(), Update::Credit(Charge::new(own, key("alice"), 1))).await.is_err(),
-        "{tale}"
+        "{story}"
     );
-    assert_eq!((watch.changes(), watch.everything()), before, "{tale}: something was written");
+    assert_eq!((watch.changes(), watch.everything()), before, "{story}: something was written");
 }
 
-pub(crate) fn assert_refused(error: Option<StoreError>, tale: &str) {
-    let error = error.unwrap_or_else(|| panic!("{tale}: no error"));
-    assert!(!error.maybe_charged(), "{tale}: nothing can have been charged: {error}");
-    assert!(matches!(error, StoreError::Refused { .. }), "{tale}: {error:?}");
+pub(crate) fn assert_refused(error: Option<StoreError>, story: &str) {
+    let error = error.unwrap_or_else(|| panic!("{story}: no error"));
+    assert!(!error.maybe_charged(), "{story}: nothing can have been charged: {error}");
+    assert!(matches!(error, StoreError::Refused { .. }), "{story}: {error:?}");
 }
 
-/// A store whose key `sg:{alice}:own` is not as it should be, beside healthy ones.
-async fn beside(spoil: impl Fn(&mut Watch), tale: &str) {
+/// A store whose key `sg:{alice}:own` is spoilt, beside healthy ones.
+async fn beside(spoil: impl Fn(&mut ServerWatch), story: &str) {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     for (layout, store) in stores(&server.url()).await {
         for algorithm in algorithms_of(layout) {
             watch.command(&["FLUSHALL"]);
@@ -52,8 +52,8 @@ async fn beside(spoil: impl Fn(&mut Watch), tale: &str) {
                 spoil(&mut watch);
                 watch.command(&["RENAME", "spoilt", key]);
             }
-            let tale = format!("{tale}, {layout:?}, {algorithm}");
-            refuses_everything(&store, &mut watch, [&own, &other], &tale).await;
+            let story = format!("{story}, {layout:?}, {algorithm}");
+            refuses_everything(&store, &mut watch, [&own, &other], &story).await;
         }
     }
 }
@@ -63,30 +63,30 @@ fn a_value_of_another_is_left_alone() {
     for value in
         ["5", "SG", "hello", "a much longer value that could be anything at all, but is nothing of ours"]
     {
-        let spoil = |watch: &mut Watch| drop(watch.command(&["SET", "spoilt", value]));
+        let spoil = |watch: &mut ServerWatch| drop(watch.command(&["SET", "spoilt", value]));
         run(beside(spoil, &format!("value {value:?}")));
     }
 }
 
 #[test]
 fn a_value_of_another_type_is_left_alone() {
-    let list = |watch: &mut Watch| {
+    let list = |watch: &mut ServerWatch| {
         watch.command(&["DEL", "spoilt"]);
         watch.command(&["RPUSH", "spoilt", "1"]);
     };
     run(beside(list, "a list"));
-    let hash = |watch: &mut Watch| {
+    let hash = |watch: &mut ServerWatch| {
         watch.command(&["DEL", "spoilt"]);
         watch.command(&["HSET", "spoilt", "field", "1"]);
     };
     run(beside(hash, "a hash"));
 }
 
-/// A value that was cut off anywhere is known to be damaged.
+/// A value that was cut off at any byte is refused.
 #[test]
 fn a_damaged_value_is_left_alone() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     run(async {
         let store = store(&server.url()).await;
         for algorithm in every_algorithm() {
@@ -99,8 +99,8 @@ fn a_damaged_value_is_left_alone() {
             let Value::BulkString(whole) = watch.command(&["GET", &name]) else { panic!("a string") };
             for length in 1..whole.len() {
                 watch.set(&name, &whole[..length]);
-                let tale = format!("{algorithm}: {length} of {} bytes", whole.len());
-                refuses_everything(&store, &mut watch, [&own, &other], &tale).await;
+                let story = format!("{algorithm}: {length} of {} bytes", whole.len());
+                refuses_everything(&store, &mut watch, [&own, &other], &story).await;
             }
             watch.set(&name, &whole);
             assert_eq!(used(&store, Call::now(), &own).await, 15, "{algorithm}: the whole value is fine");
@@ -108,11 +108,11 @@ fn a_damaged_value_is_left_alone() {
     });
 }
 
-/// A sorted set is deleted when its state begins anew, but only if it is one.
+/// A new state deletes an old sorted set, but not a value of another type.
 #[test]
 fn a_value_of_another_where_a_sorted_set_would_be_is_left_alone() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     run(async {
         let (_, store) = stores(&server.url()).await.remove(1);
         let [own, other] =
@@ -127,11 +127,11 @@ fn a_value_of_another_where_a_sorted_set_would_be_is_left_alone() {
     });
 }
 
-/// It cannot be told from no value without one more command for every new key, and says nothing that could be lost.
+/// To tell it from no value would take one more command for every new key; it holds nothing that could be lost.
 #[test]
 fn an_empty_value_counts_as_none() {
     let server = RedisServer::start();
-    let mut watch = Watch::new(&server);
+    let mut watch = ServerWatch::new(&server);
     run(async {
         for (layout, store) in stores(&server.url()).await {
             for algorithm in algorithms_of(layout) {

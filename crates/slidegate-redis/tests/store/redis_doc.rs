@@ -1,4 +1,4 @@
-//! What docs/redis.md tells people to type works, and gives what it says.
+//! The commands in docs/redis.md work, and their replies are as documented.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use slidegate_redis::{LogLayout, RedisStore, scripts};
 
 const PAGE: &str = include_str!("../../../../docs/redis.md");
 
-/// The two lists of permissions: what every store needs, and what sorted sets need besides.
+/// The two lists of permissions: of every store, and of sorted sets in addition.
 fn permissions() -> [Vec<&'static str>; 2] {
     let (_, paragraph) = PAGE.split_once("**Permissions.**").expect("a paragraph about permissions");
     let spans = paragraph.split('`').skip(1).step_by(2);
@@ -19,33 +19,33 @@ fn permissions() -> [Vec<&'static str>; 2] {
     [lists.next().expect("a list"), lists.next().expect("a second list")]
 }
 
-/// Every verb with every algorithm of the layout, the first of them after all scripts were forgotten.
+/// Every verb with every algorithm of the layout, starting without loaded scripts.
 async fn every_verb(server: &RedisServer, layout: LogLayout) -> Result<(), String> {
     #[expect(clippy::needless_pass_by_value, reason = "`map_err` gives it away")]
-    fn said(error: impl ToString) -> String {
+    fn text(error: impl ToString) -> String {
         error.to_string()
     }
     server.command(&["FLUSHALL"]);
     server.command(&["SCRIPT", "FLUSH"]);
     let url = format!("redis://limiter:sesame@127.0.0.1:{}", server.port());
     let options = options(&url).connections(1).unwrap().log_layout(layout);
-    let store = RedisStore::connect_with(&options).await.map_err(said)?;
+    let store = RedisStore::connect_with(&options).await.map_err(text)?;
     for algorithm in algorithms_of(layout) {
         let (rule, longer) =
             (rule("api", &["900/1h"], algorithm), rule("api", &["900/1h", "900/2h"], algorithm));
         let mut receipts = Vec::new();
         for cost in [1; 80].into_iter().chain([5, 6]) {
-            receipts.push(ask(&store, Call::now(), &rule, cost).await.map_err(said)?.receipt().unwrap());
+            receipts.push(ask(&store, Call::now(), &rule, cost).await.map_err(text)?.receipt().unwrap());
         }
-        ask(&store, Call::now(), &rule, 900).await.map_err(said)?;
-        store.peek(Call::now(), &admission(&[(&rule, "alice", 1)])).await.map_err(said)?;
-        store.update(Call::now(), Update::Refund(&receipts[80])).await.map_err(said)?;
-        store.update(Call::now(), Update::Settle(&receipts[81], 1)).await.map_err(said)?;
-        store.update(Call::now(), Update::Settle(&receipts[2], 3)).await.map_err(said)?;
-        store.update(Call::now(), Update::Credit(Charge::new(&rule, key("alice"), 3))).await.map_err(said)?;
-        store.inspect(Call::now(), &rule, key("alice")).await.map_err(said)?;
-        store.change(Call::now(), &longer).await.map_err(said)?;
-        store.update(Call::now(), Update::Reset(&longer, key("alice"))).await.map_err(said)?;
+        ask(&store, Call::now(), &rule, 900).await.map_err(text)?;
+        store.peek(Call::now(), &admission(&[(&rule, "alice", 1)])).await.map_err(text)?;
+        store.update(Call::now(), Update::Refund(&receipts[80])).await.map_err(text)?;
+        store.update(Call::now(), Update::Settle(&receipts[81], 1)).await.map_err(text)?;
+        store.update(Call::now(), Update::Settle(&receipts[2], 3)).await.map_err(text)?;
+        store.update(Call::now(), Update::Credit(Charge::new(&rule, key("alice"), 3))).await.map_err(text)?;
+        store.inspect(Call::now(), &rule, key("alice")).await.map_err(text)?;
+        store.change(Call::now(), &longer).await.map_err(text)?;
+        store.update(Call::now(), Update::Reset(&longer, key("alice"))).await.map_err(text)?;
     }
     Ok(())
 }
@@ -55,7 +55,7 @@ fn allow(server: &RedisServer, permissions: &[&str]) {
     server.command(&[&user, permissions].concat());
 }
 
-/// The permissions of the page suffice, and none of them is too much.
+/// The permissions of the page suffice, and none of them is superfluous.
 #[test]
 fn permissions_are_as_documented() {
     let server = RedisServer::start();
@@ -78,7 +78,7 @@ fn permissions_are_as_documented() {
     });
 }
 
-/// The session with redis-cli: what is typed is typed, and answers are those of the page but for what it leaves out.
+/// Runs the session with redis-cli: its replies equal those of the page, except where the page abbreviates.
 #[test]
 fn the_session_with_redis_cli_is_as_documented() {
     let server = RedisServer::start();
@@ -91,7 +91,7 @@ fn the_session_with_redis_cli_is_as_documented() {
         let arguments =
             arguments.replace("slidegate redis script check", &format!("cat {}", script.display()));
         let line = format!("redis-cli --no-raw -p {} {arguments}", server.port());
-        let output = Command::new("sh").arg("-c").arg(&line).output().expect("redis-cli is there");
+        let output = Command::new("sh").arg("-c").arg(&line).output().expect("redis-cli is installed");
         String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
     };
 
@@ -104,10 +104,10 @@ fn the_session_with_redis_cli_is_as_documented() {
     let answer = cli(&evaluate.replace(shown_sha(evaluate), sha.trim_matches('"')));
     let shown: Vec<&str> = shown.lines().collect();
     assert_eq!(answer.len(), shown.len(), "{answer:#?}");
-    for (said, shown) in answer.iter().zip(shown) {
+    for (line, shown) in answer.iter().zip(shown) {
         match shown.strip_suffix("...\"") {
-            Some(begins) => assert!(said.starts_with(begins) && said.len() > shown.len(), "{said}"),
-            None => assert_eq!(said, shown),
+            Some(begins) => assert!(line.starts_with(begins) && line.len() > shown.len(), "{line}"),
+            None => assert_eq!(line, shown),
         }
     }
     assert!(steps.next().is_none());
