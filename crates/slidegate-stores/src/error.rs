@@ -1,51 +1,51 @@
-//! Why a store cannot be opened.
+//! Errors of store URLs and of opening stores.
 
 use slidegate::store::BudgetError;
 use thiserror::Error;
 
-/// Why a URL names no store. No password is ever repeated.
+/// An invalid store URL. The error never contains the password.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum UrlError {
-    /// No store that there is.
+    /// An unknown store.
     #[error("store: `{text}` is not available; write `memory`, `sqlite:PATH` or `redis://HOST:PORT`")]
     Unknown {
-        /// What was written, without what may be a password.
+        /// The given text, without parts that may be a password.
         text: String,
     },
-    /// A store that this program was built without.
+    /// A store whose feature is off in this build.
     #[error("store: this program was built without `{scheme}:`; build it with the feature `{feature}`")]
     NotBuilt {
         /// The scheme of the URL.
         scheme: &'static str,
-        /// The feature of this crate that brings it.
+        /// The feature of this crate that adds it.
         feature: &'static str,
     },
-    /// A file that cannot be used as asked.
+    /// An invalid SQLite URL or option.
     #[cfg(feature = "sqlite")]
     #[error(transparent)]
     Sqlite(#[from] slidegate_sqlite::OptionsError),
-    /// A Redis that cannot be used as asked.
+    /// An invalid Redis URL or option.
     #[cfg(feature = "redis")]
     #[error(transparent)]
     Redis(#[from] slidegate_redis::OptionsError),
 }
 
-/// Why a store could not be opened. No password is ever repeated.
+/// A store that cannot be opened. The error never contains the password.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The URL names none.
+    /// The URL is invalid.
     #[error(transparent)]
     Url(#[from] UrlError),
-    /// A memory budget that is too small.
+    /// The memory budget is too small.
     #[error(transparent)]
     Budget(#[from] BudgetError),
-    /// The file cannot be used.
+    /// The file cannot be opened.
     #[cfg(feature = "sqlite")]
     #[error(transparent)]
     Sqlite(#[from] slidegate_sqlite::OpenError),
-    /// The Redis is not there, or not as it should be.
+    /// Connecting to Redis failed.
     #[cfg(feature = "redis")]
     #[error(transparent)]
     Redis(#[from] slidegate_redis::ConnectError),

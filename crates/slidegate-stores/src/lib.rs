@@ -1,4 +1,4 @@
-//! A slidegate store from its URL: for programs that learn from their settings where states live.
+//! Opens a slidegate store from its URL, for programs whose settings name the store.
 //!
 //! ```
 //! use slidegate::{Limiter, Rule};
@@ -30,8 +30,8 @@ use slidegate::store::BoxStore;
 
 /// Opens the store that a URL names.
 ///
-/// A Redis is connected on the tokio runtime that this is called on, which must run for as long as the store is used.
-/// A SQLite file is opened by the calling thread.
+/// Connections to Redis belong to the calling tokio runtime, which must run as long as the store is used. The calling
+/// thread opens a SQLite file.
 pub async fn open(url: &str) -> Result<BoxStore, OpenError> {
     url.parse::<StoreUrl>()?.open().await
 }

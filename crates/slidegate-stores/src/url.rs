@@ -1,4 +1,4 @@
-//! Where states live, as users write it.
+//! Store URLs.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use slidegate_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::error::{OpenError, UrlError};
 
-/// Most characters of a URL that an error repeats.
-const SHOWN_MAX: usize = 64;
+/// The most characters of a URL that an error repeats.
+const URL_CHARS_MAX: usize = 64;
 
-/// A store that can be opened: its URL was read, and everything that the text alone can prove wrong is an error.
+/// A parsed store URL. Parsing finds every error that the text alone shows.
 ///
 /// ```
 /// use slidegate_stores::StoreUrl;
@@ -29,7 +29,7 @@ const SHOWN_MAX: usize = 64;
 #[derive(Debug, Clone, Default)]
 pub struct StoreUrl {
     target: Target,
-    /// Of a store in memory.
+    /// The budget of a store in memory.
     budget_bytes: Option<u64>,
 }
 
@@ -63,29 +63,29 @@ impl FromStr for StoreUrl {
             "redis" | "rediss" | "unix" | "redis+cluster" | "redis+sentinel" => {
                 Err(UrlError::NotBuilt { scheme: "redis", feature: "redis" })
             }
-            // What follows a scheme may be a password, and so may what stands before the sign of a host.
+            // The text after a scheme may be a password, and so may the text before an `@`.
             _ if text.contains('@') && !text.contains("://") => {
                 Err(UrlError::Unknown { text: "...@...".to_owned() })
             }
-            "" => Err(UrlError::Unknown { text: shown(text) }),
-            scheme => Err(UrlError::Unknown { text: shown(&format!("{scheme}:...")) }),
+            "" => Err(UrlError::Unknown { text: shortened(text) }),
+            scheme => Err(UrlError::Unknown { text: shortened(&format!("{scheme}:...")) }),
         }
     }
 }
 
-fn shown(text: &str) -> String {
-    text.chars().take(SHOWN_MAX).collect()
+fn shortened(text: &str) -> String {
+    text.chars().take(URL_CHARS_MAX).collect()
 }
 
 impl StoreUrl {
-    /// The SQLite file that these options name.
+    /// The SQLite file of these options.
     #[cfg(feature = "sqlite")]
     #[must_use]
     pub fn sqlite(options: SqliteOptions) -> Self {
         Self { target: Target::Sqlite(Box::new(options)), ..Self::default() }
     }
 
-    /// What it is, without where and with which password: `memory`, `sqlite` or `redis`.
+    /// The kind of the store: `memory`, `sqlite` or `redis`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match &self.target {
@@ -97,13 +97,13 @@ impl StoreUrl {
         }
     }
 
-    /// The same, taking at most so many bytes of this process's memory; of no effect on other stores.
+    /// Limits a store in memory to `bytes`; no effect on other stores.
     #[must_use]
     pub fn memory_budget(self, bytes: u64) -> Self {
         Self { budget_bytes: Some(bytes), ..self }
     }
 
-    /// The same, where a call may take so long unless the URL says otherwise; of no effect in memory.
+    /// Sets the deadline of a call, unless the URL has one; no effect in memory.
     pub fn deadline(self, deadline: Duration) -> Result<Self, UrlError> {
         let _ = deadline;
         let target = match self.target {
@@ -116,12 +116,12 @@ impl StoreUrl {
         Ok(Self { target, ..self })
     }
 
-    /// Opens it; see [`open`](crate::open).
+    /// Opens the store; see [`open`](crate::open).
     pub async fn open(&self) -> Result<BoxStore, OpenError> {
         self.open_on_clock(SystemClock::new()).await
     }
 
-    /// The same, where a store in memory goes by that clock; files and servers have one that others share.
+    /// The same with a clock for a store in memory; files and servers have a shared clock.
     pub async fn open_on_clock(&self, clock: impl Clock + 'static) -> Result<BoxStore, OpenError> {
         Ok(match &self.target {
             Target::Memory => {

@@ -1,4 +1,4 @@
-//! The same program over every store that a URL can name.
+//! The same calls on every store that a URL can name.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::PathBuf;
@@ -16,8 +16,8 @@ fn directory(name: &str) -> PathBuf {
     path
 }
 
-/// A limit of two, asked three times.
-async fn asked(url: &str) -> Vec<(bool, Option<u64>)> {
+/// Three checks against a limit of two.
+async fn three_checks(url: &str) -> Vec<(bool, Option<u64>)> {
     let limiter = Limiter::new(slidegate_stores::open(url).await.unwrap());
     let login = Rule::new("login", "2/1h").unwrap();
     let mut answers = Vec::new();
@@ -29,17 +29,17 @@ async fn asked(url: &str) -> Vec<(bool, Option<u64>)> {
 }
 
 #[test]
-fn memory_and_a_file_answer_alike() {
+fn memory_and_a_file_give_equal_answers() {
     let answers = [(true, Some(1)), (true, Some(0)), (false, Some(0))];
-    assert_eq!(block_on(asked("memory")), answers);
+    assert_eq!(block_on(three_checks("memory")), answers);
     let directory = directory("alike");
     let url = format!("sqlite:{}", directory.join("state.db").display());
-    assert_eq!(block_on(asked(&url)), answers);
+    assert_eq!(block_on(three_checks(&url)), answers);
     std::fs::remove_dir_all(&directory).unwrap();
 }
 
 #[test]
-fn a_fault_in_the_url_is_told_from_a_store_that_is_not_there() {
+fn an_invalid_url_and_an_unreachable_store_are_different_errors() {
     let open = |url: &'static str| block_on(slidegate_stores::open(url)).unwrap_err();
     assert!(matches!(open("disk"), OpenError::Url(UrlError::Unknown { .. })));
     assert!(matches!(open("sqlite:"), OpenError::Url(UrlError::Sqlite(_))));

@@ -57,19 +57,19 @@ fn row_19_a_denial_of_one_charge_writes_nothing_for_the_others() {
         for (layout, store) in stores(&server.url()).await {
             for algorithm in algorithms_of(layout) {
                 watch.command(&["FLUSHALL"]);
-                let (quota, dear) =
-                    (rule("quota", &["1000/400d"], algorithm), rule("dear", &["5/400d"], algorithm));
+                let (quota, search) =
+                    (rule("quota", &["1000/400d"], algorithm), rule("search", &["5/400d"], algorithm));
                 let (first, last) = (
-                    [(&dear, "alice", 1), (&quota, "alice", 1)],
-                    [(&quota, "alice", 1), (&dear, "alice", 1)],
+                    [(&search, "alice", 1), (&quota, "alice", 1)],
+                    [(&quota, "alice", 1), (&search, "alice", 1)],
                 );
-                let bob = [(&quota, "bob", 1), (&dear, "alice", 1), (&quota, "alice", 1)];
-                check(&store, Call::now(), &dear, 5).await;
+                let bob = [(&quota, "bob", 1), (&search, "alice", 1), (&quota, "alice", 1)];
+                check(&store, Call::now(), &search, 5).await;
                 let before = (watch.changes(), watch.everything());
                 for request in [admission(&first), admission(&last), admission(&bob)] {
                     let decision = store.check(Call::now(), &request).await.unwrap();
                     assert!(!decision.allowed(), "{algorithm}");
-                    assert_eq!(decision.rule(), "dear", "{algorithm}");
+                    assert_eq!(decision.rule(), "search", "{algorithm}");
                 }
                 assert_eq!((watch.changes(), watch.everything()), before, "{algorithm}");
             }

@@ -1,4 +1,4 @@
-//! The asynchronous verbs: they block no executor, keep their deadlines, and are not executed for nobody.
+//! The asynchronous verbs: they block no executor, end by their deadlines, and are not executed without a caller.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn is_timed_out(error: &StoreError) -> bool {
     matches!(error, StoreError::Unavailable { why } if why.contains("timed out"))
 }
 
-/// All futures to their ends, on this thread. Says how long the longest poll took.
+/// Runs all futures on this thread. Returns their results and the duration of the longest poll.
 fn run_all<T>(futures: Vec<impl Future<Output = T>>, clock: &SystemClock) -> (Vec<T>, u64) {
     let mut pending: Vec<_> = futures.into_iter().map(Box::pin).collect();
     let (mut answers, mut longest_us) = (Vec::new(), 0);
@@ -47,9 +47,9 @@ fn run_all<T>(futures: Vec<impl Future<Output = T>>, clock: &SystemClock) -> (Ve
     (answers, longest_us)
 }
 
-/// One after the other would be 30 s, on the thread of the executor.
+/// One after the other would take 30 s, on the thread of the executor.
 #[test]
-fn a_hundred_calls_of_a_locked_file_are_answered_within_about_one_deadline() {
+fn a_hundred_calls_on_a_locked_file_end_after_about_one_deadline() {
     const DEADLINE_US: u64 = 300_000;
     let directory = Directory::new();
     let options = options(directory.file()).deadline(Duration::from_micros(DEADLINE_US));
@@ -73,7 +73,7 @@ fn a_hundred_calls_of_a_locked_file_are_answered_within_about_one_deadline() {
 }
 
 #[test]
-fn a_batch_on_a_locked_file_is_answered_within_about_one_deadline() {
+fn a_batch_on_a_locked_file_ends_after_about_one_deadline() {
     const DEADLINE_US: u64 = 100_000;
     let directory = Directory::new();
     let options = options(directory.file()).deadline(Duration::from_micros(DEADLINE_US));
@@ -92,9 +92,9 @@ fn a_batch_on_a_locked_file_is_answered_within_about_one_deadline() {
     }
 }
 
-/// The store would wait for two minutes.
+/// The deadline of the store is two minutes.
 #[test]
-fn the_deadline_of_a_call_counts_in_both_forms() {
+fn the_deadline_of_a_call_counts_for_plain_and_asynchronous_verbs() {
     let directory = Directory::new();
     let (limiter, rule) = (Limiter::new(open(directory.file())), Rule::new("api", "5/400d").unwrap());
     let other = lock(&directory);
@@ -127,7 +127,7 @@ fn a_call_whose_future_was_dropped_is_not_executed() {
     let (store, rule) = (open(directory.file()), rule("api", &["100/400d"], Algorithm::SlidingLog));
     let other = lock(&directory);
     let request = admission(&[(&rule, "alice", 10)]);
-    // The first has its turn and waits for the lock, the others wait in the queue.
+    // The first runs and waits for the lock, the others are queued.
     let mut calls: Vec<_> = (0..5).map(|_| Box::pin(store.check(Call::now(), &request))).collect();
     for call in &mut calls {
         assert!(poll(call.as_mut()).is_pending());
@@ -161,7 +161,7 @@ fn calls_beyond_the_queue_are_refused_at_once_and_the_others_executed() {
             false
         }
     });
-    // One of them has its turn, at some time.
+    // One of them runs at some time.
     assert!((9..=10).contains(&refused), "{refused} were refused");
     other.execute_batch("ROLLBACK").unwrap();
     let executed = calls.len() as u64;
@@ -171,10 +171,10 @@ fn calls_beyond_the_queue_are_refused_at_once_and_the_others_executed() {
     assert_eq!(used(&store, Call::now(), &rule), executed);
 }
 
-/// No thread of the store's keeps the file open.
+/// The thread of the store does not keep the file open.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_store_that_is_dropped_has_closed_its_file() {
+fn dropping_a_store_closes_its_file() {
     let directory = Directory::new();
     let rule = rule("api", &["5/400d"], Algorithm::SlidingLog);
     let opened = || {

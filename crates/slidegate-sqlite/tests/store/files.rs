@@ -1,4 +1,4 @@
-//! Files that are missing, foreign, damaged, newer, older, or not ours to write.
+//! Files that are missing, foreign, damaged, newer, older, or read-only.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     files.collect()
 }
 
-/// Opens what must not be opened, and sees that nothing there has changed.
+/// Opens a file that must be refused, and checks that nothing has changed.
 fn refused(directory: &Directory) -> OpenError {
     let before = contents(directory.path());
     let opened = SqliteStore::open_with(&options(directory.file()));
@@ -63,7 +63,7 @@ fn a_database_of_another_program_is_left_alone() {
     }
 }
 
-/// What another program has written may all be in its log still.
+/// All content of another program may still be in its log.
 #[test]
 fn a_log_of_another_program_is_left_alone() {
     for version in [0, 1, 2, 3] {
@@ -71,7 +71,7 @@ fn a_log_of_another_program_is_left_alone() {
         let other = Connection::open(written.file()).unwrap();
         other.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).unwrap();
         other.execute_batch(&format!("CREATE TABLE state (id); PRAGMA user_version = {version}")).unwrap();
-        // As after a crash: the log was never moved into the database.
+        // As after a crash: there was no checkpoint.
         for (name, bytes) in contents(written.path()).into_iter().filter(|(name, _)| !name.ends_with("-shm"))
         {
             std::fs::write(directory.path().join(name), bytes).unwrap();
@@ -87,17 +87,17 @@ fn a_log_of_another_program_is_left_alone() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_is_no_file_and_is_not_waited_for() {
+fn a_pipe_is_refused_without_blocking() {
     let directory = Directory::new();
     assert!(Command::new("mkfifo").arg(directory.file()).status().unwrap().success());
     let error = SqliteStore::open_with(&options(directory.file())).expect_err("no file");
     assert!(error.to_string().contains("neither a file nor a directory"), "{error}");
 }
 
-/// The log is beside the file, wherever the links are that lead to it.
+/// The log lies beside the target of a link.
 #[cfg(unix)]
 #[test]
-fn the_log_is_kept_short_through_a_link() {
+fn checkpoints_work_through_a_link() {
     let (real, directory) = (Directory::new(), Directory::new());
     drop(open(real.file()));
     std::os::unix::fs::symlink(real.file(), directory.file()).unwrap();
@@ -113,7 +113,7 @@ fn the_log_is_kept_short_through_a_link() {
 }
 
 #[test]
-fn a_newer_file_is_named_and_left_alone() {
+fn a_newer_file_is_refused_and_unchanged() {
     let directory = Directory::new();
     drop(open(directory.file()));
     let newer = Connection::open(directory.file()).unwrap();
@@ -124,9 +124,9 @@ fn a_newer_file_is_named_and_left_alone() {
     assert!(error.to_string().contains("version 4"), "{error}");
 }
 
-/// What a program that is still running finds in a row that a newer one has written.
+/// A running program finds a row that a newer one has written.
 #[test]
-fn a_newer_or_damaged_record_is_a_failure_and_never_a_reset() {
+fn a_newer_or_damaged_record_is_an_error_and_never_a_reset() {
     let directory = Directory::new();
     let (store, rule) = (open(directory.file()), rule("api", &["5/400d"], Algorithm::SlidingLog));
     let other = Connection::open(directory.file()).unwrap();
@@ -148,7 +148,7 @@ fn a_newer_or_damaged_record_is_a_failure_and_never_a_reset() {
 }
 
 #[test]
-fn a_damaged_page_is_told_and_nothing_is_admitted_over_it() {
+fn a_damaged_page_is_an_error_and_nothing_is_admitted() {
     let directory = Directory::new();
     let rule = rule("api", &["5/400d"], Algorithm::SlidingLog);
     {
@@ -199,20 +199,20 @@ fn a_damaged_page_is_told_and_nothing_is_admitted_over_it() {
 }
 
 #[test]
-fn a_directory_that_is_missing_or_no_place_for_files_is_named() {
+fn a_missing_or_unsuitable_directory_is_named() {
     let directory = Directory::new();
     let error = SqliteStore::open_with(&options(directory.path().join("missing/quota.db"))).unwrap_err();
     assert!(matches!(&error, OpenError::Io { why, .. } if why.contains("create it")), "{error}");
     assert!(!directory.path().join("missing").exists());
     let error = SqliteStore::open_with(&options(directory.path())).unwrap_err();
     assert!(matches!(&error, OpenError::Io { why, .. } if why.contains("it is a directory")), "{error}");
-    // Nobody makes files there, not even root.
+    // Not even root can create files there.
     let error = SqliteStore::open_with(&options("/sys/quota.db")).unwrap_err();
     assert!(matches!(&error, OpenError::ReadOnly { .. }), "{error}");
 }
 
-/// A child that is bound by the modes of files, as root is not.
-fn as_somebody(program: &Path) -> Command {
+/// A child without root's rights, so that file modes bind it.
+fn without_root(program: &Path) -> Command {
     use std::os::unix::process::CommandExt;
     let mut command = Command::new(program);
     if std::fs::metadata("/proc/self").map(|own| std::os::unix::fs::MetadataExt::uid(&own)).unwrap() == 0 {
@@ -222,15 +222,15 @@ fn as_somebody(program: &Path) -> Command {
 }
 
 #[test]
-fn a_file_or_a_directory_that_may_only_be_read_is_named_and_nothing_is_written() {
+fn a_read_only_file_or_directory_is_named_and_nothing_is_written() {
     use std::os::unix::fs::PermissionsExt;
     let mode =
         |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     let directory = Directory::new();
     mode(directory.path(), 0o755);
     let program = directory.path().join("program");
-    // Not by this process: a child that another test is just starting would have it open for writing, and what is open
-    // for writing cannot be run.
+    // A child copies the program: a file that this process has open for writing could be inherited by a child of another
+    // test, and then could not be executed.
     let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status().unwrap();
     assert!(copied.success());
     mode(&program, 0o755);
@@ -252,7 +252,7 @@ fn a_file_or_a_directory_that_may_only_be_read_is_named_and_nothing_is_written()
     let before = contents(directory.path());
     let missing = directory.path().join("other.db");
     for (path, word) in [(&path, "quota.db cannot be written"), (&missing, "other.db cannot be written")] {
-        let reports = orders(path).start_by(as_somebody(&program)).rest();
+        let reports = orders(path).start_by(without_root(&program)).rest();
         assert!(matches!(&*reports, [ChildReport::Failed(why)] if why.contains(word)), "{reports:?}");
     }
     assert!(contents(directory.path()) == before);
@@ -260,7 +260,7 @@ fn a_file_or_a_directory_that_may_only_be_read_is_named_and_nothing_is_written()
 }
 
 #[test]
-fn nobody_else_may_read_the_files() {
+fn only_the_owner_may_read_the_files() {
     use std::os::unix::fs::PermissionsExt;
     let directory = Directory::new();
     let store = open(directory.file());
@@ -275,7 +275,7 @@ fn nobody_else_may_read_the_files() {
 }
 
 #[test]
-fn an_empty_file_is_as_good_as_none_and_any_name_is_a_name() {
+fn an_empty_file_and_special_names_work() {
     let directory = Directory::new();
     for name in
         ["empty", ":memory:", "file:a?mode=memory", "a%20b", "quota?#.db", "ein Kontingent für alle.db"]
@@ -299,7 +299,7 @@ fn the_secret_is_drawn_once_per_file() {
     assert_ne!(secret, [0; 32]);
 }
 
-/// The schema of the first version, as it was.
+/// The schema of version 1.
 const VERSION_1: &str = "
     CREATE TABLE meta (
         id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -318,7 +318,7 @@ const VERSION_1: &str = "
     PRAGMA user_version = 1;";
 
 #[test]
-fn a_file_of_version_1_goes_on_as_one_of_version_3() {
+fn a_file_of_version_1_is_migrated_to_version_3() {
     for journal_mode in ["DELETE", "WAL"] {
         let directory = Directory::new();
         let rule = rule("api", &["5/1h"], Algorithm::SlidingLog);
@@ -353,7 +353,7 @@ fn a_file_of_version_1_goes_on_as_one_of_version_3() {
             matches!(carol, Err(StoreError::Refused { .. })),
             "{journal_mode}: what was damaged still is"
         );
-        // Two hours later bob has ended, and an admission of somebody else sweeps him.
+        // Two hours later bob's state has expired, and another admission sweeps it.
         block_on(store.check(at(9_000), &admission(&[(&rule, "dave", 1)]))).unwrap();
         let file = Connection::open(directory.file()).unwrap();
         let mut keys = file.prepare("SELECT key FROM state ORDER BY key").unwrap();
@@ -364,7 +364,7 @@ fn a_file_of_version_1_goes_on_as_one_of_version_3() {
     }
 }
 
-/// What the second version had in place of the third's.
+/// The tables of version 2 that differ from version 3.
 const VERSION_2: &str = "
     CREATE TABLE meta (
         id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -394,7 +394,7 @@ const VERSION_2: &str = "
     PRAGMA user_version = 2;";
 
 #[test]
-fn a_file_of_version_2_keeps_its_states_and_drops_its_spent_receipts() {
+fn a_file_of_version_2_keeps_its_states_and_loses_its_spent_receipts() {
     for journal_mode in ["DELETE", "WAL"] {
         let directory = Directory::new();
         let rule = rule("api", &["5/1h"], Algorithm::SlidingLog);

@@ -1,5 +1,5 @@
-//! The same requests to the store in memory, to a durable one by its asynchronous verbs, and to another by its plain ones:
-//! the answers are equal, field by field, while the durable ones are closed and opened again at every turn.
+//! The same requests to the store in memory, to a durable store by its asynchronous verbs, and to another by its plain
+//! verbs: the answers are equal, field by field, although the durable stores are often closed and opened again.
 
 use crate::common::*;
 use slidegate::store::{Call, MemoryStore, Store, Update};
@@ -8,7 +8,7 @@ use slidegate::{Algorithm, Charge, Decision, Receipt, Rule, Verdict};
 
 const NAMES: [&str; 3] = ["alice", "bob", "carol"];
 
-/// The rules of one trace: a wide one, a narrow one with several limits, and one in the shadow.
+/// The rules of one trace: a wide rule, a narrow one with several limits, and a shadow rule.
 fn rules(rng: &mut Rng, algorithm: Algorithm) -> Vec<Rule> {
     let other = *rng.pick(&trace::algorithms());
     let shadow = Rule::builder("shadow").limit("4/2s".parse().unwrap()).shadow(true).algorithm(algorithm);
@@ -19,18 +19,18 @@ fn rules(rng: &mut Rng, algorithm: Algorithm) -> Vec<Rule> {
     ]
 }
 
-/// The answers to one question: of memory, of the asynchronous verb, of the plain one.
-fn same<T: PartialEq + std::fmt::Debug>(answers: &[T; 3], story: &str) {
+/// Compares the answers of memory, of the asynchronous verb and of the plain one.
+fn assert_same<T: PartialEq + std::fmt::Debug>(answers: &[T; 3], story: &str) {
     assert_eq!(answers[0], answers[1], "{story}: in memory and on the file");
     assert_eq!(answers[1], answers[2], "{story}: asynchronous and plain");
 }
 
 fn same_decisions(decisions: &[Decision<'_>; 3], story: &str) {
     let verdicts = |decision| Decision::verdicts(decision).collect::<Vec<Verdict<'_>>>();
-    same(&decisions.each_ref().map(verdicts), story);
-    same(&decisions.each_ref().map(Decision::binding), story);
-    same(&decisions.each_ref().map(Decision::is_charged), story);
-    // Ids are random; all else of a receipt is the same on two files.
+    assert_same(&decisions.each_ref().map(verdicts), story);
+    assert_same(&decisions.each_ref().map(Decision::binding), story);
+    assert_same(&decisions.each_ref().map(Decision::is_charged), story);
+    // Ids are random; the rest of a receipt is equal on two files.
     let charges = |decision: &Decision<'_>| decision.receipt().map(|receipt| receipt.charges().to_vec());
     assert_eq!(charges(&decisions[1]), charges(&decisions[2]), "{story}: asynchronous and plain");
 }
@@ -45,7 +45,7 @@ fn trace_of(seed: u64, algorithm: Algorithm) {
     for step in 0..250 {
         now_us += if rng.one_in(12) { rng.below(12 * SECOND_US) } else { rng.below(SECOND_US / 3) };
         let (call, story) = (Call::at_us(now_us), format!("seed {seed}, {algorithm}, step {step}"));
-        let plainly = call.blocking();
+        let blocking = call.blocking();
         let rule = rng.pick(&rules).clone();
         let name = key(NAMES[usize::try_from(rng.below(3)).unwrap()]);
         if rng.one_in(5) {
@@ -55,33 +55,33 @@ fn trace_of(seed: u64, algorithm: Algorithm) {
             [
                 block_on(memory.update(call, updates[0])),
                 block_on(durable.update(call, updates[1])),
-                block_on(plain.update(plainly, updates[2])),
+                block_on(plain.update(blocking, updates[2])),
             ]
         };
         match rng.below(12) {
             0 if !receipts.is_empty() => {
                 let refunded = update(rng.pick(&receipts).each_ref().map(Update::Refund));
                 assert!(refunded[0].is_ok(), "{story}: {refunded:?}");
-                same(&refunded, &story);
+                assert_same(&refunded, &story);
             }
             1 if !receipts.is_empty() => {
                 let actual = rng.below(12);
-                // Whether the charges of a receipt are of one cost is the same in all, and so is the refusal.
+                // Receipts whose charges have different costs are refused by all stores.
                 let receipts = rng.pick(&receipts).each_ref();
-                same(&update(receipts.map(|receipt| Update::Settle(receipt, actual))), &story);
+                assert_same(&update(receipts.map(|receipt| Update::Settle(receipt, actual))), &story);
             }
             2 => {
                 let credited = update([Update::Credit(Charge::new(&rule, name, rng.between(1, 9))); 3]);
                 assert!(credited[0].is_ok(), "{story}: {credited:?}");
-                same(&credited, &story);
+                assert_same(&credited, &story);
             }
-            3 if rng.one_in(3) => same(&update([Update::Reset(&rule, name); 3]), &story),
+            3 if rng.one_in(3) => assert_same(&update([Update::Reset(&rule, name); 3]), &story),
             4 if rng.one_in(3) => {
                 let rates: &[&str] = if rng.one_in(2) { &["30/10s"] } else { &["50/20s", "90/1m"] };
                 let changed = crate::common::rule("wide", rates, *rng.pick(&trace::algorithms()));
                 block_on(Store::change(memory, call, &changed)).unwrap();
                 block_on(durable.change(call, &changed)).unwrap();
-                block_on(Store::change(&plain, plainly, &changed)).unwrap();
+                block_on(Store::change(&plain, blocking, &changed)).unwrap();
                 rules[0] = changed;
             }
             _ => {
@@ -93,7 +93,7 @@ fn trace_of(seed: u64, algorithm: Algorithm) {
                     let peeked = [
                         block_on(Store::peek(memory, call, &request)),
                         block_on(durable.peek(call, &request)),
-                        block_on(Store::peek(&plain, plainly, &request)),
+                        block_on(Store::peek(&plain, blocking, &request)),
                     ];
                     same_decisions(&peeked.map(Result::unwrap), &story);
                     continue;
@@ -101,7 +101,7 @@ fn trace_of(seed: u64, algorithm: Algorithm) {
                 let decided = [
                     block_on(Store::check(memory, call, &request)),
                     block_on(durable.check(call, &request)),
-                    block_on(Store::check(&plain, plainly, &request)),
+                    block_on(Store::check(&plain, blocking, &request)),
                 ];
                 let decided = decided.map(Result::unwrap);
                 same_decisions(&decided, &story);
@@ -115,16 +115,16 @@ fn trace_of(seed: u64, algorithm: Algorithm) {
                 let inspected = [
                     block_on(Store::inspect(memory, call, rule, name)),
                     block_on(durable.inspect(call, rule, name)),
-                    block_on(Store::inspect(&plain, plainly, rule, name)),
+                    block_on(Store::inspect(&plain, blocking, rule, name)),
                 ];
-                same(&inspected.map(Result::unwrap), &story);
+                assert_same(&inspected.map(Result::unwrap), &story);
             }
         }
     }
 }
 
 #[test]
-fn the_durable_store_answers_as_the_one_in_memory_in_both_forms() {
+fn plain_and_asynchronous_verbs_answer_as_the_store_in_memory() {
     for algorithm in trace::algorithms() {
         for seed in 0..6 {
             trace_of(seed, algorithm);
