@@ -33,9 +33,10 @@ cargo xtask COMMAND: all commands of development
              --advisories also asks the RustSec database, over the network.
   tidy       the house rules that no compiler knows: arrows between modules and crates, machine paths,
              left-over marks, whitespace. A second.
-  mutants    plants bugs in a copy of the library, one at a time, and expects a test to fail for each.
-             About ten seconds per bug, seven minutes in all.
-             NAME-PREFIX plants only the bugs whose names begin so; --list shows them all.
+  mutants    plants bugs in a copy of the library and of the Redis and SQLite stores, one at a time, and expects a
+             test of the same crate to fail for each. About ten seconds per bug, twenty minutes in all. The stores are
+             judged by fewer traces than usual, and not by the tests of connections and processes that such bugs cannot
+             fail. NAME-PREFIX plants only the bugs whose names begin so (`redis/`, `sqlite/`); --list shows them all.
   accuracy   measures every algorithm beside the exact answer and writes docs/accuracy.md. Minutes.
              --check compares instead of writing. Seconds, once it is compiled.
   bench core measures what a decision costs in time and memory beside other limiters, on a machine that
