@@ -1,4 +1,4 @@
--- Numbers that several parts share. They are locals, because a lookup of a global is slower.
+-- Numbers that several parts share. Such lines are replaced by their values when a script is joined: see src/scripts.rs.
 local SECOND_US = 1e6
 local EXACT = 9007199254740992 -- 2^53: a double holds every whole number up to here
 local PRODUCT_MAX = 4503599627370496 -- 2^52: the fast path leaves larger products to the wide numbers

@@ -2,8 +2,9 @@
 //!
 //! `constants.lua` and `time.lua` come first, then the fast path of `check` and `peek`, then the general part: wide
 //! numbers, values, the algorithms, and the verb's own file. Each algorithm is a branch of one function, so that a call
-//! only builds the algorithm that it uses.
+//! only builds the algorithm that it uses. Named constants are replaced by their values.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 /// A script as Redis runs it.
@@ -21,6 +22,53 @@ impl Script {
     pub(crate) fn new(name: &'static str, text: &'static str) -> Self {
         Self { name, text, sha: redis::Script::new(text).get_hash().to_owned() }
     }
+
+    /// A script joined from files. Its text lives as long as the process, as scripts are statics.
+    fn joined(name: &'static str, text: &str) -> Self {
+        Self::new(name, with_literals(text).leak())
+    }
+}
+
+/// Replaces named constants by their values. A constant is a line `local NAME = VALUE -- reason`, or several names and
+/// values after commas; it stays as a comment, and its value counts up to the next line that defines the name.
+///
+/// Left as locals they would cost in every call, because each Lua function captures the locals that it uses.
+fn with_literals(text: &str) -> String {
+    let mut constants = BTreeMap::new();
+    let mut replaced = String::with_capacity(text.len());
+    for line in text.lines() {
+        let (code, comment) = line.split_at(line.find("--").unwrap_or(line.len()));
+        if let Some(defined) = definition(code) {
+            constants.extend(defined);
+            replaced.push_str("-- ");
+            replaced.push_str(line.trim_start());
+        } else {
+            let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let mut rest = code;
+            while let Some(start) = rest.find(is_letter) {
+                let (before, word) = rest.split_at(start);
+                let (word, after) = word.split_at(word.find(|c| !is_letter(c)).unwrap_or(word.len()));
+                replaced.push_str(before);
+                replaced.push_str(constants.get(word).unwrap_or(&word));
+                rest = after;
+            }
+            replaced.push_str(rest);
+            replaced.push_str(comment);
+        }
+        replaced.push('\n');
+    }
+    replaced
+}
+
+/// The constants that a line of code defines, if it does nothing else.
+fn definition(code: &str) -> Option<Vec<(&str, &str)>> {
+    let (names, values) = code.trim().strip_prefix("local ")?.split_once(" = ")?;
+    let (names, values): (Vec<_>, Vec<_>) = (names.split(", ").collect(), values.split(", ").collect());
+    let is_name =
+        |name: &&str| name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+    let is_literal = |value: &&str| value.starts_with(|c: char| c.is_ascii_digit() || c == '\'');
+    let constant = names.len() == values.len() && names.iter().all(is_name) && values.iter().all(is_literal);
+    constant.then(|| names.into_iter().zip(values).collect())
 }
 
 /// Lua branches: one file per condition.
@@ -82,7 +130,7 @@ macro_rules! scripts {
         $(
             #[doc = $doc]
             pub static $constant: LazyLock<Script> =
-                LazyLock::new(|| Script::new($name, joined!($fast, $($part),+)));
+                LazyLock::new(|| Script::joined($name, joined!($fast, $($part),+)));
         )+
 
         /// The script of every verb.
@@ -106,12 +154,41 @@ scripts! {
 
 /// [`CHECK`] with a binary reply, which only this crate decodes.
 pub(crate) static BINARY_CHECK: LazyLock<Script> =
-    LazyLock::new(|| Script::new("check", joined!(fast!("true", "true"), "check", "admission")));
+    LazyLock::new(|| Script::joined("check", joined!(fast!("true", "true"), "check", "admission")));
 
 /// [`PEEK`] with a binary reply, which only this crate decodes.
 pub(crate) static BINARY_PEEK: LazyLock<Script> =
-    LazyLock::new(|| Script::new("peek", joined!(fast!("false", "true"), "peek", "admission")));
+    LazyLock::new(|| Script::joined("peek", joined!(fast!("false", "true"), "peek", "admission")));
 
 /// The secret that receipts are signed with: the stored one, else the caller's.
 pub(crate) static SECRET: LazyLock<Script> =
     LazyLock::new(|| Script::new("secret", include_str!("../scripts/secret.lua")));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_are_replaced_up_to_their_next_definition() {
+        let text = "local A, B = 7, '>I6' -- reason\nlocal a = A + A_B * f(B, 'A') -- A stays\n  local A = 0x1F\nreturn A\n";
+        let expected = "-- local A, B = 7, '>I6' -- reason\nlocal a = 7 + A_B * f('>I6', '7') -- A stays\n\
+                        -- local A = 0x1F\nreturn 0x1F\n";
+        assert_eq!(with_literals(text), expected);
+        let other = "local a = 7\nlocal A = f(1)\nlocal A, B = 1\nA = 3\n";
+        assert_eq!(with_literals(other), other);
+    }
+
+    #[test]
+    fn no_constant_is_left_in_a_script() {
+        for script in all() {
+            let code = script.text.lines().map(|line| line.split("--").next().unwrap_or_default());
+            for line in code {
+                assert!(
+                    !line.contains("SECOND_US") && !line.contains("BODY_BYTES"),
+                    "{}: {line}",
+                    script.name
+                );
+            }
+        }
+    }
+}

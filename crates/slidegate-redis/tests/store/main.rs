@@ -21,6 +21,7 @@ mod list_replies;
 mod long_logs;
 mod out_of_memory;
 mod php_example;
+mod receipts;
 mod reconnects;
 mod redis_doc;
 mod secret;
