@@ -62,11 +62,11 @@ local function usage(state, limit, now_us)
   return used, state.newest + limit.window_us - (now_us or 0)
 end
 
--- Called before anything is written. Raises a table: of a string Redis would put the script's name before SLIDEGATE.
+-- Called before anything is written. Raises a string, because Redis before 7 loses the text of a raised table.
 local function refuse_large(units)
   if units > UNITS_MAX or origin > 0 then
-    error(redis.error_reply('SLIDEGATE large: a sorted set keeps one member per unit, at most 1000000 of one charge, '
-      .. 'and no time after 2252; use the packed layout'))
+    error('SLIDEGATE large: a sorted set keeps one member per unit, at most 1000000 of one charge, '
+      .. 'and no time after 2252; use the packed layout')
   end
 end
 

@@ -177,8 +177,8 @@ mod tests {
             |call| Deadline::of(&clock, call, minute).map(|deadline| LockWait::new(&clock, deadline).left());
         assert!(left(Call::now()).unwrap() > minute / 2);
         let (soon, passed) = (Deadline::instant_after(minute / 6), Deadline::instant_after(Duration::ZERO));
-        assert!(left(Call::now().by(Some(soon))).unwrap() < minute / 2);
-        assert_eq!(left(Call::now().by(Some(passed))), Err(FileError::timed_out()));
+        assert!(left(Call::now().with_deadline(Some(soon))).unwrap() < minute / 2);
+        assert_eq!(left(Call::now().with_deadline(Some(passed))), Err(FileError::timed_out()));
     }
 
     impl Deadline {

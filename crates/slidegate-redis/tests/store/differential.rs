@@ -9,26 +9,18 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::common::{RedisServer, in_database};
+use crate::common::{RedisServer, assert_covers_all, in_database};
 use slidegate::Algorithm;
 use slidegate::testing::trace::{Trace, algorithms};
-use slidegate::testing::{Coverage, Event, differential};
+use slidegate::testing::{Coverage, Event, differential, search_size};
 use slidegate_redis::LogLayout;
 use tokio::task::JoinSet;
 
 const STEPS: usize = 400;
 /// Concurrent traces, each in a database of its own.
 const CONCURRENT_TRACES: u64 = 8;
-
-/// Traces per algorithm: with [`STEPS`] each they make 10^5 operations.
-const TRACES: u64 = 250;
-/// How often [`TRACES`] traces must cover each cell at least.
-const COVERED_MIN: u64 = 10;
-
-/// `SLIDEGATE_SEEDS` overrides the number of traces.
-fn traces() -> u64 {
-    std::env::var("SLIDEGATE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(TRACES)
-}
+/// Traces per algorithm and parameters.
+const TRACES: u64 = 50;
 
 /// A trace for one layout.
 #[derive(Debug, Clone, Copy)]
@@ -81,29 +73,24 @@ fn run_all(traces: Vec<LayoutTrace>) -> Coverage {
     })
 }
 
-/// Every event but `excepted` was covered often enough. Fewer traces need to cover less.
-fn assert_covered(coverage: &Coverage, algorithms: &[Algorithm], excepted: &[Event]) {
-    let expected: Vec<Event> = Event::ALL.into_iter().filter(|event| !excepted.contains(event)).collect();
-    let missing =
-        coverage.missing_of(&expected, algorithms, (COVERED_MIN * traces() / TRACES).min(COVERED_MIN));
-    assert!(missing.is_empty(), "cells that the traces hardly cover:\n{}", missing.join("\n"));
-}
-
-#[test]
-fn packed_states_equal_the_model_and_the_traces_cover_every_cell() {
-    let algorithms = algorithms();
+fn packed_equals_the_model(name: &str) {
+    let algorithms: Vec<_> = algorithms().into_iter().filter(|algorithm| algorithm.name() == name).collect();
     let traces = algorithms.iter().flat_map(|&algorithm| {
-        let variants = algorithms.iter().filter(|other| other.name() == algorithm.name()).count() as u64;
-        let seeds = 0..traces().div_ceil(variants);
-        seeds.map(move |seed| LayoutTrace { layout: LogLayout::Packed, algorithm, seed })
+        let layout = LogLayout::Packed;
+        (0..search_size(TRACES)).map(move |seed| LayoutTrace { layout, algorithm, seed })
     });
     // At injected time nothing expires.
-    assert_covered(&run_all(traces.collect()), &algorithms, &[Event::Forgotten]);
+    assert_covers_all(&run_all(traces.collect()), &algorithms, &[Event::Forgotten]);
+}
+
+mod packed_states_equal_the_model_and_the_traces_cover_every_cell {
+    crate::common::test_each_algorithm!(super::packed_equals_the_model);
 }
 
 #[test]
 fn sorted_sets_equal_the_model_and_the_traces_cover_every_cell() {
     let algorithm = Algorithm::SlidingLog;
-    let traces = (0..traces()).map(|seed| LayoutTrace { layout: LogLayout::SortedSet, algorithm, seed });
-    assert_covered(&run_all(traces.collect()), &[algorithm], &[Event::Forgotten, Event::Wide]);
+    let traces =
+        (0..search_size(TRACES)).map(|seed| LayoutTrace { layout: LogLayout::SortedSet, algorithm, seed });
+    assert_covers_all(&run_all(traces.collect()), &[algorithm], &[Event::Forgotten, Event::Wide]);
 }

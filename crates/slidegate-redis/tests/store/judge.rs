@@ -5,7 +5,7 @@ use crate::common::judge::{Judge, JudgeAnswer};
 use crate::common::*;
 use slidegate::Algorithm;
 use slidegate::store::{Call, MemoryStore, Store};
-use slidegate::testing::Rng;
+use slidegate::testing::{Rng, search_size};
 
 const NAMES: [&str; 3] = ["alice", "bob", "carol"];
 const REQUESTS: u64 = 500;
@@ -48,11 +48,12 @@ fn step_us(rng: &mut Rng, window_us: u64, requests: u64) -> u64 {
 /// Runs many traces; both answers must occur often.
 async fn agree(store: &impl Store, judge: &mut Judge) {
     let (mut admitted, mut denied, mut at_us) = (0, 0, BOUNDARY_US);
-    for seed in 0..40 {
+    let seeds = search_size(10);
+    for seed in 0..seeds {
         let counts = judged(store, judge, seed, &mut at_us).await;
         (admitted, denied) = (admitted + counts.0, denied + counts.1);
     }
-    assert!(admitted > 5_000 && denied > 5_000, "{admitted} admitted, {denied} denied");
+    assert!(admitted > 125 * seeds && denied > 125 * seeds, "{admitted} admitted, {denied} denied");
 }
 
 #[test]

@@ -1,26 +1,17 @@
 //! Seeded traces over all verbs: the answers equal those of the model, field by field.
 
 use crate::common::*;
-use slidegate::testing::{Coverage, block_on, differential, trace};
+use slidegate::testing::{Coverage, block_on, differential, search_size, trace};
 
 const STEPS: usize = 400;
+/// Traces per algorithm and parameters.
+const TRACES: u64 = 40;
 
-/// Traces per algorithm: with [`STEPS`] each they make 24,000 operations.
-const TRACES: u64 = 60;
-/// How often [`TRACES`] traces must cover each cell at least.
-const COVERED_MIN: u64 = 10;
-
-/// `SLIDEGATE_SEEDS` overrides the number of traces.
-fn traces() -> u64 {
-    std::env::var("SLIDEGATE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(TRACES)
-}
-
-#[test]
-fn the_durable_store_equals_the_model_and_the_traces_cover_every_cell() {
-    let (directory, algorithms) = (Directory::new(), trace::algorithms());
-    let mut coverage = Coverage::default();
+fn equals_the_model(name: &str) {
+    let algorithms: Vec<_> = trace::algorithms().into_iter().filter(|a| a.name() == name).collect();
+    let (directory, mut coverage) = (Directory::new(), Coverage::default());
     for &algorithm in &algorithms {
-        for seed in 0..traces() {
+        for seed in 0..search_size(TRACES) {
             let path = directory.path().join("trace.db");
             let store = open(&path);
             let judged = differential::run(&store, seed, algorithm, STEPS, &mut coverage);
@@ -31,6 +22,9 @@ fn the_durable_store_equals_the_model_and_the_traces_cover_every_cell() {
             }
         }
     }
-    let missing = coverage.missing(&algorithms, (COVERED_MIN * traces() / TRACES).min(COVERED_MIN));
-    assert!(missing.is_empty(), "cells that the traces hardly cover:\n{}", missing.join("\n"));
+    assert_covers_all(&coverage, &algorithms, &[]);
+}
+
+mod the_durable_store_equals_the_model_and_the_traces_cover_every_cell {
+    crate::common::test_each_algorithm!(super::equals_the_model);
 }

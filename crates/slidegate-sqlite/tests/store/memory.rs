@@ -3,7 +3,7 @@
 
 use crate::common::*;
 use slidegate::store::{Call, MemoryStore, Store, Update};
-use slidegate::testing::{Rng, block_on, trace};
+use slidegate::testing::{Rng, block_on, search_size, trace};
 use slidegate::{Algorithm, Charge, Decision, Receipt, Rule, Verdict};
 
 const NAMES: [&str; 3] = ["alice", "bob", "carol"];
@@ -123,11 +123,14 @@ fn trace_of(seed: u64, algorithm: Algorithm) {
     }
 }
 
-#[test]
-fn plain_and_asynchronous_verbs_answer_as_the_store_in_memory() {
-    for algorithm in trace::algorithms() {
-        for seed in 0..6 {
+fn answers_as_memory(name: &str) {
+    for algorithm in trace::algorithms().into_iter().filter(|algorithm| algorithm.name() == name) {
+        for seed in 0..search_size(2) {
             trace_of(seed, algorithm);
         }
     }
+}
+
+mod plain_and_asynchronous_verbs_answer_as_the_store_in_memory {
+    crate::common::test_each_algorithm!(super::answers_as_memory);
 }

@@ -134,7 +134,9 @@ fn launch(port: u16, folder: &Path, args: &[String]) -> Result<Child, String> {
     started.arg(folder).args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = match started.spawn() {
         Ok(child) => child,
-        Err(error) if error.kind() == ErrorKind::NotFound => panic!("redis-server is missing; {REMEDY}"),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            panic!("{} is missing; {REMEDY}", program.display())
+        }
         Err(error) => panic!("redis-server cannot be started: {error}"),
     };
     let mut lines = BufReader::new(child.stdout.take().expect("its output is piped")).lines();

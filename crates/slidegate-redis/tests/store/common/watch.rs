@@ -53,8 +53,23 @@ impl ServerWatch {
 
     /// The expiry of a key in microseconds since 1970. Panics if the key is missing or has none.
     pub fn ends_us(&mut self, key: &str) -> u64 {
-        let ends_ms = self.number(&["PEXPIRETIME", key]);
-        1_000 * u64::try_from(ends_ms).unwrap_or_else(|_| panic!("{key} has no TTL: PEXPIRETIME {ends_ms}"))
+        let ends_ms = self.ends_ms(key);
+        1_000 * u64::try_from(ends_ms).unwrap_or_else(|_| panic!("{key} has no TTL: {ends_ms}"))
+    }
+
+    /// The answer of `PEXPIRETIME`, which Redis 6 does not have.
+    fn ends_ms(&mut self, key: &str) -> i64 {
+        loop {
+            let before_ms = self.time_us() / 1_000;
+            let pttl_ms = self.number(&["PTTL", key]);
+            if pttl_ms < 0 {
+                return pttl_ms;
+            }
+            // Only within one millisecond is the sum exact.
+            if self.time_us() / 1_000 == before_ms {
+                return i64::try_from(before_ms).expect("milliseconds fit") + pttl_ms;
+            }
+        }
     }
 
     /// The server's clock.
@@ -67,7 +82,7 @@ impl ServerWatch {
     pub fn everything(&mut self) -> BTreeMap<String, (Value, i64)> {
         let mut values = BTreeMap::new();
         for key in self.keys() {
-            let ends = self.number(&["PEXPIRETIME", &key]);
+            let ends = self.ends_ms(&key);
             values.insert(key.clone(), (self.command(&["DUMP", &key]), ends));
         }
         values
