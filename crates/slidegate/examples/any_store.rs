@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo run -p slidegate-stores --example any_store
-//! cargo run -p slidegate-stores --example any_store -- --store sqlite:/tmp/limits.db
+//! cargo run -p slidegate-stores --example any_store -- --store sqlite:limits.db
 //! cargo run -p slidegate-stores --example any_store -- --store redis://127.0.0.1:6379
 //! ```
 //!

@@ -31,7 +31,7 @@ const KEPT_OUT: &[(&str, bool)] = &[
     ("serde", true),
     ("serde_json", true),
     ("smol", false),
-    ("tokio", false),
+    ("tokio", true),
     ("tonic", false),
     ("tower", false),
 ];

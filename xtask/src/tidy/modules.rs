@@ -28,6 +28,7 @@ const LIBRARY_MODULES: &[(&str, MayUse)] = &[
     ("ruleset", MayUse::Only(&["charge", "key", "rate", "rule"])),
     ("receipt", MayUse::Only(&["few", "rule"])),
     ("decision", MayUse::Only(&["charge", "error", "few", "key", "receipt", "rule"])),
+    ("serialization", MayUse::Only(&["decision", "rate", "rule"])),
     ("algorithm", MayUse::AllAbove),
     ("store", MayUse::AllAbove),
     ("guard", MayUse::AllAbove),
