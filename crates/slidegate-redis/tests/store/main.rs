@@ -5,6 +5,7 @@
 
 mod common;
 
+mod changed_limits;
 mod clocks;
 mod conformance;
 mod constant_work;
