@@ -1,7 +1,6 @@
 //! Rules of one name with different limits and windows, without a live change between the calls.
 
 use crate::common::*;
-use slidegate::Algorithm;
 use slidegate::store::{Call, MemoryStore};
 
 /// Until the next charge a backlog drains as the limit of the last one says. Another window begins with the use so far.

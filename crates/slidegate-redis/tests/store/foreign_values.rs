@@ -7,7 +7,7 @@ use slidegate::store::{Call, Store, StoreError, Update};
 use slidegate::{Algorithm, Charge, Rule};
 
 /// Every verb on alice's state is refused, and nothing changes anywhere.
-async fn refuses_everything(store: &impl Store, watch: &mut ServerWatch, rules: [&Rule; 2], story: &str) {
+async fn refuses_everything(store: &impl Store, watch: &mut ServerWatch, rules: [&Rule; 2], case: &str) {
     let [own, other] = rules;
     let before = (watch.changes(), watch.everything());
     let requests = [
@@ -17,28 +17,28 @@ async fn refuses_everything(store: &impl Store, watch: &mut ServerWatch, rules: 
         admission(&[(other, "bob", 1), (own, "alice", 1), (other, "alice", 1)]),
     ];
     for request in &requests {
-        assert_refused(store.check(Call::now(), request).await.err(), story);
-        assert_refused(store.peek(Call::now(), request).await.err(), story);
+        assert_refused(store.check(Call::now(), request).await.err(), case);
+        assert_refused(store.peek(Call::now(), request).await.err(), case);
     }
     for decision in store.check_batch(Call::now(), &requests).await {
-        assert_refused(decision.err(), story);
+        assert_refused(decision.err(), case);
     }
-    assert_refused(store.inspect(Call::now(), own, key("alice")).await.err(), story);
+    assert_refused(store.inspect(Call::now(), own, key("alice")).await.err(), case);
     assert!(
         store.update(Call::now(), Update::Credit(Charge::new(own, key("alice"), 1))).await.is_err(),
-        "{story}"
+        "{case}"
     );
-    assert_eq!((watch.changes(), watch.everything()), before, "{story}: something was written");
+    assert_eq!((watch.changes(), watch.everything()), before, "{case}: something was written");
 }
 
-pub(crate) fn assert_refused(error: Option<StoreError>, story: &str) {
-    let error = error.unwrap_or_else(|| panic!("{story}: no error"));
-    assert!(!error.maybe_charged(), "{story}: nothing can have been charged: {error}");
-    assert!(matches!(error, StoreError::Refused { .. }), "{story}: {error:?}");
+pub(crate) fn assert_refused(error: Option<StoreError>, case: &str) {
+    let error = error.unwrap_or_else(|| panic!("{case}: no error"));
+    assert!(!error.maybe_charged(), "{case}: nothing can have been charged: {error}");
+    assert!(matches!(error, StoreError::Refused { .. }), "{case}: {error:?}");
 }
 
 /// A store whose key `sg:{alice}:own` is spoilt, beside healthy ones.
-async fn beside(spoil: impl Fn(&mut ServerWatch), story: &str) {
+async fn beside(spoil: impl Fn(&mut ServerWatch), case: &str) {
     let server = RedisServer::start();
     let mut watch = ServerWatch::new(&server);
     for (layout, store) in stores(&server.url()).await {
@@ -52,8 +52,8 @@ async fn beside(spoil: impl Fn(&mut ServerWatch), story: &str) {
                 spoil(&mut watch);
                 watch.command(&["RENAME", "spoilt", key]);
             }
-            let story = format!("{story}, {layout:?}, {algorithm}");
-            refuses_everything(&store, &mut watch, [&own, &other], &story).await;
+            let case = format!("{case}, {layout:?}, {algorithm}");
+            refuses_everything(&store, &mut watch, [&own, &other], &case).await;
         }
     }
 }
@@ -99,8 +99,8 @@ fn a_damaged_value_is_left_alone() {
             let Value::BulkString(whole) = watch.command(&["GET", &name]) else { panic!("a string") };
             for length in 1..whole.len() {
                 watch.set(&name, &whole[..length]);
-                let story = format!("{algorithm}: {length} of {} bytes", whole.len());
-                refuses_everything(&store, &mut watch, [&own, &other], &story).await;
+                let case = format!("{algorithm}: {length} of {} bytes", whole.len());
+                refuses_everything(&store, &mut watch, [&own, &other], &case).await;
             }
             watch.set(&name, &whole);
             assert_eq!(used(&store, Call::now(), &own).await, 15, "{algorithm}: the whole value is fine");

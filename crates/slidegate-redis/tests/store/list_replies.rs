@@ -65,17 +65,17 @@ fn a_list_has_the_numbers_of_the_store() {
                 for step in 0..300 {
                     at_us += rng.below(120_000);
                     let cost = rng.between(1, 4);
-                    let story = format!("{algorithm} {rates:?}, step {step}");
+                    let case = format!("{algorithm} {rates:?}, step {step}");
                     let peeked = call_script(&mut connection, &scripts::PEEK, at_us, &rule, cost);
                     let listed = call_script(&mut connection, &scripts::CHECK, at_us, &rule, cost);
                     let decision = check(&store, Call::at_us(at_us), &rule, cost).await;
                     let (allowed, retry_us, _) = numbers(&listed);
-                    assert_eq!((allowed, retry_us), (numbers(&peeked).0, numbers(&peeked).1), "{story}");
-                    assert_eq!(allowed, decision.allowed(), "{story}");
+                    assert_eq!((allowed, retry_us), (numbers(&peeked).0, numbers(&peeked).1), "{case}");
+                    assert_eq!(allowed, decision.allowed(), "{case}");
                     let wait_us = decision.retry_after().map(|wait| wait.as_micros());
-                    assert_eq!(u128::try_from(retry_us).ok(), wait_us, "{story}");
+                    assert_eq!(u128::try_from(retry_us).ok(), wait_us, "{case}");
                     let usage = &store.inspect(Call::at_us(at_us), &rule, key("alice")).await.unwrap()[0];
-                    assert_eq!(u64::try_from(numbers(&listed).2).unwrap(), usage.used, "{story}");
+                    assert_eq!(u64::try_from(numbers(&listed).2).unwrap(), usage.used, "{case}");
                     denied += u32::from(!allowed);
                 }
                 assert!(denied > 30, "{algorithm} {rates:?}: {denied} were denied");

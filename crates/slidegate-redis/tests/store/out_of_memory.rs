@@ -13,7 +13,7 @@ struct Case<'a> {
     quota: &'a Rule,
     search: &'a Rule,
     receipt: Receipt,
-    story: String,
+    label: String,
 }
 
 fn store_error<T>(answer: Result<T, UpdateError>) -> Option<StoreError> {
@@ -26,7 +26,7 @@ fn store_error<T>(answer: Result<T, UpdateError>) -> Option<StoreError> {
 impl Case<'_> {
     /// Every verb that writes is refused while there is no memory.
     async fn refuses(&self, store: &impl Store) {
-        let (quota, search, story) = (self.quota, self.search, self.story.as_str());
+        let (quota, search, label) = (self.quota, self.search, self.label.as_str());
         let requests = [
             admission(&[(quota, "alice", 1)]),
             admission(&[(quota, "alice", 1), (search, "alice", 1), (quota, "bob", 1)]),
@@ -34,28 +34,28 @@ impl Case<'_> {
             admission(&[(quota, "nobody", 1)]),
         ];
         for request in &requests {
-            assert_refused(store.check(Call::now(), request).await.err(), story);
+            assert_refused(store.check(Call::now(), request).await.err(), label);
         }
         for decision in store.check_batch(Call::now(), &requests).await {
-            assert_refused(decision.err(), story);
+            assert_refused(decision.err(), label);
         }
         assert_refused(
             store_error(store.update(Call::now(), Update::Refund(&self.receipt)).await),
-            &format!("{story}, refund"),
+            &format!("{label}, refund"),
         );
         let settled = store.update(Call::now(), Update::Settle(&self.receipt, 1)).await;
-        assert_refused(store_error(settled), &format!("{story}, settle for less"));
+        assert_refused(store_error(settled), &format!("{label}, settle for less"));
         let settled = store.update(Call::now(), Update::Settle(&self.receipt, 9)).await;
-        assert_refused(store_error(settled), &format!("{story}, settle for more"));
+        assert_refused(store_error(settled), &format!("{label}, settle for more"));
         assert!(
             store.update(Call::now(), Update::Credit(Charge::new(quota, key("alice"), 3))).await.is_err(),
-            "{story}, credit"
+            "{label}, credit"
         );
         let changed = rule("quota", &["900/300d"], quota.algorithm());
-        assert_refused(store.change(Call::now(), &changed).await.err(), &format!("{story}, change"));
+        assert_refused(store.change(Call::now(), &changed).await.err(), &format!("{label}, change"));
         let denied = check(store, Call::now(), search, 4).await;
-        assert!(!denied.allowed(), "{story}: a denial needs no memory");
-        assert_eq!(used(store, Call::now(), search).await, 3, "{story}: nor does an inspect");
+        assert!(!denied.allowed(), "{label}: a denial needs no memory");
+        assert_eq!(used(store, Call::now(), search).await, 3, "{label}: nor does an inspect");
     }
 }
 
@@ -76,12 +76,12 @@ fn a_redis_without_memory_charges_nothing() {
                 check(&store, Call::now(), &search, 3).await;
                 let before = (watch.changes(), watch.everything());
                 watch.command(&["CONFIG", "SET", "maxmemory", "1"]);
-                let story = format!("full, {layout:?}, {algorithm}");
-                Case { quota: &quota, search: &search, receipt, story: story.clone() }.refuses(&store).await;
+                let label = format!("full, {layout:?}, {algorithm}");
+                Case { quota: &quota, search: &search, receipt, label: label.clone() }.refuses(&store).await;
                 watch.command(&["CONFIG", "SET", "maxmemory", "0"]);
-                assert_eq!((watch.changes(), watch.everything()), before, "{story}: something was written");
+                assert_eq!((watch.changes(), watch.everything()), before, "{label}: something was written");
                 let decision = check(&store, Call::now(), &quota, 1).await;
-                assert!(decision.allowed(), "{story}: memory is available again");
+                assert!(decision.allowed(), "{label}: memory is available again");
             }
         }
     });

@@ -32,7 +32,7 @@ fn needed_us(usage: &LimitUsage) -> u64 {
 /// Compares the expiries of alice's keys with the use of the rule. A use ends at the same instant whenever it is
 /// inspected, so the tolerance is the time that passed by the server's clock.
 async fn assert_bounds(store: &impl Store, watch: &mut ServerWatch, rule: &Rule, verb: &Verb) {
-    let story = format!("{} after {}", rule.algorithm(), verb.name);
+    let case = format!("{} after {}", rule.algorithm(), verb.name);
     let from_us = watch.time_us();
     let usages = store.inspect(Call::now(), rule, key("alice")).await.unwrap();
     let until_us = watch.time_us();
@@ -47,14 +47,14 @@ async fn assert_bounds(store: &impl Store, watch: &mut ServerWatch, rule: &Rule,
             // A charge may count until the end of the window after its own.
             let most_us = until_us + 2 * windows_us().max().unwrap() + TEN_SECONDS_US + ROUNDED_US;
             let least_us = verb.began_us + TEN_SECONDS_US - ROUNDED_US;
-            assert!((least_us..=most_us).contains(&ends_us), "{story}: {name} ends at {ends_us}");
+            assert!((least_us..=most_us).contains(&ends_us), "{case}: {name} ends at {ends_us}");
         } else {
             states += 1;
             let bounds = least_us..=most_us;
-            assert!(bounds.contains(&ends_us), "{story}: {name} ends at {ends_us}, not within {bounds:?}");
+            assert!(bounds.contains(&ends_us), "{case}: {name} ends at {ends_us}, not within {bounds:?}");
         }
     }
-    assert!(states > 0, "{story}: no state");
+    assert!(states > 0, "{case}: no state");
 }
 
 /// Keys without a TTL, or with one that is too short.
