@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use redis::aio::MultiplexedConnection;
-use redis::{Client, Connection, ConnectionLike, Value};
+use redis::{AsyncConnectionConfig, Client, Connection, ConnectionLike, Value};
 
 /// The variable that names another server program: another version of Redis, or Valkey.
 const SERVER: &str = "SLIDEGATE_REDIS_SERVER";
@@ -62,7 +62,7 @@ impl RedisServer {
 
     /// An asynchronous connection beside those of the store.
     pub async fn async_connection(&self) -> MultiplexedConnection {
-        self.client().get_multiplexed_async_connection().await.expect("the server accepts a connection")
+        async_connection(&self.client()).await
     }
 
     fn client(&self) -> Client {
@@ -100,6 +100,13 @@ impl Drop for RedisServer {
         // A leftover folder is harmless: it is among the temporary files.
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// A connection that waits as long as the server takes: the usual half second is short on a busy machine.
+pub async fn async_connection(client: &Client) -> MultiplexedConnection {
+    let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
+    let connection = client.get_multiplexed_async_connection_with_config(&config).await;
+    connection.expect("the server accepts a connection")
 }
 
 /// Sends one command. An error reply panics.

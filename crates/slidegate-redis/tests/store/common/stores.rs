@@ -6,6 +6,7 @@ use slidegate::Algorithm;
 use slidegate_redis::{LogLayout, RedisOptions, RedisStore};
 
 use super::every_algorithm;
+use super::server::async_connection;
 
 /// Enough on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -28,8 +29,7 @@ pub async fn prefixed(url: &str, prefix: &str, layout: LogLayout) -> RedisStore 
 /// A layout in an empty database of its own, with one connection.
 pub async fn in_database(url: &str, database: u64, layout: LogLayout) -> RedisStore {
     let url = format!("{url}/{database}");
-    let mut connection =
-        redis::Client::open(url.as_str()).unwrap().get_multiplexed_async_connection().await.unwrap();
+    let mut connection = async_connection(&redis::Client::open(url.as_str()).unwrap()).await;
     redis::cmd("FLUSHDB").exec_async(&mut connection).await.unwrap();
     connect(options(&url).connections(1).unwrap().log_layout(layout)).await
 }
