@@ -1,53 +1,92 @@
 //! Sliding-window rate limiting that holds.
 //!
-//! By default a limit is never exceeded in any window, wherever it starts; a refusal names the exact
-//! instant at which the same request passes; a refused request costs nothing.
+//! By default no window ever contains more than its limit, wherever it starts. A refusal names the exact instant at
+//! which the same request passes. A refused request costs nothing.
 //!
-//! # A decision
+//! # First decision
 //!
-//! A [`Rule`] says how much, a [`Key`] says who, and a [`Charge`] is a number of units of a rule for a key. A
-//! [`Limiter`] answers one or several charges, which pass together or not at all, with a [`Decision`].
+//! A [`Rule`] has a limit, a [`Key`] says who is limited, and a [`Limiter`] answers with a [`Decision`].
 //!
 //! ```
 //! use slidegate::{Limiter, Rule};
 //!
 //! let limiter = Limiter::in_memory();
-//! let decision = limiter.check(&Rule::new("login", "5/1m")?, "alice")?.into_owned();
-//! # assert_eq!(decision.remaining(), Some(4));
+//! let login = Rule::new("login", "5/1m")?;
+//! let decision = limiter.check(&login, "alice")?;
+//! assert_eq!((decision.allowed(), decision.remaining()), (true, Some(4)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Two rules at once, with headroom below the upstream's own limit:
+//! # Several charges and a refund
+//!
+//! A [`Charge`] is a number of units of a rule for a key. Several charges pass together or not at all:
 //!
 //! ```
 //! use slidegate::{Limiter, Rule};
 //!
 //! let limiter = Limiter::in_memory();
+//! // The upstream allows 10,000 units a day; headroom keeps us at 9,500.
 //! let quota = Rule::builder("quota").limit("10000/24h".parse()?).headroom("0.05".parse()?).build()?;
 //! let search = Rule::new("search", "500/10m")?;
 //! let decision = limiter.check_all(&[quota.charge("key1", 100)?, search.charge("key1", 100)?])?;
 //! assert_eq!((decision.rule(), decision.remaining()), ("search", Some(400)));
 //!
-//! // The call was not made after all: give the units back.
+//! // The upstream call failed: give the units back to both rules.
 //! let receipt = decision.receipt().expect("an admission has a receipt");
 //! assert_eq!(limiter.refund(&receipt)?.units, 200);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A [`Receipt`] borrows nothing, so another task can refund it, or settle it for the true cost.
+//!
+//! # Waiting
+//!
+//! `acquire` waits until the request is admitted, first come first served per key, up to a maximum. It blocks the
+//! thread; [`Limiter::acquire_async`] sleeps by a [`Timer`](time::Timer), here that of the feature `tokio`:
+//!
+//! ```
+//! use slidegate::time::TokioTimer;
+//! use slidegate::{Limiter, Rule};
+//! use std::time::Duration;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (limiter, api) = (Limiter::in_memory(), Rule::new("api", "1/5ms")?);
+//! for _ in 0..2 {
+//!     let decision = limiter.acquire_async(&TokioTimer, &api, "alice", Duration::from_secs(1)).await?;
+//!     assert!(decision.allowed());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Where states live
 //!
-//! [`Limiter::in_memory`] keeps them in this process. `Limiter::new(SqliteStore::open(path)?)` (crate
-//! `slidegate-sqlite`) keeps them in a file that processes share, `Limiter::new(RedisStore::connect(url).await?)`
-//! (crate `slidegate-redis`) in a Redis that a fleet shares. The `_async` verbs are the same on all of them; the crate
-//! `slidegate-stores` opens a store by its URL.
+//! | crate | limiter | where | verbs |
+//! |---|---|---|---|
+//! | `slidegate` | [`Limiter::in_memory()`](Limiter::in_memory) | in this process | blocking, `_async` |
+//! | `slidegate-sqlite` | `Limiter::new(SqliteStore::open(path)?)` | in a file that processes share | blocking, `_async` |
+//! | `slidegate-redis` | `Limiter::new(RedisStore::connect(url).await?)` | in a Redis that a fleet shares | `_async` |
+//! | `slidegate-stores` | `Limiter::new(slidegate_stores::open(url).await?)` | where the URL says | `_async` |
 //!
-//! # The parts
+//! # Features
 //!
-//! * [`rule`], [`rate`], [`key`], [`charge`], [`decision`], [`receipt`], [`time`]: the nouns. What cannot be
-//!   valid cannot be built; every error names the field and the remedy.
-//! * [`algorithm`]: the six algorithms as pure functions, in integers.
-//! * [`limiter`]: the verbs, the outage policy, waiting. [`store`]: where states live.
-//! * `testing` (feature `testing`): the models and suites of our own tests, for your tests too.
+//! None is on by default. Minimum supported Rust version: 1.85.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `serde` | `Serialize` and `Deserialize` for rules, `Serialize` for decisions |
+//! | `tokio` | `TokioTimer` for [`Limiter::acquire_async`] |
+//! | `testing` | the models and suites of our own tests, for your tests too |
+//!
+//! # Further
+//!
+//! [Examples]: limits per user, several limits, settling tokens, waiting in line, one program on any store.
+//! [`algorithm`] compares the six algorithms, [`rule`] has the policies of a rule, [`ruleset`] overrides per key,
+//! [`limiter`] every verb, [`store`] the trait for a store of your own, [`time`] a clock for tests.
+//!
+//! [Examples]: https://github.com/slidegate/slidegate/tree/main/crates/slidegate/examples
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
 pub mod algorithm;
