@@ -1,15 +1,15 @@
-//! The part of a page that a benchmark writes: between two marks, and nothing else.
+//! The part of a page that a benchmark writes, between two marks.
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// A block of a page that is kept by hand otherwise.
+/// A generated block of a page; the rest of the page is written by hand.
 #[derive(Debug, Clone, Copy)]
 pub struct Block {
     /// The page, from the root of the repository.
     pub page: &'static str,
     /// The name in the marks.
     pub name: &'static str,
-    /// Where the block goes when there is none yet: to a section of its own before this line.
+    /// A page without the block gets it in a new section before this line.
     pub before: &'static str,
     /// The heading of that section.
     pub section: &'static str,
@@ -24,8 +24,8 @@ impl Block {
         format!("<!-- {}: end -->\n", self.name)
     }
 
-    /// What stands between the marks; nothing if there are none.
-    pub fn shown<'a>(&self, text: &'a str) -> Result<Option<&'a str>> {
+    /// The text between the marks; `None` if there are none.
+    pub fn content<'a>(&self, text: &'a str) -> Result<Option<&'a str>> {
         let (begin, end) = (self.begin(), self.end());
         match (text.split_once(&begin), text.contains(&end)) {
             (None, false) => Ok(None),
@@ -38,22 +38,22 @@ impl Block {
         }
     }
 
-    /// The page with this content in the place of the block's own.
-    pub fn placed(&self, text: &str, content: &str) -> Result<String> {
+    /// The page with this content in the block.
+    pub fn inserted(&self, text: &str, content: &str) -> Result<String> {
         let (begin, end) = (self.begin(), self.end());
         let fresh = format!("{begin}{}{end}", spaced(content));
-        if let Some(shown) = self.shown(text)? {
+        if let Some(shown) = self.content(text)? {
             return Ok(text.replacen(&format!("{begin}{shown}{end}"), &fresh, 1));
         }
         ensure!(text.contains(self.before), "{} has neither the marks nor a place for them", self.page);
         Ok(text.replacen(self.before, &format!("{}\n{fresh}\n{}", self.section, self.before), 1))
     }
 
-    /// Why a page does not show what it should; nothing should be shown where there is no content.
+    /// Why a page does not show this content; without content there must be no block.
     #[must_use]
-    pub fn disagreement(&self, text: &str, content: Option<&str>) -> Option<String> {
+    pub fn mismatch(&self, text: &str, content: Option<&str>) -> Option<String> {
         let page = self.page;
-        match (self.shown(text), content) {
+        match (self.content(text), content) {
             (Err(error), _) => Some(error.to_string()),
             (Ok(None), None) => None,
             (Ok(Some(_)), None) => Some(format!("{page} shows figures that no committed sample has")),
@@ -66,7 +66,7 @@ impl Block {
     }
 }
 
-/// Markdown wants a table apart from the marks.
+/// Blank lines around the content: Markdown needs them between the marks and a table.
 fn spaced(content: &str) -> String {
     format!("\n{content}\n")
 }
@@ -80,29 +80,29 @@ mod tests {
     const README: &str = "# slidegate\n\n## State\n\nHere now.\n";
 
     #[test]
-    fn one_without_the_other_is_noticed_and_so_is_a_stale_block() {
-        let shown = BLOCK.placed(README, "old\n").unwrap();
-        assert_eq!(BLOCK.disagreement(README, None), None);
-        assert_eq!(BLOCK.disagreement(&shown, Some("old\n")), None);
+    fn missing_and_stale_blocks_are_found() {
+        let shown = BLOCK.inserted(README, "old\n").unwrap();
+        assert_eq!(BLOCK.mismatch(README, None), None);
+        assert_eq!(BLOCK.mismatch(&shown, Some("old\n")), None);
         for (page, content) in [
             (shown.as_str(), None),
             (README, Some("old\n")),
             (&shown, Some("new\n")),
             (&shown.replace(&BLOCK.end(), ""), Some("old\n")),
         ] {
-            assert!(BLOCK.disagreement(page, content).is_some(), "{content:?} in {page}");
+            assert!(BLOCK.mismatch(page, content).is_some(), "{content:?} in {page}");
         }
     }
 
     #[test]
-    fn the_block_is_replaced_where_it_stands_and_nothing_else_changes() {
-        let first = BLOCK.placed(README, "old\n").unwrap();
+    fn only_the_block_is_replaced() {
+        let first = BLOCK.inserted(README, "old\n").unwrap();
         let (begin, end) = (BLOCK.begin(), BLOCK.end());
         assert_eq!(
             first,
             format!("# slidegate\n\n## Speed\n\n{begin}\nold\n\n{end}\n## State\n\nHere now.\n")
         );
-        assert_eq!(BLOCK.placed(&first, "new\n").unwrap(), first.replace("old", "new"));
-        assert!(BLOCK.placed("# another\n", "new\n").is_err());
+        assert_eq!(BLOCK.inserted(&first, "new\n").unwrap(), first.replace("old", "new"));
+        assert!(BLOCK.inserted("# another\n", "new\n").is_err());
     }
 }

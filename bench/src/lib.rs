@@ -1,9 +1,9 @@
-//! What the benchmarks share: figures, tables, the machine, and the pages that show them.
+//! Shared by the benchmarks: statistics, tables, the machine, and the pages that show the samples.
 #![expect(clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
 
 pub mod block;
 pub mod machine;
 pub mod markdown;
-pub mod measured;
+pub mod measurement;
 pub mod published;
 pub mod statistics;

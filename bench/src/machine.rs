@@ -1,21 +1,21 @@
-//! The machine that was measured.
+//! The machine of a measurement.
 
 use std::fmt;
 use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// Its processor and its cores.
+/// A processor and its cores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The processor, in its maker's words.
+    /// The model name of the processor.
     pub cpu: String,
-    /// Cores that the benchmark could use.
+    /// Cores available to the benchmark.
     pub cores: usize,
 }
 
 impl Machine {
-    /// The one that we run on. Asked before any thread is pinned: a pinned thread knows of its own core only.
+    /// This machine. Call it before any thread is pinned: a pinned thread sees only its own core.
     #[must_use]
     pub fn here() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_model_is_found_among_the_rest() {
+    fn the_model_name_is_found_in_cpuinfo() {
         let cpuinfo = "processor\t: 0\nmodel\t\t: 17\nmodel name\t: AMD EPYC\nstepping\t: 1\n";
         assert_eq!(model(cpuinfo), Some("AMD EPYC"));
         assert_eq!(model(""), None);

@@ -1,15 +1,15 @@
-//! Tables that read well as they are and as Markdown.
+//! Markdown tables with aligned columns.
 
 use std::fmt;
 
-/// The first column holds names, all others figures.
+/// A table: names in the first column, figures in all others.
 pub struct Table {
-    /// The head is the first of them.
+    /// The first row is the head.
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table with nothing but its head.
+    /// A table without rows.
     #[must_use]
     pub fn new(head: Vec<String>) -> Self {
         Self { rows: vec![head] }
@@ -21,7 +21,7 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// Whether there is nothing but the head.
+    /// Whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.len() == 1
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stand_left_and_figures_right() {
+    fn names_are_aligned_left_and_figures_right() {
         let cells = |row: [&str; 2]| row.map(str::to_owned).to_vec();
         let mut table = Table::new(cells(["subject", "ns"]));
         assert!(table.is_empty());

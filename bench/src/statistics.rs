@@ -1,18 +1,18 @@
 //! Medians, spreads and ratios, in whole numbers.
 
-/// The middle of several figures, and the ends.
+/// The median of several figures, with minimum and maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spread {
-    /// The middle one, or between the two in the middle.
+    /// The median; between the two middle figures of an even number.
     pub median: u64,
-    /// The least.
+    /// The minimum.
     pub min: u64,
-    /// The most.
+    /// The maximum.
     pub max: u64,
 }
 
 impl Spread {
-    /// Nothing if there are no figures.
+    /// `None` if there are no figures.
     #[must_use]
     pub fn of(mut figures: Vec<u64>) -> Option<Self> {
         figures.sort_unstable();
@@ -35,7 +35,7 @@ pub fn ratio(part: Option<Spread>, whole: Option<Spread>) -> String {
     }
 }
 
-/// Picoseconds as nanoseconds, nanoseconds as microseconds: with a decimal where it matters.
+/// A figure divided by 1,000, as picoseconds in nanoseconds; with a decimal below 100.
 #[must_use]
 pub fn thousands(figure: u64) -> String {
     if figure >= 100_000 {
@@ -45,13 +45,13 @@ pub fn thousands(figure: u64) -> String {
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
-/// Nanoseconds in the unit that suits them.
+/// Nanoseconds in microseconds or milliseconds.
 #[must_use]
 pub fn short_time(ns: u64) -> String {
     if ns < 1_000_000 { format!("{} us", thousands(ns)) } else { format!("{} ms", thousands(ns / 1_000)) }
 }
 
-/// Bytes as millions of them.
+/// Bytes in megabytes.
 #[must_use]
 pub fn megabytes(bytes: u64) -> String {
     ((bytes + 500_000) / 1_000_000).to_string()
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_of_an_even_number_lies_between() {
+    fn the_median_of_an_even_number_is_the_midpoint() {
         let spread = |figures: &[u64]| Spread::of(figures.to_vec());
         assert_eq!(spread(&[]), None);
         assert_eq!(spread(&[9, 1, 5]), Some(Spread { median: 5, min: 1, max: 9 }));

@@ -1,4 +1,4 @@
-//! Writes docs/accuracy.md, or checks that it says what the code does.
+//! Writes docs/accuracy.md, or checks it against the code.
 #![expect(clippy::print_stderr, reason = "progress of a long run")]
 
 mod attacks;
@@ -37,7 +37,7 @@ fn generate(path: &Path) -> anyhow::Result<()> {
     let exact = report::exact_sections();
     let (long_run, wrong) = report::long_run(LONG_RUN_DECISIONS, progress);
     if !wrong.is_empty() {
-        bail!("the page was not written, because promises were broken:\n{}", wrong.join("\n"));
+        bail!("the page was not written, because guarantees were broken:\n{}", wrong.join("\n"));
     }
     let real_time = report::real_time(progress)?;
     let page = format!("{}{exact}{long_run}\n{real_time}", report::INTRODUCTION);
@@ -51,12 +51,12 @@ fn check(path: &Path) -> anyhow::Result<()> {
         .context("reading docs/accuracy.md; `cargo xtask accuracy` writes it")?;
     let (short_run, wrong) = report::long_run(SHORT_RUN_DECISIONS, |_| {});
     if !wrong.is_empty() {
-        bail!("promises were broken:\n{}", wrong.join("\n"));
+        bail!("guarantees were broken:\n{}", wrong.join("\n"));
     }
     let disagreements = report::disagreements(&page, &report::exact_sections(), &short_run);
     if !disagreements.is_empty() {
         bail!(
-            "docs/accuracy.md does not say what the code does; run `cargo xtask accuracy`:\n{}",
+            "docs/accuracy.md does not match the code; run `cargo xtask accuracy`:\n{}",
             disagreements.join("\n")
         );
     }
@@ -67,7 +67,7 @@ fn check(path: &Path) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_page_says_what_the_code_does() {
+    fn the_page_matches_the_code() {
         super::check(&super::page()).unwrap();
     }
 }

@@ -9,7 +9,7 @@ use slidegate::testing::traffic::Traffic;
 
 use crate::subjects::limit;
 
-/// Limits and windows that a run goes through in turn, and about how many requests fill each.
+/// The limits of a run, in turn, and about how many requests fill each.
 const MIX: [(&str, u64); 10] = [
     ("1/1s", 1),
     ("2/7s", 2),
@@ -24,24 +24,24 @@ const MIX: [(&str, u64); 10] = [
 ];
 const CHUNK_DECISIONS: u64 = 100_000;
 
-/// What a long run found.
+/// The findings of a long run.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct LongRunFindings {
     pub(crate) decisions: u64,
     /// Most units in any window in millionths of the limit, where nothing was given back.
     pub(crate) most_ppm: u64,
-    /// The most that a window lacked at a refusal, in millionths of the limit.
+    /// The earliest refusal: the most units that were missing in the window, in millionths of the limit.
     pub(crate) early_ppm: u64,
     /// Units above the documented bound.
     pub(crate) over_bound: u64,
     pub(crate) waits_wrong: Vec<String>,
 }
 
-/// Asks for about `decisions` decisions.
-pub(crate) fn run(algorithm: Algorithm, decisions: u64) -> Found {
+/// Makes about `decisions` decisions.
+pub(crate) fn run(algorithm: Algorithm, decisions: u64) -> LongRunFindings {
     let chunks = decisions.div_ceil(CHUNK_DECISIONS);
     let next_chunk = AtomicU64::new(0);
-    let found = Mutex::new(Found::default());
+    let found = Mutex::new(LongRunFindings::default());
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..workers {
@@ -60,30 +60,30 @@ pub(crate) fn run(algorithm: Algorithm, decisions: u64) -> Found {
     found.into_inner().expect("no worker panics while it holds the lock")
 }
 
-fn run_chunk(algorithm: Algorithm, chunk: u64) -> Found {
+fn run_chunk(algorithm: Algorithm, chunk: u64) -> LongRunFindings {
     let (rate, requests_per_limit) = MIX[usize::try_from(chunk).expect("an index") % MIX.len()];
     let limit = limit(rate, algorithm);
-    // The bounds of approximate algorithms speak of charges that stay; only the others are also run with refunds.
+    // The bounds of approximate algorithms assume that no charge is given back; only the others also run with refunds.
     let never_over = algorithm.admitted_max(limit.units()) == limit.units();
     let give_back = never_over && chunk.is_multiple_of(3);
     let traffic =
         Traffic { seed: chunk, decisions: CHUNK_DECISIONS, requests_per_limit, give_back, probe_every: 16 };
     match traffic.run(&limit) {
-        Ok(findings) => Found {
+        Ok(findings) => LongRunFindings {
             decisions: findings.decisions,
             most_ppm: ppm(findings.most_in_window, limit.units()),
             early_ppm: ppm(findings.early_units_max, limit.units()),
             over_bound: findings.most_in_window.saturating_sub(attack::attainable_max(&limit)),
             waits_wrong: Vec::new(),
         },
-        Err(wrong) => Found {
+        Err(wrong) => LongRunFindings {
             waits_wrong: vec![format!("{algorithm} {rate}, seed {chunk}: {wrong}")],
-            ..Found::default()
+            ..LongRunFindings::default()
         },
     }
 }
 
-impl Found {
+impl LongRunFindings {
     fn add(&mut self, part: Self) {
         self.decisions += part.decisions;
         self.most_ppm = self.most_ppm.max(part.most_ppm);

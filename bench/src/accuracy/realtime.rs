@@ -1,4 +1,4 @@
-//! trypema, which reads the machine's clock itself and can only be watched as time passes.
+//! trypema in real time: it reads the machine's clock itself.
 
 use std::hint::spin_loop;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use slidegate::time::{Clock, SystemClock};
 use trypema::local::LocalRateLimiterProvider;
 use trypema::{BucketSize, RateLimit, RateLimitDecision, RateLimiterBuilder, WindowSize};
 
-use crate::subjects::{Answer, Subject};
+use crate::subjects::{Subject, SubjectAnswer};
 
 pub(crate) const WINDOW_US: u64 = 1_000_000;
 
-/// trypema's local absolute limiter with its usual bucket of 10 ms, one key, window of a second.
+/// trypema's local absolute limiter with its default bucket of 10 ms, one key, window of a second.
 pub(crate) struct Trypema {
     provider: Arc<LocalRateLimiterProvider>,
     rate: RateLimit,
     clock: SystemClock,
-    /// Simulated minus real time, fixed at the first question.
+    /// Simulated minus real time, fixed at the first request.
     lead_us: Option<u64>,
 }
 
@@ -54,19 +54,19 @@ impl Trypema {
 }
 
 impl Subject for Trypema {
-    /// Waits until it is that time, then asks.
-    fn ask(&mut self, now_us: u64) -> Answer {
+    /// Waits until `now_us`, then asks.
+    fn ask(&mut self, now_us: u64) -> SubjectAnswer {
         let lead_us = *self.lead_us.get_or_insert_with(|| now_us - self.clock.now_us());
         self.wait_until(now_us - lead_us);
-        // Looking makes it drop what has expired, so this is done only where its belief is measured.
+        // `get` also drops expired buckets, so it is called only where the estimate is measured.
         let estimate = self.provider.absolute().get("key");
         let wait_us = self.inc(1);
-        Answer { allowed: wait_us.is_none(), estimate, retry_after_us: wait_us.unwrap_or(0) }
+        SubjectAnswer { allowed: wait_us.is_none(), estimate, retry_after_us: wait_us.unwrap_or(0) }
     }
 }
 
-/// Most units within one window: one request opens a bucket, the rest of the limit follows 9 ms later
-/// and is dated back to it, and all of it is forgotten 9 ms too early.
+/// Most units within one window: one request opens a bucket, the rest of the limit follows 9 ms later in the same
+/// bucket, and the whole bucket expires 9 ms too early.
 pub(crate) fn coalesce_attack(limit: u32) -> anyhow::Result<u64> {
     let subject = Trypema::new(limit)?;
     let mut auditor = Auditor::new(u64::from(limit), WINDOW_US);
@@ -84,7 +84,7 @@ pub(crate) fn coalesce_attack(limit: u32) -> anyhow::Result<u64> {
     Ok(auditor.findings().most_in_window)
 }
 
-/// Units in one window when the last unit of the limit is asked for as one request of ten limits.
+/// Units in one window when the last unit of the limit is requested with a cost of ten limits.
 pub(crate) fn cost_attack(limit: u32) -> anyhow::Result<u64> {
     let subject = Trypema::new(limit)?;
     let before = u64::from(limit) - 1;
@@ -97,8 +97,7 @@ pub(crate) fn cost_attack(limit: u32) -> anyhow::Result<u64> {
     Ok(admitted)
 }
 
-/// Of `probes` announced waits, those at whose end the request was still refused, and those where it was
-/// so a millisecond later.
+/// Of `probes` announced waits, how many requests were still refused at the end, and how many a millisecond later.
 pub(crate) fn short_waits(limit: u32, probes: u64) -> anyhow::Result<(u64, u64)> {
     let subject = Trypema::new(limit)?;
     let (mut at_the_end, mut later) = (0, 0);
@@ -107,7 +106,7 @@ pub(crate) fn short_waits(limit: u32, probes: u64) -> anyhow::Result<(u64, u64)>
         let wait_us = subject.inc(1);
         let asked_us = subject.clock.now_us();
         match wait_us {
-            // Spread what fills the window, so that the next waits are short.
+            // Spread the requests that fill the window, so that the next waits are short.
             None => subject.wait_until(asked_us + WINDOW_US / (2 * u64::from(limit))),
             Some(wait_us) => {
                 count += 1;

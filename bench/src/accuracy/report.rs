@@ -1,14 +1,14 @@
-//! docs/accuracy.md: the tables, and how they are checked against the code.
+//! The tables of docs/accuracy.md, and their check against the code.
 
 use std::fmt::Write as _;
 
 use slidegate::rule::Limit;
 use slidegate::testing::{Findings, attack};
 
-use crate::random::{self, Found};
-use crate::subjects::{ALGORITHMS, Governor, Ours, Subject, limit};
-use crate::typical::{self, Typical};
-use crate::waits::{self, Waits};
+use crate::random::{self, LongRunFindings};
+use crate::subjects::{ALGORITHMS, Governor, SlidegateState, Subject, limit};
+use crate::typical::{self, TypicalError};
+use crate::waits::{self, WaitCounts};
 use crate::workload::SHAPES;
 use crate::{attacks, realtime};
 
@@ -31,11 +31,11 @@ fn worst_case(page: &mut String) -> std::fmt::Result {
     writeln!(page, "## 1. The worst case, by attack\n")?;
     writeln!(
         page,
-        "Limit 1,000 per 60 s. *Most in one window*: units admitted within some 60 s. *Refused early by*: units"
+        "Limit 1,000 per 60 s. *Most in one window*: units admitted within any 60 s. *Refused early by*: units"
     )?;
     writeln!(
         page,
-        "that the true window lacked at a refusal for it to be right; 1,000 means refused although empty.\n"
+        "that the true window lacked to justify a refusal; 1,000 means refused although empty.\n"
     )?;
     writeln!(page, "| limiter | most in one window | documented bound | refused early by |")?;
     writeln!(page, "|---|--:|--:|--:|")?;
@@ -63,7 +63,7 @@ fn announced_waits(page: &mut String) -> std::fmt::Result {
         let waits = subjects.into_iter().zip(limits).map(|(mut subject, limit)| {
             waits::probe(subject.as_mut(), limit.units(), limit.window_us(), PROBES)
         });
-        waits.fold(Waits::default(), |sum, waits| Waits {
+        waits.fold(WaitCounts::default(), |sum, waits| WaitCounts {
             probed: sum.probed + waits.probed,
             too_long: sum.too_long + waits.too_long,
             too_short: sum.too_short + waits.too_short,
@@ -71,7 +71,8 @@ fn announced_waits(page: &mut String) -> std::fmt::Result {
     };
     for algorithm in ALGORITHMS {
         let limits = [RATE, "3/1s"].map(|rate| limit(rate, algorithm));
-        let waits = probe(limits.map(|limit| Box::new(Ours::new(limit)) as Box<dyn Subject>), limits);
+        let waits =
+            probe(limits.map(|limit| Box::new(SlidegateState::new(limit)) as Box<dyn Subject>), limits);
         writeln!(page, "| {algorithm} | {} | {} | {} |", waits.probed, waits.too_long, waits.too_short)?;
     }
     let limits = [RATE, "3/1s"].map(|rate| limit(rate, ALGORITHMS[0]));
@@ -83,7 +84,7 @@ fn typical_error(page: &mut String) -> std::fmt::Result {
     writeln!(page, "## 3. Typical error, on ordinary traffic\n")?;
     writeln!(
         page,
-        "Limit 1,000 per 60 s, cost 1, {WINDOWS} windows. *Error*: |what the limiter believes to be in use - what is|"
+        "Limit 1,000 per 60 s, cost 1, {WINDOWS} windows. *Error*: |estimated used units - true used units|"
     )?;
     writeln!(
         page,
@@ -91,14 +92,14 @@ fn typical_error(page: &mut String) -> std::fmt::Result {
     )?;
     writeln!(
         page,
-        "contradicts. *Most*: the fullest window. *Utilisation*: admitted, of what the limit allows.\n"
+        "contradicts. *Most*: the fullest window. *Utilisation*: admitted units, of those that the limit allows.\n"
     )?;
     for (seed, shape) in SHAPES.iter().enumerate() {
-        writeln!(page, "### {}\n\n{}.\n", shape.name, capitalised(shape.meaning))?;
+        writeln!(page, "### {}\n\n{}.\n", shape.name, capitalised(shape.description))?;
         writeln!(page, "{TYPICAL_HEAD}")?;
         for algorithm in ALGORITHMS {
             let limit = limit(RATE, algorithm);
-            typical_row(page, &algorithm.to_string(), &mut Ours::new(limit), seed, &limit)?;
+            typical_row(page, &algorithm.to_string(), &mut SlidegateState::new(limit), seed, &limit)?;
         }
         let limit = limit(RATE, ALGORITHMS[0]);
         typical_row(page, "governor 0.10", &mut Governor::new(limit.rate()), seed, &limit)?;
@@ -122,7 +123,7 @@ fn typical_row(
     write_typical(page, name, &typical::measure(subject, &arrivals, units, window_us, WINDOWS))
 }
 
-fn write_typical(page: &mut String, name: &str, typical: &Typical) -> std::fmt::Result {
+fn write_typical(page: &mut String, name: &str, typical: &TypicalError) -> std::fmt::Result {
     writeln!(
         page,
         "| {name} | {} | {} | {} | {} | {} | {} |",
@@ -135,12 +136,12 @@ fn write_typical(page: &mut String, name: &str, typical: &Typical) -> std::fmt::
     )
 }
 
-/// The long run of random requests; returns the section and what went wrong.
+/// The long run of random requests; returns the section and the broken guarantees.
 pub(crate) fn long_run(decisions: u64, mut progress: impl FnMut(&str)) -> (String, Vec<String>) {
     let mut page = String::from(LONG_RUN_HEAD);
     let mut wrong = Vec::new();
     for algorithm in ALGORITHMS {
-        let Found { decisions, most_ppm, early_ppm, over_bound, waits_wrong } =
+        let LongRunFindings { decisions, most_ppm, early_ppm, over_bound, waits_wrong } =
             random::run(algorithm, decisions);
         progress(&format!("{algorithm}: {decisions} decisions, {over_bound} units over its bound"));
         let limits = |ppm: u64| format!("{}.{:03} L", ppm / 1_000_000, ppm % 1_000_000 / 1_000);
@@ -166,13 +167,13 @@ Seeded random requests against ten limits from 1 per second to 10^12 per 400 day
 overload, costs from 1 to the whole limit; for the first three a third of the runs with refunds and credits.
 *Over its bound*: units above the documented bound in the fullest window; for the first three that bound is the
 limit. *Wrong waits*: of every sixteenth refusal, probed at the end of the wait, one microsecond before it and at
-four instants earlier. *Fullest window* and *refused early by*: what chance found, in limits; attacks find more.
+four instants earlier. *Fullest window* and *refused early by*: found by chance, in limits; attacks find more.
 
 | limiter | decisions | over its bound | wrong waits | fullest window | refused early by |
 |---|--:|--:|--:|--:|--:|
 ";
 
-/// trypema, measured while time passes.
+/// trypema, measured in real time.
 pub(crate) fn real_time(mut progress: impl FnMut(&str)) -> anyhow::Result<String> {
     const LIMIT: u32 = 1_000;
     const REAL_WINDOWS: u64 = 10;
@@ -203,15 +204,15 @@ pub(crate) fn real_time(mut progress: impl FnMut(&str)) -> anyhow::Result<String
 pub(crate) const REAL_TIME_HEAD: &str = "\
 ## 5. trypema 2.2, in real time
 
-Its local absolute limiter reads the machine's clock, so it was watched for some seconds at 1,000 per second
-with its usual buckets of 10 ms; these figures are not repeatable to the digit and are not checked again.
+Its local absolute limiter reads the machine's clock, so it was measured for some seconds at 1,000 per second
+with its default buckets of 10 ms; these figures do not repeat to the digit, and no test checks them.
 
 | | |
 |---|--:|
 ";
 
-/// Compares a page with the code: the exact tables must be the same, and the long run's promises,
-/// kept by a shorter run, must be what the page says.
+/// Compares a page with the code: the exact tables must be equal, and a shorter run must confirm the guarantees of the
+/// long run.
 pub(crate) fn disagreements(page: &str, exact: &str, short_run: &str) -> Vec<String> {
     let mut found = Vec::new();
     if !page.starts_with(INTRODUCTION) {
@@ -219,7 +220,7 @@ pub(crate) fn disagreements(page: &str, exact: &str, short_run: &str) -> Vec<Str
     }
     if !page.contains(exact) {
         let missing = exact.lines().filter(|line| !page.lines().any(|other| other == *line));
-        found.push("sections 1 to 3 are not what the code gives".to_owned());
+        found.push("sections 1 to 3 differ from the code".to_owned());
         found.extend(missing.map(|line| format!("missing: {line}")));
     }
     for heading in [LONG_RUN_HEAD, REAL_TIME_HEAD] {
@@ -227,16 +228,16 @@ pub(crate) fn disagreements(page: &str, exact: &str, short_run: &str) -> Vec<Str
             found.push(format!("missing: {}", heading.lines().next().unwrap_or_default()));
         }
     }
-    let promises = |text: &str| -> Vec<String> {
+    let guarantees = |text: &str| -> Vec<String> {
         let table = text.split_once(LONG_RUN_HEAD).map_or("", |(_, table)| table);
         let rows = table.lines().take_while(|line| line.starts_with('|'));
-        // Name, over its bound, wrong waits: what does not depend on the size of the run.
+        // Name, over its bound, wrong waits: the columns that do not depend on the size of the run.
         rows.map(|row| row.split('|').map(str::trim).collect::<Vec<_>>())
             .map(|cells| format!("{} {} {}", cells[1], cells[3], cells[4]))
             .collect()
     };
-    if promises(page) != promises(short_run) || promises(page).is_empty() {
-        found.push("the long run's promises differ from a shorter run's".to_owned());
+    if guarantees(page) != guarantees(short_run) || guarantees(page).is_empty() {
+        found.push("the guarantees of the long run differ from a shorter run's".to_owned());
     }
     found
 }
@@ -265,13 +266,13 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_says_what_the_code_does_agrees() {
+    fn a_page_that_matches_the_code_has_no_disagreements() {
         let page = page(EXACT, &run(100_000_000, 0));
         assert_eq!(disagreements(&page, EXACT, &run(1_000_000, 0)), Vec::<String>::new());
     }
 
     #[test]
-    fn another_number_a_row_too_many_and_another_order_are_found() {
+    fn changed_numbers_extra_rows_and_another_order_are_found() {
         let changed = EXACT.replace("1999", "1998");
         let longer = EXACT.replace("| gcra", "| ours | 0 |\n| gcra");
         let swapped = "## 1. Tables\n\n| gcra | 1999 |\n| sliding-log | 1000 |\n\n";
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_promise_and_missing_parts_are_found() {
+    fn broken_guarantees_and_missing_parts_are_found() {
         let broken = page(EXACT, &run(100_000_000, 3));
         assert_eq!(disagreements(&broken, EXACT, &run(1_000_000, 0)).len(), 1);
         assert!(disagreements(EXACT, EXACT, &run(1_000_000, 0)).len() >= 3);

@@ -1,4 +1,4 @@
-//! Limiters in simulated time: ours and governor.
+//! Limiters in simulated time: slidegate and governor.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -11,21 +11,21 @@ use slidegate::algorithm::State;
 use slidegate::rule::{Buckets, Decimal, Edge, Limit};
 use slidegate::{Algorithm, Rate};
 
-/// What a limiter says to one request of cost 1.
-pub(crate) struct Answer {
+/// A limiter's answer to a request of cost 1.
+pub(crate) struct SubjectAnswer {
     pub(crate) allowed: bool,
-    /// Units that it believed to be in use before the request.
+    /// The limiter's estimate of the used units before the request.
     pub(crate) estimate: u64,
-    /// Microseconds after which it says that the request passes; 0 when allowed.
+    /// The announced wait in microseconds; 0 when allowed.
     pub(crate) retry_after_us: u64,
 }
 
-/// A limiter with one key that is told the time.
+/// A limiter with one key, in simulated time.
 pub(crate) trait Subject {
-    fn ask(&mut self, now_us: u64) -> Answer;
+    fn ask(&mut self, now_us: u64) -> SubjectAnswer;
 }
 
-/// What is compared, in the order of the tables.
+/// The algorithms, in the order of the tables.
 pub(crate) const ALGORITHMS: [Algorithm; 8] = [
     Algorithm::ALL[0],
     Algorithm::ALL[1],
@@ -37,31 +37,31 @@ pub(crate) const ALGORITHMS: [Algorithm; 8] = [
     Algorithm::ALL[5],
 ];
 
-/// The limit of an algorithm at a rate.
+/// A limit with this rate and algorithm.
 pub(crate) fn limit(rate: &str, algorithm: Algorithm) -> Limit {
     let rate: Rate = rate.parse().expect("the rates of this program are well formed");
     Limit::new(rate, Decimal::ZERO, algorithm)
 }
 
-/// One of our algorithms.
-pub(crate) struct Ours {
+/// A slidegate algorithm.
+pub(crate) struct SlidegateState {
     limit: Limit,
     state: State,
 }
 
-impl Ours {
+impl SlidegateState {
     pub(crate) fn new(limit: Limit) -> Self {
         Self { limit, state: State::new(limit) }
     }
 }
 
-impl Subject for Ours {
-    fn ask(&mut self, now_us: u64) -> Answer {
+impl Subject for SlidegateState {
+    fn ask(&mut self, now_us: u64) -> SubjectAnswer {
         let ruling = self.state.decide(&self.limit, now_us, 1);
         if ruling.allowed() {
             self.state.charge(&self.limit, now_us, 1);
         }
-        Answer {
+        SubjectAnswer {
             allowed: ruling.allowed(),
             estimate: ruling.usage.used,
             retry_after_us: ruling.retry_after_us,
@@ -91,20 +91,24 @@ impl Governor {
 }
 
 impl Subject for Governor {
-    fn ask(&mut self, now_us: u64) -> Answer {
-        // Its clock starts at zero and takes steps only.
+    fn ask(&mut self, now_us: u64) -> SubjectAnswer {
+        // The fake clock starts at zero and can only advance.
         let since_us = now_us - *self.start_us.get_or_insert(now_us);
         self.clock.advance(Duration::from_micros(since_us - self.shown_us));
         self.shown_us = since_us;
         match self.limiter.check() {
             Ok(snapshot) => {
                 let used_after = self.limit - snapshot.remaining_burst_capacity();
-                Answer { allowed: true, estimate: u64::from(used_after.saturating_sub(1)), retry_after_us: 0 }
+                SubjectAnswer {
+                    allowed: true,
+                    estimate: u64::from(used_after.saturating_sub(1)),
+                    retry_after_us: 0,
+                }
             }
             Err(refused) => {
                 let wait = refused.wait_time_from(self.clock.now());
                 let retry_after_us = wait.as_nanos().div_ceil(1_000).try_into().unwrap_or(u64::MAX);
-                Answer { allowed: false, estimate: u64::from(self.limit), retry_after_us }
+                SubjectAnswer { allowed: false, estimate: u64::from(self.limit), retry_after_us }
             }
         }
     }

@@ -1,11 +1,11 @@
-//! Typical error: what a limiter believes, beside what is true, on ordinary traffic.
+//! Typical error: a limiter's estimate compared with the truth, on ordinary traffic.
 
 use slidegate::testing::Auditor;
 
 use crate::subjects::Subject;
 
-/// What one limiter did on one workload.
-pub(crate) struct Typical {
+/// The error of one limiter on one workload.
+pub(crate) struct TypicalError {
     /// Mean and 95th percentile of |estimate - truth|, in millionths of the limit.
     pub(crate) mean_ppm: u64,
     pub(crate) p95_ppm: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Typical {
     /// Decisions that the true window contradicts, in millionths of all.
     pub(crate) wrongly_allowed_ppm: u64,
     pub(crate) wrongly_refused_ppm: u64,
-    /// Units admitted, in millionths of what the limit allows over the whole run.
+    /// Units admitted, in millionths of the most that the limit allows over the whole run.
     pub(crate) utilisation_ppm: u64,
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn measure(
     limit: u64,
     window_us: u64,
     windows: u64,
-) -> Typical {
+) -> TypicalError {
     let mut auditor = Auditor::new(limit, window_us);
     let mut errors_ppm = Vec::with_capacity(arrivals.len());
     let mut wrongly_allowed = 0;
@@ -39,7 +39,7 @@ pub(crate) fn measure(
     errors_ppm.sort_unstable();
     let findings = auditor.findings();
     let decisions = arrivals.len() as u64;
-    Typical {
+    TypicalError {
         mean_ppm: errors_ppm.iter().sum::<u64>() / decisions,
         p95_ppm: errors_ppm[errors_ppm.len() * 95 / 100],
         most_in_window: findings.most_in_window,

@@ -1,12 +1,12 @@
-//! Whether the announced wait is the truth: refused one microsecond before its end, admitted at it.
+//! Checks announced waits: the request must be refused one microsecond before the end, and admitted at the end.
 
 use slidegate::testing::Rng;
 
 use crate::subjects::Subject;
 
-/// What became of announced waits.
+/// Counts of probed waits.
 #[derive(Default)]
-pub(crate) struct Waits {
+pub(crate) struct WaitCounts {
     pub(crate) probed: u64,
     /// Admitted one microsecond before the end.
     pub(crate) too_long: u64,
@@ -14,10 +14,10 @@ pub(crate) struct Waits {
     pub(crate) too_short: u64,
 }
 
-/// Asks at random instants; at every refusal goes to the end of the wait and looks.
-pub(crate) fn probe(subject: &mut dyn Subject, limit: u64, window_us: u64, probes: u64) -> Waits {
+/// Asks at random instants, and after every refusal again at the end of the wait.
+pub(crate) fn probe(subject: &mut dyn Subject, limit: u64, window_us: u64, probes: u64) -> WaitCounts {
     let mut rng = Rng::new(limit);
-    let mut waits = Waits::default();
+    let mut waits = WaitCounts::default();
     let mut now_us = 1_745_000_100_000_000;
     while waits.probed < probes {
         now_us += rng.below(window_us / limit);

@@ -1,4 +1,4 @@
-//! Four shapes of traffic, repeatable: instants at which a request of cost 1 arrives.
+//! Four shapes of seeded traffic: the arrival times of requests of cost 1.
 
 use slidegate::testing::Rng;
 
@@ -8,13 +8,13 @@ const START_US: u64 = 1_745_000_100_000_000;
 /// A shape of traffic around a limit of `limit` per `window_us`, over `windows` windows.
 pub(crate) struct Shape {
     pub(crate) name: &'static str,
-    /// What it is, for the reader of the table.
-    pub(crate) meaning: &'static str,
+    /// The description above the table.
+    pub(crate) description: &'static str,
     arrivals: fn(&mut Rng, limit: u64, window_us: u64, windows: u64) -> Vec<u64>,
 }
 
 impl Shape {
-    /// The instants, in order.
+    /// The arrival times, in order.
     pub(crate) fn arrivals(&self, seed: u64, limit: u64, window_us: u64, windows: u64) -> Vec<u64> {
         let mut instants = (self.arrivals)(&mut Rng::new(seed), limit, window_us, windows);
         instants.sort_unstable();
@@ -28,7 +28,7 @@ impl Shape {
 pub(crate) const SHAPES: [Shape; 4] = [
     Shape {
         name: "steady",
-        meaning: "one request every W/(1.2 L), jittered by a tenth of that gap",
+        description: "one request every W/(1.2 L), jittered by a tenth of that gap",
         arrivals: |rng, limit, window_us, windows| {
             let gap_us = window_us * 10 / (limit * 12);
             (0..windows * limit * 12 / 10).map(|index| index * gap_us + rng.below(gap_us / 10)).collect()
@@ -36,14 +36,14 @@ pub(crate) const SHAPES: [Shape; 4] = [
     },
     Shape {
         name: "Poisson",
-        meaning: "independent requests, 1.2 L per window on average",
+        description: "independent requests, 1.2 L per window on average",
         arrivals: |rng, limit, window_us, windows| {
             uniform(rng, windows * limit * 12 / 10, windows * window_us)
         },
     },
     Shape {
         name: "bursty",
-        meaning: "independent bursts of L/5 requests on average within W/1200, 1.2 L per window on average",
+        description: "independent bursts of L/5 requests on average within W/1200, 1.2 L per window on average",
         arrivals: |rng, limit, window_us, windows| {
             let bursts = windows * 6;
             let starts = uniform(rng, bursts, windows * window_us);
@@ -58,7 +58,7 @@ pub(crate) const SHAPES: [Shape; 4] = [
     },
     Shape {
         name: "cron",
-        meaning: "in the first sixtieth of every window a job of L/2 requests, of every fifth another of L, and a trickle of L/5 between",
+        description: "a job of L/2 requests in the first sixtieth of every window, in every fifth window another job of L, and L/5 requests spread over each window",
         arrivals: |rng, limit, window_us, windows| {
             let mut instants = uniform(rng, windows * limit / 5, windows * window_us);
             for window in 0..windows {

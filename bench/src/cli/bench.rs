@@ -9,13 +9,13 @@ use slidegate_bench::machine::Machine;
 
 use crate::options::{MEASURED, Options};
 use crate::report;
-use crate::results::{Measured, Sample, Setting};
-use crate::subject::{Place, Subject};
+use crate::results::{BenchSetting, Measurement, Sample};
+use crate::subject::{Fixture, Subject};
 
-/// Rounds before anything counts: programs and files are then in memory.
+/// Warm-up rounds, which load programs and files into memory.
 const WARM_UP: u32 = 10;
 
-/// Measures, keeps the samples and prints the table.
+/// Measures, writes the samples and prints the table.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let parent = options.dir.clone().unwrap_or_else(|| default_dir().to_owned());
     let dir = parent.join(format!("cli-{}", std::process::id()));
@@ -33,23 +33,24 @@ fn default_dir() -> &'static Path {
     Path::new(MEASURED).parent().unwrap_or(Path::new("."))
 }
 
-fn measure(options: &Options, dir: &Path) -> Result<Measured> {
-    let setting = Setting { rounds: options.rounds, machine: Machine::here(), sqlite3: version("sqlite3")? };
-    let place = Place::new(dir)?;
+fn measure(options: &Options, dir: &Path) -> Result<Measurement> {
+    let setting =
+        BenchSetting { rounds: options.rounds, machine: Machine::here(), sqlite3: version("sqlite3")? };
+    let fixture = Fixture::new(dir)?;
     let mut samples = Subject::ALL.map(|subject| Sample { subject, us: Vec::new() });
-    // A sync makes the file system write what others have left in memory, and whoever comes next waits for that: those that
-    // sync take turns among themselves.
+    // A sync also writes the unwritten pages of other processes, and the next subject waits for that. So the subjects that
+    // sync have rounds of their own.
     for syncs in [false, true] {
         for round in 0..WARM_UP + options.rounds {
             for sample in samples.iter_mut().filter(|sample| sample.subject.syncs() == syncs) {
-                let took_us = place.run(sample.subject, round)?;
+                let took_us = fixture.run(sample.subject, round)?;
                 if round >= WARM_UP {
                     sample.us.push(took_us);
                 }
             }
         }
     }
-    Ok(Measured { setting, samples: samples.into() })
+    Ok(Measurement { setting, samples: samples.into() })
 }
 
 fn version(program: &str) -> Result<String> {

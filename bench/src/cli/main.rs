@@ -1,8 +1,8 @@
-//! What a command costs from its start to its end, beside the `sqlite3` shell and the machine's own fsync.
+//! Measures commands from start to end, beside the `sqlite3` shell and the machine's own fsync.
 //!
-//! Every round runs each subject once, one after the other, so that a noisy second of the machine falls on all of them;
-//! those that wait for the disk have rounds of their own.
-//! What is timed is what a script waits for: from the call that starts a process until its end is known.
+//! Every round runs each subject once, one after the other, so that a noisy second of the machine affects all of them.
+//! Subjects that sync the disk have rounds of their own. A time is from the call that starts the process until its exit
+//! status is known, which is what a script waits for.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
 
 mod bench;

@@ -5,9 +5,9 @@ use slidegate_bench::published::Published;
 
 use crate::options::ROUNDS_MIN;
 use crate::report;
-use crate::results::{Sample, Setting};
+use crate::results::{BenchSetting, Sample};
 
-pub(crate) const PUBLISHED: Published<Setting, Sample> = Published {
+pub(crate) const PUBLISHED: Published<BenchSetting, Sample> = Published {
     name: "cli",
     pages: &[(
         Block {
@@ -21,7 +21,7 @@ pub(crate) const PUBLISHED: Published<Setting, Sample> = Published {
     too_short: |setting| {
         let rounds = setting.rounds;
         (rounds < ROUNDS_MIN)
-            .then(|| format!("{rounds} rounds are too few for readers; measure {ROUNDS_MIN} or more"))
+            .then(|| format!("{rounds} rounds are too few to publish; measure {ROUNDS_MIN} or more"))
     },
 };
 
@@ -30,8 +30,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_shows_what_was_measured() {
-        let wrong = PUBLISHED.disagreement().unwrap();
+    fn the_page_shows_the_committed_samples() {
+        let wrong = PUBLISHED.mismatch().unwrap();
         assert_eq!(wrong, None, "`cargo xtask bench cli --table` writes it");
     }
 }

@@ -1,13 +1,13 @@
-//! The table, and what a reader must know to believe it.
+//! The table and its conditions.
 
 use slidegate_bench::markdown::Table;
 use slidegate_bench::statistics::{ratio, thousands};
 
-use crate::results::{Measured, percentile, spread};
+use crate::results::{Measurement, percentile, spread};
 use crate::subject::Subject;
 
 /// The table alone.
-pub(crate) fn table(measured: &Measured) -> String {
+pub(crate) fn table(measured: &Measurement) -> String {
     let head = ["from start to end, ms", "median", "90 of 100", "99 of 100", "/ sqlite3"];
     let mut table = Table::new(head.map(str::to_owned).to_vec());
     let sqlite3 = spread(measured, Subject::Sqlite3);
@@ -28,16 +28,16 @@ pub(crate) fn table(measured: &Measured) -> String {
     table.to_string()
 }
 
-/// With two decimals: most are a few milliseconds.
+/// Milliseconds with two decimals, from 100 on without.
 fn milliseconds(us: u64) -> String {
     if us >= 100_000 { thousands(us) } else { format!("{}.{:02}", us / 1_000, us % 1_000 / 10) }
 }
 
 /// The section of the page.
-pub(crate) fn section(measured: &Measured) -> String {
+pub(crate) fn section(measured: &Measurement) -> String {
     let setting = &measured.setting;
     format!(
-        "{}\nMilliseconds from the start of a process to its end. {} rounds, every subject once per round, those that sync in rounds of their own, on {}, sqlite3 {}: \
+        "{}\nMilliseconds from the start of a process to its end. {} rounds, every command once per round, those that sync the disk in rounds of their own, on {}, sqlite3 {}: \
          `cargo xtask bench cli`.\nEvery sample is in [bench/results/cli.json](../bench/results/cli.json).\n",
         table(measured),
         setting.rounds,
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn milliseconds_have_two_decimals_as_long_as_they_matter() {
+    fn milliseconds_below_100_have_two_decimals() {
         assert_eq!([999, 4_567, 123_456].map(milliseconds), ["0.99", "4.56", "123"]);
     }
 }

@@ -1,4 +1,4 @@
-//! What is run.
+//! The commands that are measured.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use slidegate::time::{Clock, SystemClock};
 
-/// Requests of one key before the next one is asked: so many of 100 units pass a day's quota of 9,500.
+/// Requests per key: 95 of 100 units fit a day's quota of 9,500.
 const PER_KEY: u32 = 95;
 const FSYNC_BYTES: usize = 4_096;
 
@@ -27,7 +27,7 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
-    /// In the order in which they take turns.
+    /// In the order of a round.
     pub(crate) const ALL: [Self; 8] = [
         Self::Nothing,
         Self::Version,
@@ -39,7 +39,7 @@ impl Subject {
         Self::Fsync,
     ];
 
-    /// Whether it waits for the disk.
+    /// Whether it syncs the disk.
     pub(crate) fn syncs(self) -> bool {
         matches!(self, Self::CheckFull | Self::Fsync)
     }
@@ -58,8 +58,8 @@ impl Subject {
     }
 }
 
-/// Files and programs that the subjects use.
-pub(crate) struct Place {
+/// The files and programs that the subjects use.
+pub(crate) struct Fixture {
     program: PathBuf,
     normal: PathBuf,
     full: PathBuf,
@@ -67,28 +67,28 @@ pub(crate) struct Place {
     clock: SystemClock,
 }
 
-impl Place {
+impl Fixture {
     /// In an empty directory.
     pub(crate) fn new(dir: &Path) -> Result<Self> {
         let here = std::env::current_exe().context("this program does not know where it is")?;
         let synced = OpenOptions::new().create(true).append(true).open(dir.join("synced"))?;
-        let place = Self {
+        let fixture = Self {
             program: here.with_file_name("slidegate"),
             normal: dir.join("normal.db"),
             full: dir.join("full.db"),
             synced,
             clock: SystemClock::new(),
         };
-        // The denied one is denied from here on, and every file is there before anything is timed.
-        place.run(Subject::CheckFull, u32::MAX)?;
-        place.run(Subject::CheckNormal, u32::MAX)?;
+        // Creates both files, and uses up the key of the denied subject, before anything is timed.
+        fixture.run(Subject::CheckFull, u32::MAX)?;
+        fixture.run(Subject::CheckNormal, u32::MAX)?;
         let spent =
-            place.check(&place.normal, "normal", "spent", "1/24h", "1").stdout(Stdio::null()).status()?;
+            fixture.check(&fixture.normal, "normal", "spent", "1/24h", "1").stdout(Stdio::null()).status()?;
         ensure!(spent.success(), "the first request of a key passes");
-        Ok(place)
+        Ok(fixture)
     }
 
-    /// Runs a subject and says how many microseconds it took.
+    /// Runs a subject and returns its time in microseconds.
     pub(crate) fn run(&self, subject: Subject, round: u32) -> Result<u64> {
         let key = format!("yt:quota:key{}", round / PER_KEY);
         let (mut command, status) = match subject {

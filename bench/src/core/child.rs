@@ -1,4 +1,4 @@
-//! One run: one subject, one scenario, in a process of its own.
+//! One run: one subject in one scenario, in its own process.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,11 +17,12 @@ use crate::sample::Sample;
 use crate::saturated;
 use crate::scenario::{Measure, Scenario};
 use crate::subject::{
-    Batched, EmptyLoop, Floor, Governor, Ours, Shared, Subject, Trypema, Worker, algorithm,
+    EmptyLoop, Floor, Governor, SharedLimiter, SlidegateBatches, SlidegateMemory, Subject, Trypema, Worker,
+    algorithm,
 };
 #[cfg(feature = "rivals")]
 use crate::subject::{Pingora, Throttlecrab};
-use crate::threads::{Cores, together};
+use crate::threads::{Cores, run_in_parallel};
 
 pub(crate) fn run(run: Run) -> Result<Sample> {
     let bench = Bench::new(run)?;
@@ -34,26 +35,26 @@ pub(crate) fn run(run: Run) -> Result<Sample> {
     match run.subject {
         Subject::Governor => bench.shared(&Governor::new()?),
         #[cfg(feature = "rivals")]
-        Subject::Throttlecrab => bench.alone(Throttlecrab::new()),
+        Subject::Throttlecrab => bench.single_threaded(Throttlecrab::new()),
         #[cfg(feature = "rivals")]
         Subject::PingoraLimits => bench.shared(&Pingora::new()),
         #[cfg(not(feature = "rivals"))]
         Subject::Throttlecrab | Subject::PingoraLimits => bail!("build with `--features rivals`"),
         Subject::Trypema => bench.shared(&Trypema::new()?),
-        Subject::Floor => bench.alone(Floor::default()),
-        Subject::EmptyLoop => bench.alone(EmptyLoop),
+        Subject::Floor => bench.single_threaded(Floor::default()),
+        Subject::EmptyLoop => bench.single_threaded(EmptyLoop),
         Subject::SlidingCounterBatch => {
-            let ours = Ours::new(Algorithm::SlidingCounter, run.scenario.traffic())?;
-            bench.shared(&Batched(ours))
+            let ours = SlidegateMemory::new(Algorithm::SlidingCounter, run.scenario.traffic())?;
+            bench.shared(&SlidegateBatches(ours))
         }
         ours => {
             let algorithm = algorithm(ours).expect("all others are listed above");
-            bench.shared(&Ours::new(algorithm, run.scenario.traffic())?)
+            bench.shared(&SlidegateMemory::new(algorithm, run.scenario.traffic())?)
         }
     }
 }
 
-/// Everything but the subject. It is made first, so that what is resident from then on is the subject's.
+/// Everything but the subject. It is created first, so that all memory that becomes resident later is the subject's.
 struct Bench {
     run: Run,
     cores: Cores,
@@ -72,7 +73,7 @@ impl Bench {
         let cores = Cores::of_process();
         let (have, want) = (cores.len(), run.scenario.threads());
         ensure!(have >= want, "{want} threads need {want} cores, and this process may use {have}");
-        ensure!(cores.pin(0), "cannot keep a thread on one core, so figures would be noise");
+        ensure!(cores.pin(0), "cannot pin a thread to a core, so figures would be noise");
         let threads = 0..run.scenario.threads() as u64;
         let timed = run.scenario.measure() == Measure::Time;
         let requests =
@@ -84,7 +85,7 @@ impl Bench {
         self.run.scenario.keys(self.run.effort)
     }
 
-    /// Ours alone: no other has a budget.
+    /// Only slidegate has a memory budget.
     fn flood(&self) -> Result<Sample> {
         let algorithm = algorithm(self.run.subject).expect("no other takes part");
         let evicting = self.run.scenario == Scenario::FloodEvicting;
@@ -93,17 +94,17 @@ impl Bench {
         Ok(Sample { flooded: Some(flooded), ..Sample::of(self.run) })
     }
 
-    fn alone<W: Worker + Send>(&self, mut worker: W) -> Result<Sample> {
+    fn single_threaded<W: Worker + Send>(&self, mut worker: W) -> Result<Sample> {
         if self.run.scenario.measure() != Measure::Time {
-            return self.by_one(&mut worker);
+            return self.untimed(&mut worker);
         }
         self.preload(&mut worker)?;
         self.time(vec![|requests: &Requests| ask(worker, requests)])
     }
 
-    fn shared<S: Shared>(&self, subject: &S) -> Result<Sample> {
+    fn shared<S: SharedLimiter>(&self, subject: &S) -> Result<Sample> {
         if self.run.scenario.measure() != Measure::Time {
-            return self.by_one(&mut subject.worker());
+            return self.untimed(&mut subject.worker());
         }
         self.preload(&mut subject.worker())?;
         // A worker is made by the thread that uses it.
@@ -111,8 +112,8 @@ impl Bench {
         self.time(vec![asks; self.requests.len()])
     }
 
-    /// What this thread finds out by itself.
-    fn by_one<W: Worker>(&self, worker: &mut W) -> Result<Sample> {
+    /// Measures memory or growth on this thread.
+    fn untimed<W: Worker>(&self, worker: &mut W) -> Result<Sample> {
         if self.run.scenario.measure() == Measure::Growth {
             let calls = grow(worker, self.keys())?;
             return Ok(Sample { calls: Some(calls), ..Sample::of(self.run) });
@@ -121,7 +122,7 @@ impl Bench {
         Ok(self.memory(resident::bytes()?))
     }
 
-    /// Makes every key known. Hits of one key come far apart, as they would.
+    /// Charges every key. The hits of one key are far apart, as in real traffic.
     fn preload<W: Worker>(&self, worker: &mut W) -> Result<()> {
         let mut refused = 0_u64;
         for _ in 0..self.run.subject.hits(self.run.scenario, self.run.effort) {
@@ -145,7 +146,7 @@ impl Bench {
                 allowed.fetch_add(ask(requests), Ordering::Relaxed);
             }
         });
-        let elapsed_us = together(&self.cores, work.collect());
+        let elapsed_us = run_in_parallel(&self.cores, work.collect());
         let asked: u64 = self.requests.iter().map(Requests::len).sum();
         let allowed = allowed.into_inner();
         ensure!(allowed == asked, "{allowed} of {asked} decisions were allowed; the limit is too low");
@@ -155,7 +156,7 @@ impl Bench {
     }
 }
 
-/// Makes the requests; says how many were allowed.
+/// Makes the requests and returns how many were allowed.
 fn ask<W: Worker>(mut worker: W, requests: &Requests) -> u64 {
     let mut allowed = 0;
     if W::BATCHES {

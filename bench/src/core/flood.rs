@@ -1,5 +1,4 @@
-//! What a flood of new keys does to a store with a memory budget: to its memory, to its speed, and to the
-//! keys that it knew before.
+//! A flood of new keys on a store with a memory budget: its memory, its speed, and the counts of the keys from before.
 
 use std::time::Instant;
 
@@ -13,27 +12,32 @@ use crate::requests::every_key;
 use crate::resident;
 use crate::scenario::Effort;
 
-/// Keys that are charged before, between and after.
+/// Keys that are charged before, during and after the flood.
 const KNOWN_KEYS: u64 = 1_000;
-/// Once in so many keys of the flood, one that is known.
+/// New keys between two charges of a known key.
 const FLOOD_PER_KNOWN: u64 = 1_000;
 
-/// What became of the keys of one run.
+/// The figures of one flood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Flooded {
+pub(crate) struct FloodFigures {
     /// Most resident bytes, beyond those at the start.
     pub(crate) peak_bytes: u64,
     pub(crate) budget_bytes: u64,
-    /// New keys that found no room.
+    /// New keys that were refused as `full`.
     pub(crate) full: u64,
     pub(crate) evicted: u64,
-    /// Known keys whose counts were lost; none may be unless keys are evicted.
+    /// Known keys whose counts were lost; 0 unless keys are evicted.
     pub(crate) lost: u64,
     pub(crate) decision_ps: u64,
 }
 
-#[expect(clippy::disallowed_methods, reason = "elapsed time is what is measured")]
-pub(crate) fn flood(algorithm: Algorithm, at_budget: AtBudget, keys: u64, effort: Effort) -> Result<Flooded> {
+#[expect(clippy::disallowed_methods, reason = "this measures elapsed time")]
+pub(crate) fn flood(
+    algorithm: Algorithm,
+    at_budget: AtBudget,
+    keys: u64,
+    effort: Effort,
+) -> Result<FloodFigures> {
     let budget_bytes = if effort == Effort::Full { 512 << 20 } else { 100 << 20 };
     let rule = Rule::builder("bench").limit("1000000/24h".parse()?).algorithm(algorithm);
     let rule = rule.at_budget(at_budget).build().context("the rule")?;
@@ -72,7 +76,7 @@ pub(crate) fn flood(algorithm: Algorithm, at_budget: AtBudget, keys: u64, effort
     }
     ensure!(lost == 0 || at_budget == AtBudget::EvictOldest, "{lost} known keys lost their counts");
     let stats = limiter.stats().store.context("a store in memory has statistics")?;
-    Ok(Flooded {
+    Ok(FloodFigures {
         peak_bytes: resident::peak_bytes()?.saturating_sub(before),
         budget_bytes,
         full,

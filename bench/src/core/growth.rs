@@ -1,8 +1,7 @@
-//! How long single calls take while the table grows under them.
+//! The time of single calls while the table grows.
 //!
-//! Two clocks: the wall's, which also counts what the machine gives to others in the middle of a call,
-//! and the thread's own processor time, which does not. Reading them takes time as well; a subject that
-//! does nothing shows how much, and how long the machine makes even that wait.
+//! Two clocks: wall time, which includes the time that the machine gives to other processes during a call, and the
+//! processor time of the thread, which does not. Reading them takes time too: the empty loop shows how much.
 
 use std::mem;
 use std::time::Instant;
@@ -14,41 +13,40 @@ use serde::{Deserialize, Serialize};
 use crate::requests::every_key;
 use crate::subject::Worker;
 
-/// What became of the calls of one run.
+/// The call times of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Calls {
+pub(crate) struct CallTimes {
     pub(crate) median_ns: u64,
     pub(crate) p99_99_ns: u64,
     pub(crate) worst_ns: u64,
-    /// Most processor time in one call, which need not be the one that took longest by the wall.
+    /// Most processor time of a call, not necessarily of the call with the longest wall time.
     pub(crate) worst_cpu_ns: u64,
-    /// Calls that took longer than a millisecond by the wall.
+    /// Calls with more than a millisecond of wall time.
     pub(crate) above_1_ms: u64,
 }
 
 const MILLISECOND_NS: u32 = 1_000_000;
 
-/// Brings every key, each for the first time.
-pub(crate) fn grow<W: Worker>(worker: &mut W, keys: u64) -> Result<Calls> {
-    // Not zeros: their pages would only come when they are written to, between the calls.
+/// Charges every key for the first time.
+pub(crate) fn grow<W: Worker>(worker: &mut W, keys: u64) -> Result<CallTimes> {
+    // Not zeros, whose pages the system would allocate at the first write, between the calls.
     let mut calls_ns = vec![u32::MAX; usize::try_from(keys)?];
     let mut slots = calls_ns.iter_mut();
     let (mut refused, mut worst_cpu_ns) = (0_u64, 0);
     let mut cpu_ns = thread_cpu_ns();
     every_key(keys, |key| {
         let (allowed, took_ns) = timed(|| worker.decide(key));
-        // Read once per call, so that it also counts the little between two calls; a call that was
-        // shorter than that by the wall did not work longer.
+        // Read once per call, so it includes the time between two calls; the wall time of a call is an upper bound.
         let before_ns = mem::replace(&mut cpu_ns, thread_cpu_ns());
         worst_cpu_ns = (cpu_ns - before_ns).min(took_ns.into()).max(worst_cpu_ns);
         refused += u64::from(!allowed);
         *slots.next().expect("a slot for every key") = took_ns;
     });
     ensure!(refused == 0, "{refused} first hits were refused; the limit is too low");
-    Ok(Calls { worst_cpu_ns, ..summed_up(calls_ns) })
+    Ok(CallTimes { worst_cpu_ns, ..summarised(calls_ns) })
 }
 
-/// Nanoseconds by the wall, at most four seconds.
+/// Wall time in nanoseconds, at most four seconds.
 #[inline]
 #[expect(clippy::disallowed_methods, reason = "a call takes less than the microseconds of a Clock")]
 fn timed<T>(call: impl FnOnce() -> T) -> (T, u32) {
@@ -64,11 +62,11 @@ fn thread_cpu_ns() -> u64 {
     whole(time.tv_sec) * 1_000_000_000 + whole(time.tv_nsec)
 }
 
-fn summed_up(mut calls_ns: Vec<u32>) -> Calls {
+fn summarised(mut calls_ns: Vec<u32>) -> CallTimes {
     calls_ns.sort_unstable();
     let count = calls_ns.len();
     let at = |index: usize| u64::from(calls_ns[index]);
-    Calls {
+    CallTimes {
         median_ns: at(count / 2),
         p99_99_ns: at((count - count / 10_000 - 1).min(count - 1)),
         worst_ns: at(count - 1),
@@ -83,11 +81,11 @@ mod tests {
     use crate::subject::EmptyLoop;
 
     #[test]
-    fn one_call_in_ten_thousand_is_beyond_the_percentile() {
+    fn one_call_in_ten_thousand_is_above_the_percentile() {
         let mut calls_ns: Vec<u32> = (1..=20_000).collect();
         calls_ns[7] = 5_000_000;
         calls_ns[8] = MILLISECOND_NS;
-        let calls = summed_up(calls_ns);
+        let calls = summarised(calls_ns);
         assert_eq!((calls.worst_ns, calls.p99_99_ns, calls.above_1_ms), (5_000_000, 20_000, 1));
         assert_eq!(calls.median_ns, 10_003, "two small ones became large");
     }

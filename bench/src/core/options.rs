@@ -10,39 +10,38 @@ use crate::subject::Subject;
 /// The samples that the README shows.
 pub(crate) const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/results/core.json");
 
-/// Measures what one decision costs beside other limiters. Half an hour or more.
+/// Measures the cost of one decision beside other limiters. Half an hour or more.
 #[derive(Debug, Parser)]
 #[command(name = "core")]
 pub(crate) struct Options {
-    /// A fifth of the keys and decisions, for trying it; the figures are not comparable
+    /// A fifth of the keys and decisions, as a trial; the figures are not comparable
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Repetitions of every run, of which the median is shown
+    /// Repetitions of every run; the tables show the median
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) reps: u32,
-    /// Also the scenarios of 10 million keys: several GB of memory, and about as long again
+    /// Also the scenarios of 10 million keys: several GB of memory, and twice the time
     #[arg(long)]
     pub(crate) large: bool,
-    /// Keep the samples of subjects and scenarios that this run does not measure, so that a long
-    /// benchmark can be made in parts
+    /// Keep the samples of subjects and scenarios that this run does not measure, to measure a long benchmark in parts
     #[arg(long)]
     pub(crate) keep: bool,
-    /// Measure this subject alone; give it again for more, `governor` and `floor` for the ratios
+    /// Measure only this subject; repeat it for more, `governor` and `floor` for the ratios
     #[arg(long, value_name = "SUBJECT")]
     only: Vec<Subject>,
-    /// Measure this scenario alone, large or not; give it again for more
+    /// Measure only this scenario, large or not; repeat it for more
     #[arg(long, value_name = "SCENARIO")]
     scenario: Vec<Scenario>,
     /// Measure nothing: write the README's table from bench/results/core.json, or put the samples of
     /// FILE there first
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = COMMITTED, exclusive = true)]
     pub(crate) table: Option<PathBuf>,
-    /// Where a child is told what to run
+    /// The subject of a child process
     #[arg(long, hide = true, requires = "scenario")]
     child: Option<Subject>,
 }
 
-/// One run: what a child process measures.
+/// One run, measured by a child process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
     pub(crate) subject: Subject,
@@ -51,7 +50,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The arguments that tell a child to do this run.
+    /// The arguments of the child process for this run.
     pub(crate) fn args(self) -> Vec<String> {
         let mut args = vec![
             "--child".to_owned(),
@@ -96,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_child_understands_what_it_is_told() {
+    fn a_child_parses_the_arguments_of_its_run() {
         for (subject, scenario) in [(Subject::Floor, Scenario::Hot1), (Subject::Gcra, Scenario::Zipf2)] {
             for effort in [Effort::Full, Effort::Quick] {
                 let told = Run { subject, scenario, effort }.args();
@@ -107,7 +106,7 @@ mod tests {
         assert!(Options::parse_from(["core"]).child_run().is_none());
     }
     #[test]
-    fn a_scenario_that_is_named_is_measured_however_large() {
+    fn a_named_scenario_is_measured_even_if_it_is_large() {
         let scenarios = |args: &[&str]| Options::parse_from([&["core"], args].concat()).scenarios();
         assert!(!scenarios(&[]).contains(&Scenario::Large1));
         assert!(scenarios(&["--large"]).contains(&Scenario::Large1));

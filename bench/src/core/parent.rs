@@ -17,7 +17,7 @@ use crate::results::Results;
 use crate::sample::Sample;
 use crate::scenario::Measure;
 
-/// Measures everything that was asked for, keeps the samples and prints the tables.
+/// Measures the chosen subjects and scenarios, writes the samples and prints the tables.
 pub(crate) fn run(options: &Options) -> Result<()> {
     ensure!(!runs(options, 0).is_empty(), "none of these subjects takes part in any of these scenarios");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/bench/core.json");
@@ -67,7 +67,7 @@ fn runs(options: &Options, repetition: u32) -> Vec<Run> {
     runs
 }
 
-/// Runs a child to its end, or to the end of our patience.
+/// Runs a child to its end or its timeout.
 fn child(run: Run) -> Result<Sample> {
     let mut command = Command::new(env::current_exe().context("cannot find this program")?);
     command.args(run.args()).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -81,14 +81,14 @@ fn child(run: Run) -> Result<Sample> {
     thread::spawn(move || {
         let mut text = String::new();
         let read: io::Result<String> = stdout.read_to_string(&mut text).map(|_| text);
-        // No one listens any more once patience has ended.
+        // Nothing receives it after the timeout.
         let _ = sender.send(read);
     });
-    let Ok(text) = receiver.recv_timeout(run.scenario.patience()) else {
+    let Ok(text) = receiver.recv_timeout(run.scenario.timeout()) else {
         child.kill().context("cannot end the child")?;
         child.wait()?;
-        bail!("no result after {} s; it was ended", run.scenario.patience().as_secs());
+        bail!("no result after {} s; it was killed", run.scenario.timeout().as_secs());
     };
-    ensure!(child.wait()?.success(), "the child failed; what it said stands above");
-    serde_json::from_str(&text?).context("the child's line was not understood")
+    ensure!(child.wait()?.success(), "the child failed; its output is above");
+    serde_json::from_str(&text?).context("the child's line cannot be parsed")
 }

@@ -5,12 +5,12 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::block::Block;
-use crate::results::Setting;
+use crate::results::BenchSetting;
 use crate::sample::Sample;
 use crate::summary;
 use slidegate_bench::published::{Published, quick_is_too_short};
 
-const PUBLISHED: Published<Setting, Sample> = Published {
+const PUBLISHED: Published<BenchSetting, Sample> = Published {
     name: "core",
     pages: &[(
         Block {
@@ -24,7 +24,7 @@ const PUBLISHED: Published<Setting, Sample> = Published {
     too_short: |setting| quick_is_too_short(setting.quick),
 };
 
-/// Publishes the samples of a file, and says which ones are missing.
+/// Publishes the samples of a file, and lists the missing ones.
 pub(crate) fn publish(samples: &Path) -> Result<()> {
     let measured = PUBLISHED.publish(samples)?;
     for missing in summary::missing(&measured.samples) {
@@ -38,11 +38,11 @@ mod tests {
     use super::*;
     use crate::machine::Machine;
     use crate::options::Run;
-    use crate::results::Measured;
+    use crate::results::Measurement;
     use crate::scenario::{Effort, Scenario};
     use crate::subject::Subject;
 
-    fn measured(ps: u64) -> Measured {
+    fn measured(ps: u64) -> Measurement {
         let sample = |subject, scenario| Sample::of(Run { subject, scenario, effort: Effort::Full });
         let time = |subject, decision_ps| Sample {
             decision_ps: Some(decision_ps),
@@ -61,17 +61,17 @@ mod tests {
             memory,
         ];
         let machine = Machine { cpu: "a processor".into(), cores: 2 };
-        Measured { setting: Setting { quick: false, machine }, samples }
+        Measurement { setting: BenchSetting { quick: false, machine }, samples }
     }
 
     #[test]
-    fn the_readme_shows_what_was_measured() {
-        let wrong = PUBLISHED.disagreement().unwrap();
+    fn the_readme_shows_the_committed_samples() {
+        let wrong = PUBLISHED.mismatch().unwrap();
         assert_eq!(wrong, None, "`cargo xtask bench table` writes it");
     }
 
     #[test]
-    fn the_table_has_every_figure_ratios_and_dashes() {
+    fn the_table_has_figures_ratios_and_dashes() {
         let text = summary::markdown(&measured(200_000));
         let row = |begin: &str| {
             let line = text.lines().find(|line| line.starts_with(&format!("| {begin}"))).unwrap();
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(row("slidegate sliding-counter"), counter);
         assert_eq!(row("governor / sliding-counter")[5], "3.00");
         assert_eq!(row("sliding-counter / floor")[5], "2.00");
-        assert!(!text.contains("throttlecrab"), "what was not measured has no row");
+        assert!(!text.contains("throttlecrab"), "a subject without samples has no row");
         assert!(
             text.contains("Medians of 1 to 2 runs, taken in turns, on a processor, 2 cores: `cargo"),
             "{text}"

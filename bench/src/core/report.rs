@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::flood::Flooded;
-use crate::growth::Calls;
+use crate::flood::FloodFigures;
+use crate::growth::CallTimes;
 use crate::markdown::Table;
 use crate::sample::{Sample, spread};
 use crate::scenario::{Effort, Measure, Scenario};
@@ -54,8 +54,8 @@ fn memory(samples: &[Sample], scenario: Scenario) -> Table {
     table
 }
 
-/// The machine may take its time in any repetition; what a subject does by itself, it does in all of
-/// them. So the least of the worst calls is shown beside the middle one.
+/// The machine may delay a call in some repetitions, the subject delays it in all. So the minimum of the worst calls is
+/// shown beside the median.
 fn growth(samples: &[Sample], scenario: Scenario) -> Table {
     let mut table = table([
         "subject, times in us",
@@ -68,7 +68,7 @@ fn growth(samples: &[Sample], scenario: Scenario) -> Table {
         "calls > 1 ms",
     ]);
     for subject in Subject::all() {
-        let of = |figure: fn(&Calls) -> u64| {
+        let of = |figure: fn(&CallTimes) -> u64| {
             spread(samples, subject, scenario, |sample| sample.calls.as_ref().map(figure))
         };
         let Some(worst) = of(|calls| calls.worst_ns) else { continue };
@@ -90,17 +90,10 @@ fn growth(samples: &[Sample], scenario: Scenario) -> Table {
 }
 
 fn flood(samples: &[Sample], scenario: Scenario) -> Table {
-    let mut table = table([
-        "subject",
-        "ns",
-        "peak MB",
-        "budget MB",
-        "refused as full",
-        "evicted",
-        "known keys that lost",
-    ]);
+    let mut table =
+        table(["subject", "ns", "peak MB", "budget MB", "refused as full", "evicted", "known keys lost"]);
     for subject in Subject::all() {
-        let of = |figure: fn(&Flooded) -> u64| {
+        let of = |figure: fn(&FloodFigures) -> u64| {
             spread(samples, subject, scenario, |sample| sample.flooded.as_ref().map(figure))
         };
         let median = |figure| of(figure).map(|spread| spread.median);
@@ -140,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_shown_with_its_ends_and_both_ratios() {
+    fn a_time_is_shown_with_its_range_and_both_ratios() {
         let sample = |subject, ps| Sample { decision_ps: Some(ps), ..sample(subject, Scenario::Uniform1) };
         let samples = [
             sample(Subject::SlidingCounter, 210_000),
@@ -152,7 +145,7 @@ mod tests {
         let text = tables(&samples, Effort::Full);
         let row = row_of(&text, "sliding-counter");
         assert_eq!(row, ["slidegate sliding-counter", "200", "190-210", "3.00", "2.00"]);
-        assert_eq!(text.matches("###").count(), 1, "scenarios without samples are left out");
+        assert_eq!(text.matches("###").count(), 1, "scenarios without samples have no table");
     }
 
     #[test]
@@ -167,9 +160,9 @@ mod tests {
     }
 
     #[test]
-    fn growth_shows_the_least_of_the_worst_calls_beside_the_middle_one() {
+    fn growth_shows_the_minimum_and_median_of_the_worst_calls() {
         let calls = |worst_ns, above_1_ms| Sample {
-            calls: Some(Calls {
+            calls: Some(CallTimes {
                 median_ns: 400,
                 p99_99_ns: 9_000,
                 worst_ns,

@@ -1,4 +1,4 @@
-//! Requests, made before the clock starts, as they would stand in a network buffer.
+//! The requests of a run, written to a buffer before the clock starts.
 
 use std::fmt::Write;
 
@@ -7,17 +7,17 @@ use slidegate::testing::Rng;
 use crate::scenario::{Effort, Scenario, Traffic};
 use crate::zipf::Zipf;
 
-/// Bytes of a record: the key, padding, and one character that says how long the key is.
+/// Bytes of a record: the key, padding, and one character for the length of the key.
 const RECORD_BYTES: usize = 16;
-/// Requests that are handed over together to a subject that takes many at once.
+/// Requests per batch.
 const BATCH: usize = 16;
-/// A hot key's buffer is read over and over; so many records stay in the first-level cache.
+/// Records of a hot key's buffer, which is read repeatedly and stays in the first-level cache.
 const HOT_RECORDS: u64 = 1_000;
-/// Prime, and no factor of any number of keys here: multiples of it visit every key once.
+/// A prime that divides no number of keys here: its multiples visit every key once.
 const STRIDE: u64 = 7_368_787;
 
-/// The keys of one thread's requests, in order. One text rather than a list of strings: reading it
-/// runs ahead of the loop, so the bytes of a key are in the cache when it is asked for.
+/// The keys of one thread's requests, in order. One text instead of a list of strings: the processor prefetches it, so
+/// the bytes of a key are in the cache when it is charged.
 pub(crate) struct Requests {
     records: String,
     passes: u64,
@@ -80,7 +80,7 @@ impl Requests {
         }
     }
 
-    /// The key of the record that begins there.
+    /// The key of the record at `start`.
     #[inline]
     fn key(&self, start: usize) -> &str {
         let record = &self.records[start..start + RECORD_BYTES];
@@ -92,7 +92,7 @@ impl Requests {
     }
 }
 
-/// Calls `ask` with every key once, in an order that no table is laid out in.
+/// Calls `ask` with every key once, in an order unlike that of any table.
 pub(crate) fn every_key(keys: u64, mut ask: impl FnMut(&str)) {
     let mut key = String::new();
     for index in 0..keys {
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_comes_once() {
+    fn every_key_is_visited_once() {
         let mut seen = HashSet::new();
         every_key(1_000, |key| assert!(seen.insert(key.to_owned()), "{key} came twice"));
         assert_eq!(seen.len(), 1_000);
@@ -144,7 +144,7 @@ mod tests {
     }
     #[test]
     fn batches_are_the_same_keys_in_the_same_order() {
-        // A thousand records are no whole number of batches.
+        // A thousand records are not a multiple of the batch size.
         for scenario in [Scenario::Hot1, Scenario::Uniform1] {
             let requests = Requests::new(scenario, Effort::Quick, 0);
             let (mut one_by_one, mut together) = (0, 0);

@@ -1,18 +1,17 @@
-//! Memory that is really held.
+//! Resident memory of this process.
 
 use anyhow::{Context, Result};
 
-/// Variable and value that make jemalloc return what is freed at once, so that a table which was
-/// outgrown is not counted. It would slow the allocator down, so only runs that measure memory get it.
+/// Variable and value that make jemalloc return freed memory at once, so that the old array of a grown table is not
+/// counted. It slows the allocator down, so only runs that measure memory set it.
 pub(crate) const RETURN_AT_ONCE: (&str, &str) = ("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0");
 
-/// Bytes of this process in memory. Not from `statm`, which counts pages of a size that only an
-/// unsafe call would tell.
+/// Resident bytes. Not from `statm`, which counts pages, whose size only an unsafe call returns.
 pub(crate) fn bytes() -> Result<u64> {
     of_status("VmRSS:")
 }
 
-/// The most that it ever was.
+/// Peak of the resident bytes.
 pub(crate) fn peak_bytes() -> Result<u64> {
     of_status("VmHWM:")
 }
@@ -31,11 +30,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_to_is_resident() {
+    fn written_memory_is_resident() {
         let before = bytes().unwrap();
         let block = vec![1_u8; 64 << 20];
         let grown = bytes().unwrap().saturating_sub(before);
-        // Other tests run beside it, and a system may take back at once what nobody reads.
+        // Other tests run in parallel, and a system may reclaim unread pages at once.
         assert!(grown.abs_diff(block.len() as u64) < 32 << 20, "grew by {grown}");
         assert!(std::hint::black_box(block).iter().all(|&byte| byte == 1));
     }

@@ -1,5 +1,4 @@
-//! The JSON file of all samples, written as they come in: what was measured before a long run was
-//! interrupted is not lost.
+//! The JSON file of all samples, written after every sample, so that an interrupted run loses nothing.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -7,39 +6,39 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
-use slidegate_bench::measured;
+use slidegate_bench::measurement;
 
 use crate::machine::Machine;
 use crate::sample::Sample;
 
-/// What is in the file.
-pub(crate) type Measured = measured::Measured<Setting, Sample>;
+/// The content of the file.
+pub(crate) type Measurement = measurement::Measurement<BenchSetting, Sample>;
 
-/// What all samples have in common.
+/// The setting of all samples.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Setting {
+pub(crate) struct BenchSetting {
     /// Whether fewer keys and decisions were measured than published figures need.
     pub(crate) quick: bool,
     pub(crate) machine: Machine,
 }
 
-/// The file of a run that goes on.
+/// The file of a run in progress.
 pub(crate) struct Results {
     path: PathBuf,
-    all: Measured,
+    all: Measurement,
     /// How many of `all.samples`, from the front, are from earlier runs.
     earlier: usize,
 }
 
 impl Results {
-    /// Begins empty or, to `keep` what another run has measured, with what is in the file.
+    /// Begins empty or, with `keep`, with the samples in the file.
     pub(crate) fn begin(path: PathBuf, quick: bool, machine: Machine, keep: bool) -> Result<Self> {
-        let empty = Measured { setting: Setting { quick, machine }, samples: Vec::new() };
+        let empty = Measurement { setting: BenchSetting { quick, machine }, samples: Vec::new() };
         let found = fs::metadata(&path).map_err(|error| error.kind());
         if !keep || found.is_err_and(|kind| kind == ErrorKind::NotFound) {
             return Ok(Self { path, all: empty, earlier: 0 });
         }
-        let all = Measured::read(&path)?;
+        let all = Measurement::read(&path)?;
         let effort = |quick: bool| if quick { "with --quick" } else { "without --quick" };
         ensure!(
             all.setting.quick == empty.setting.quick,
@@ -58,7 +57,7 @@ impl Results {
         Ok(Self { path, all, earlier })
     }
 
-    /// Adds a sample. The first of its kind takes the place of those from earlier runs.
+    /// Adds a sample. The first of its kind replaces those of earlier runs.
     pub(crate) fn add(&mut self, sample: Sample) -> Result<()> {
         let fresh = self.all.samples.split_off(self.earlier);
         self.all.samples.retain(|earlier| !earlier.same_kind(&sample));
@@ -92,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_keeps_what_it_does_not_measure_itself() {
+    fn a_run_keeps_samples_that_it_does_not_measure() {
         let folder = std::env::temp_dir().join(format!("slidegate-results-{}", std::process::id()));
         let path = folder.join("core.json");
         let mut first = begin(&path, false, 2, true).unwrap();
@@ -104,7 +103,7 @@ mod tests {
         second.add(sample(Subject::Gcra, Scenario::Zipf1, 4)).unwrap();
         second.add(sample(Subject::Gcra, Scenario::Hot1, 5)).unwrap();
         second.add(sample(Subject::Gcra, Scenario::Hot1, 6)).unwrap();
-        let read = Measured::read(&path).unwrap().samples;
+        let read = Measurement::read(&path).unwrap().samples;
         let figures: Vec<_> = read.iter().map(|sample| sample.decision_ps.unwrap()).collect();
         assert_eq!(figures, [3, 4, 5, 6]);
 

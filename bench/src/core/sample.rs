@@ -1,15 +1,16 @@
-//! What one run found.
+//! The sample of one run.
 
 use serde::{Deserialize, Serialize};
 
-use crate::flood::Flooded;
-use crate::growth::Calls;
+use crate::flood::FloodFigures;
+use crate::growth::CallTimes;
 use crate::options::Run;
 use crate::scenario::Scenario;
 use crate::statistics::Spread;
 use crate::subject::Subject;
 
-/// One line of a child, one entry of the JSON file. Of the last five, those that the scenario is about.
+/// One line of a child's output, one entry of the JSON file. Of the last five fields only those of the scenario's measure
+/// are set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sample {
     pub(crate) subject: String,
@@ -26,12 +27,12 @@ pub(crate) struct Sample {
     pub(crate) resident_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key_bytes: Option<u64>,
-    /// Single calls.
+    /// Times of single calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) calls: Option<Calls>,
+    pub(crate) calls: Option<CallTimes>,
     /// A flood of new keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) flooded: Option<Flooded>,
+    pub(crate) flooded: Option<FloodFigures>,
 }
 
 impl Sample {
@@ -55,7 +56,7 @@ impl Sample {
         (&self.subject, &self.scenario) == (&other.subject, &other.scenario)
     }
 
-    /// What a decision takes, or a key.
+    /// The time of a decision, or the bytes of a key.
     pub(crate) fn figure(&self) -> Option<u64> {
         self.decision_ps.or(self.key_bytes)
     }

@@ -9,19 +9,19 @@ use slidegate::rule::Entries;
 
 use crate::requests::every_key;
 use crate::resident;
-use crate::subject::{Ours, Worker};
+use crate::subject::{SlidegateMemory, Worker};
 
-/// Allows more than is asked, so that every request is remembered.
+/// Above the number of requests, so that every request is logged.
 const RATE: &str = "1000/1m";
-/// More than the 128 entries that it keeps by default.
+/// More than the default of 128 entries.
 const ROUNDS: u32 = 140;
-/// Apart, so that no two requests of a key share an entry; close, so that none leaves its window.
+/// Long enough that no two requests of a key share an entry, short enough that none leaves the window.
 const ROUND: Duration = Duration::from_millis(400);
 
-/// Bytes of this process when it held most. Keys are asked for in turn, as they would be: logs grow,
-/// and leave gaps in the heap, together.
+/// Peak of the resident bytes. Keys are charged in turn, as in real traffic: all logs grow, and fragment the heap,
+/// together.
 pub(crate) fn resident_bytes_max(keys: u64) -> Result<u64> {
-    let ours = Ours::on_manual_clock(Algorithm::CompactLog(Entries::DEFAULT), RATE)?;
+    let ours = SlidegateMemory::on_manual_clock(Algorithm::CompactLog(Entries::DEFAULT), RATE)?;
     let (mut worker, mut refused, mut most) = (&ours, 0_u64, 0);
     for _ in 0..ROUNDS {
         every_key(keys, |key| refused += u64::from(!worker.decide(key)));

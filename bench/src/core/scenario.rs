@@ -1,22 +1,22 @@
-//! The scenarios: which keys are asked for, by how many threads, and what is measured.
+//! The scenarios: keys, threads, and the measure.
 
 use std::fmt;
 use std::time::Duration;
 
 use clap::ValueEnum;
 
-/// How keys follow each other.
+/// The distribution of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Traffic {
     /// One key only.
     Hot,
-    /// Every key as likely as every other.
+    /// All keys equally likely.
     Uniform,
-    /// The k-th most popular key is asked for 1/k as often as the first.
+    /// The k-th most popular key 1/k as often as the first.
     Zipf,
 }
 
-/// What is found out.
+/// What a scenario measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Measure {
     /// Time of one decision among many.
@@ -29,7 +29,7 @@ pub(crate) enum Measure {
     Flood,
 }
 
-/// How much a run does.
+/// The size of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
     Full,
@@ -43,15 +43,15 @@ pub(crate) enum Scenario {
     Hot1,
     /// One key, 2 threads
     Hot2,
-    /// 1 M keys, all as likely, 1 thread
+    /// 1 M keys, all equally likely, 1 thread
     Uniform1,
-    /// 1 M keys, all as likely, 2 threads
+    /// 1 M keys, all equally likely, 2 threads
     Uniform2,
     /// 1 M keys, some popular, 1 thread
     Zipf1,
     /// 1 M keys, some popular, 2 threads
     Zipf2,
-    /// 10 M keys, all as likely, 1 thread
+    /// 10 M keys, all equally likely, 1 thread
     Large1,
     /// Memory of 500 k keys
     #[value(name = "memory-500k")]
@@ -62,13 +62,13 @@ pub(crate) enum Scenario {
     /// Memory of 10 M keys
     #[value(name = "memory-10m")]
     MemoryLarge,
-    /// Memory of 1 M keys, each holding as much as it can
+    /// Memory of 1 M keys, each with a full compact-log
     Saturated,
     /// Single calls while 10 M keys arrive
     Growth,
     /// 20 M new keys against a memory budget
     Flood,
-    /// The same, where old keys make room
+    /// 20 M new keys against a memory budget, with eviction
     FloodEvicting,
 }
 
@@ -117,7 +117,7 @@ impl Scenario {
         }
     }
 
-    /// Keys that are there before the clock starts, or in the end where growth is measured.
+    /// Keys before the clock starts, or at the end where growth is measured.
     pub(crate) fn keys(self, effort: Effort) -> u64 {
         let full = match self {
             Self::Hot1 | Self::Hot2 => 1_000,
@@ -129,7 +129,7 @@ impl Scenario {
         if effort == Effort::Quick && full > 1_000 { full / 5 } else { full }
     }
 
-    /// Decisions that each thread takes under the clock.
+    /// Timed decisions of each thread.
     pub(crate) fn decisions(self, effort: Effort) -> u64 {
         let full = match self {
             _ if self.measure() == Measure::Memory => 0,
@@ -146,8 +146,8 @@ impl Scenario {
             || self.measure() == Measure::Flood
     }
 
-    /// After this long a child is given up: several times what the slowest subject needs.
-    pub(crate) fn patience(self) -> Duration {
+    /// The timeout of a child: several times the slowest subject's time.
+    pub(crate) fn timeout(self) -> Duration {
         Duration::from_secs(if self.large() { 1_200 } else { 120 })
     }
 }
@@ -159,7 +159,7 @@ impl fmt::Display for Scenario {
     }
 }
 
-/// A round number in short.
+/// A round number, abbreviated.
 fn amount(count: u64) -> String {
     if count >= 1_000_000 { format!("{} M", count / 1_000_000) } else { format!("{} k", count / 1_000) }
 }
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn titles_say_how_many_keys_there_are() {
+    fn titles_have_the_number_of_keys() {
         let title = |scenario: Scenario| scenario.title(Effort::Full);
         assert_eq!(title(Scenario::MemorySmall), "memory, 500 k keys");
         assert_eq!(title(Scenario::Large1), "10 M keys uniform, 1 thread");

@@ -1,7 +1,7 @@
 //! The benchmark in one table, for the README.
 
 use crate::markdown::Table;
-use crate::results::Measured;
+use crate::results::Measurement;
 use crate::sample::{Sample, spread};
 use crate::scenario::{Effort, Measure, Scenario};
 use crate::statistics::{Spread, megabytes, ratio, short_time, thousands};
@@ -19,10 +19,10 @@ const COLUMNS: [(Scenario, &str); 9] = [
     (Scenario::MemoryLarge, "B/key 10M"),
 ];
 
-/// What is set beside governor and the floor.
+/// The subjects that are compared with governor and the floor.
 const COMPARED: [Subject; 2] = [Subject::SlidingCounter, Subject::SlidingLog];
 
-/// Memory in all that is worth a word.
+/// The totals of memory in the text below the table.
 const TOTALS: [(Subject, Scenario); 5] = [
     (Subject::SlidingCounter, Scenario::MemoryLarge),
     (Subject::FixedWindow, Scenario::MemoryLarge),
@@ -31,8 +31,8 @@ const TOTALS: [(Subject, Scenario); 5] = [
     (Subject::CompactLog, Scenario::Saturated),
 ];
 
-/// The table and what a reader must know to believe it.
-pub(crate) fn markdown(measured: &Measured) -> String {
+/// The table and its conditions.
+pub(crate) fn markdown(measured: &Measurement) -> String {
     let samples = &measured.samples;
     let mut text = format!("{}\n", table(samples));
     let mut line = |line: &str| text.extend([line, "\n"]);
@@ -40,12 +40,12 @@ pub(crate) fn markdown(measured: &Measured) -> String {
         "Nanoseconds per decision and thread (T); resident bytes per key, the key included, after one request of each key,",
     );
     line(
-        "for sliding-log after ten. In its uniform columns sliding-log ends at about ten requests per key; five stand in place,",
+        "for sliding-log after ten. In its uniform columns sliding-log ends at about ten requests per key; five fit the slot,",
     );
     line(
-        "eleven once tables have adapted, and busier keys take longer. Its hot key's window is 1 ms. Everybody is admitted.",
+        "eleven once tables have adapted, and busier keys take longer. Its hot key's window is 1 ms. All requests are admitted.",
     );
-    line("jemalloc and the same keys for all. The floor knows no time, no limit and no threads;");
+    line("jemalloc and the same keys for all. The floor has no time, no limit and no threads;");
     line("pingora-limits estimates in a sketch of fixed size.");
     for sentence in [totals(samples), growth(samples)].iter().flatten() {
         line(sentence);
@@ -59,7 +59,7 @@ pub(crate) fn markdown(measured: &Measured) -> String {
     text
 }
 
-/// By subject, the scenarios that were to be shown and have no sample.
+/// The scenarios without a sample, by subject.
 pub(crate) fn missing(samples: &[Sample]) -> Vec<String> {
     let missing = |subject: Subject| {
         let able = Scenario::all().into_iter().filter(|&scenario| subject.takes_part(scenario));
@@ -100,7 +100,7 @@ fn cell(figure: Option<Spread>, scenario: Scenario) -> String {
     }
 }
 
-/// How many runs a median is of.
+/// The number of runs per median.
 fn runs(samples: &[Sample]) -> String {
     let timed = samples.iter().filter(|sample| sample.decision_ps.is_some());
     let counts = timed.map(|sample| samples.iter().filter(|other| other.same_kind(sample)).count() as u64);
@@ -117,17 +117,17 @@ fn totals(samples: &[Sample]) -> Option<String> {
         let keys = scenario.title(Effort::Full).replace("memory, ", "");
         Some(format!("{subject} {} MB for {keys}", megabytes(bytes)))
     };
-    sentence("Memory in all", TOTALS.into_iter().filter_map(total))
+    sentence("Total memory", TOTALS.into_iter().filter_map(total))
 }
 
-/// The least of the worst calls, because the machine may stop any of them, and the middle one.
+/// The minimum of the worst calls, because the machine may delay any of them, and the median.
 fn growth(samples: &[Sample]) -> Option<String> {
     let worst = |subject: Subject| {
         let worst_ns = |sample: &Sample| sample.calls.as_ref().map(|calls| calls.worst_ns);
         let worst = spread(samples, subject, Scenario::Growth, worst_ns)?;
         Some(format!("{subject} {} ({})", short_time(worst.min), short_time(worst.median)))
     };
-    let what = "Longest single call while 10 M keys arrive, in the best run (in the middle one)";
+    let what = "Longest single call while 10 M keys arrive, in the best run (in the median run)";
     sentence(what, Subject::all().into_iter().filter_map(worst))
 }
 

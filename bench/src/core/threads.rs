@@ -1,4 +1,4 @@
-//! Threads that stay on their cores and start together.
+//! Pinned threads that start together.
 
 use std::sync::Barrier;
 use std::thread;
@@ -10,8 +10,7 @@ use slidegate::time::{Clock, SystemClock};
 pub(crate) struct Cores(Vec<CoreId>);
 
 impl Cores {
-    /// Asked once and before any thread is pinned: a pinned thread, and every thread that it starts, is
-    /// told of its own core only.
+    /// Call it once, before any thread is pinned: a pinned thread, and every thread that it starts, sees only its own core.
     pub(crate) fn of_process() -> Self {
         Self(core_affinity::get_core_ids().unwrap_or_default())
     }
@@ -20,20 +19,19 @@ impl Cores {
         self.0.len()
     }
 
-    /// Keeps the calling thread on the core with this number, counted from the last: the first one also
-    /// serves the machine's interrupts. Says whether the system let us.
+    /// Pins the calling thread to the core with this number, counted from the last: the first core also serves the
+    /// machine's interrupts. Returns whether the system allowed it.
     pub(crate) fn pin(&self, from_last: usize) -> bool {
         self.0.iter().rev().nth(from_last).is_some_and(|core| core_affinity::set_for_current(*core))
     }
 }
 
-/// Runs `work` once per thread, each on a core of its own and all at once. Returns the microseconds
-/// that the slowest took.
-pub(crate) fn together<W: FnOnce() + Send>(cores: &Cores, work: Vec<W>) -> u64 {
+/// Runs each `work` on its own thread and core, all at once. Returns the microseconds of the slowest.
+pub(crate) fn run_in_parallel<W: FnOnce() + Send>(cores: &Cores, work: Vec<W>) -> u64 {
     let start = Barrier::new(work.len());
     let clock = SystemClock::new();
     let run = |index: usize, work: W| {
-        assert!(cores.pin(index), "cannot keep thread {index} on a core of its own");
+        assert!(cores.pin(index), "cannot pin thread {index} to a core");
         start.wait();
         let started_us = clock.now_us();
         work();
@@ -62,7 +60,7 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| {
                 assert!(cores.pin(0));
-                together(&cores, vec![note; cores.len()]);
+                run_in_parallel(&cores, vec![note; cores.len()]);
             });
         });
         let mut seen = seen.into_inner().unwrap();

@@ -1,8 +1,8 @@
-//! A client that asks on schedule.
+//! An open-loop client: it sends requests on a schedule.
 //!
-//! Every request has an instant at which it is due, whatever became of those before it, and its latency counts from
-//! there. While all connections wait for answers, requests that fall due wait too, and that counts: no coordinated
-//! omission. One thread looks after everything and never sleeps, as waking up takes longer than an answer.
+//! Every request has a scheduled time, independent of earlier answers, and its latency counts from there. While all
+//! connections wait for answers, due requests wait too, and that counts: no coordinated omission. One thread does
+//! everything and never sleeps, because waking up takes longer than an answer.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -12,19 +12,19 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::event::epoll;
 use slidegate::time::{Clock, SystemClock};
 
-use crate::question::Question;
+use crate::request_template::RequestTemplate;
 
-/// How long an answer may take before the run is given up.
+/// The timeout of an answer.
 const ANSWER_MAX_US: u64 = 10_000_000;
-/// Bytes of an answer that is believed.
+/// The longest answer accepted.
 const ANSWER_BYTES_MAX: usize = 16_384;
 
-/// When requests are due.
+/// The schedule of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Schedule {
     /// All at once: as fast as the server answers.
     AtOnce,
-    /// So many in a second, evenly.
+    /// A number per second, evenly spaced.
     PerSecond(u64),
 }
 
@@ -37,33 +37,34 @@ impl Schedule {
     }
 }
 
-/// What became of a run.
+/// The latencies of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Answered {
+pub(crate) struct ScheduleRun {
     pub(crate) elapsed_us: u64,
-    /// From the instant at which a request was due to its answer, ascending.
+    /// From the scheduled time of a request to its answer, ascending.
     pub(crate) latencies_us: Vec<u64>,
 }
 
-impl Answered {
-    /// The latency that `permille` of the requests did not exceed.
+impl ScheduleRun {
+    /// The latency at this permille of the requests.
     pub(crate) fn permille_us(&self, permille: usize) -> u64 {
         let place = (self.latencies_us.len() * permille).div_ceil(1_000).max(1) - 1;
         self.latencies_us.get(place).copied().unwrap_or(0)
     }
 }
 
-/// Asks `requests` times, of one key after the other from `first` on, modulo `keys`.
+/// Sends `requests` requests, for one key after the other from `first` on, modulo `keys`.
 pub(crate) fn ask(
     address: SocketAddr,
-    question: &Question,
+    template: &RequestTemplate,
     schedule: Schedule,
     connections: u16,
     (first, keys, requests): (u64, u64, u64),
-) -> Result<Answered> {
+) -> Result<ScheduleRun> {
     let clock = SystemClock::new();
     let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-    let mut lines = (0..connections).map(|_| Line::connect(address)).collect::<Result<Vec<_>>>()?;
+    let mut lines =
+        (0..connections).map(|_| ClientConnection::connect(address)).collect::<Result<Vec<_>>>()?;
     for (number, line) in lines.iter().enumerate() {
         let data = epoll::EventData::new_u64(number as u64);
         epoll::add(&poll, &line.stream, data, epoll::EventFlags::IN)?;
@@ -77,7 +78,7 @@ pub(crate) fn ask(
         let now_us = clock.now_us();
         while sent < requests && schedule.due_us(started_us, sent) <= now_us {
             let Some(number) = idle.pop_front() else { break };
-            lines[number].send(question, (first + sent) % keys, schedule.due_us(started_us, sent))?;
+            lines[number].send(template, (first + sent) % keys, schedule.due_us(started_us, sent))?;
             sent += 1;
         }
         events.clear();
@@ -98,18 +99,18 @@ pub(crate) fn ask(
         ensure!(!waiting || now_us < answered_us + ANSWER_MAX_US, "no answer came");
     }
     latencies_us.sort_unstable();
-    Ok(Answered { elapsed_us: answered_us - started_us, latencies_us })
+    Ok(ScheduleRun { elapsed_us: answered_us - started_us, latencies_us })
 }
 
-/// A connection and the request on it.
-struct Line {
+/// A connection and its request in flight.
+struct ClientConnection {
     stream: TcpStream,
     due_us: u64,
     request: Vec<u8>,
     answer: Vec<u8>,
 }
 
-impl Line {
+impl ClientConnection {
     fn connect(address: SocketAddr) -> Result<Self> {
         let stream = TcpStream::connect(address).with_context(|| format!("cannot reach {address}"))?;
         stream.set_nodelay(true)?;
@@ -117,10 +118,10 @@ impl Line {
         Ok(Self { stream, due_us: 0, request: Vec::new(), answer: Vec::new() })
     }
 
-    fn send(&mut self, question: &Question, key: u64, due_us: u64) -> Result<()> {
+    fn send(&mut self, template: &RequestTemplate, key: u64, due_us: u64) -> Result<()> {
         self.due_us = due_us;
         self.answer.clear();
-        question.write(key, &mut self.request);
+        template.write(key, &mut self.request);
         // An idle connection has room for one request.
         self.stream.write_all(&self.request).context("cannot send")
     }
@@ -139,7 +140,7 @@ impl Line {
     }
 }
 
-/// Whether the bytes are a whole answer. One that admits nothing fails: admissions are measured.
+/// Whether the bytes are a complete answer. An answer that is not an admission is an error: admissions are measured.
 fn is_complete(answer: &[u8]) -> Result<bool> {
     let Some(head) = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n") else { return Ok(false) };
     let text = String::from_utf8_lossy(&answer[..head]);
@@ -178,18 +179,17 @@ mod tests {
     }
 
     #[test]
-    fn permilles_are_of_requests() {
-        let answered = Answered { elapsed_us: 0, latencies_us: (1..=1_000).collect() };
+    fn permilles_count_requests() {
+        let answered = ScheduleRun { elapsed_us: 0, latencies_us: (1..=1_000).collect() };
         assert_eq!(
             [500, 990, 999, 1_000].map(|permille| answered.permille_us(permille)),
             [500, 990, 999, 1_000]
         );
     }
 
-    /// The server keeps the first answer back until the schedule is over: whoever waited for it must not get away
-    /// with having been asked late.
+    /// The server delays the first answer beyond the schedule: the latencies of all requests must include the delay.
     #[test]
-    fn a_stall_shows_in_every_request_that_was_due_meanwhile() {
+    fn a_stall_counts_in_every_request_that_was_due_meanwhile() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let server = std::thread::spawn(move || {
@@ -207,10 +207,10 @@ mod tests {
                     .unwrap();
             }
         });
-        let question = Question::post(1, "/", crate::question::KEY);
-        let answered = ask(address, &question, Schedule::PerSecond(1_000), 1, (0, 10, 20)).unwrap();
+        let template = RequestTemplate::post(1, "/", crate::request_template::KEY);
+        let answered = ask(address, &template, Schedule::PerSecond(1_000), 1, (0, 10, 20)).unwrap();
         server.join().unwrap();
-        // All were due within the first 20 ms, and none was answered before 100.
+        // All were due within the first 20 ms, and the first answer came after 100 ms.
         assert!(answered.latencies_us[0] >= 79_000, "{answered:?}");
         assert!(answered.permille_us(1_000) >= 100_000, "{answered:?}");
     }

@@ -1,16 +1,16 @@
-//! What one decision over HTTP costs, in time, processor and memory, beside throttlecrab-server.
+//! The cost of one decision over HTTP in time, processor and memory, beside throttlecrab-server.
 //!
-//! Every subject is a server of its own, started for the run and filled with the same keys. `wrk` asks them in turn
-//! in slices of the same length, so that a noisy second of the machine falls on all of them. Then each is asked at
-//! a fixed rate, whatever it answers: latency counts from the instant at which a request was due, so that a server
-//! that stalls cannot hide it by being asked less.
+//! Every subject is its own server, started for the run and filled with the same keys. `wrk` drives them in turn in slices
+//! of the same length (a closed loop), so that a noisy second of the machine affects all of them. Then each gets requests
+//! at a fixed rate (an open loop): latency counts from the scheduled time of a request, so that a stall is not hidden by
+//! fewer requests.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
 
 mod client;
 mod options;
 mod published;
-mod question;
 mod report;
+mod request_template;
 mod results;
 mod runner;
 mod sample;

@@ -13,16 +13,16 @@ pub(crate) const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/results
 #[derive(Debug, Parser)]
 #[command(name = "http")]
 pub(crate) struct Options {
-    /// Slices of a second and a tenth of the keys, for trying it; the figures are not comparable
+    /// Slices of a second and a tenth of the keys, as a trial; the figures are not comparable
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Slices of every server, of which the median is shown
+    /// Slices of every server; the tables show the median
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) reps: u32,
     /// Connections of the client
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) connections: u16,
-    /// Measure this subject alone; give it again for more, `throttlecrab` for the ratios
+    /// Measure only this subject; repeat it for more, `throttlecrab` for the ratios
     #[arg(long, value_name = "SUBJECT")]
     only: Vec<Subject>,
     /// Measure nothing: write docs/performance.md and the README from bench/results/http.json, or put the samples of
@@ -32,12 +32,12 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Seconds that a server is asked before it is another's turn.
+    /// Seconds of a slice.
     pub(crate) fn slice_seconds(&self) -> u64 {
         if self.quick { 1 } else { 3 }
     }
 
-    /// Keys that every server holds before it is measured, and that ask in turn.
+    /// Keys that fill every server before it is measured; requests are for each in turn.
     pub(crate) fn keys(&self) -> u64 {
         if self.quick { 100_000 } else { 1_000_000 }
     }

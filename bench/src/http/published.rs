@@ -3,11 +3,11 @@
 use slidegate_bench::block::Block;
 use slidegate_bench::published::{Published, quick_is_too_short};
 
-use crate::results::Setting;
+use crate::results::BenchSetting;
 use crate::sample::Sample;
 use crate::{report, summary};
 
-pub(crate) const PUBLISHED: Published<Setting, Sample> = Published {
+pub(crate) const PUBLISHED: Published<BenchSetting, Sample> = Published {
     name: "http",
     pages: &[
         (
@@ -37,8 +37,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pages_show_what_was_measured() {
-        let wrong = PUBLISHED.disagreement().unwrap();
+    fn the_pages_show_the_committed_samples() {
+        let wrong = PUBLISHED.mismatch().unwrap();
         assert_eq!(wrong, None, "`cargo xtask bench http --table` writes it");
     }
 }

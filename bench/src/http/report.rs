@@ -5,19 +5,19 @@ use std::fmt::Write;
 use slidegate_bench::markdown::Table;
 use slidegate_bench::statistics::{Spread, megabytes, ratio, thousands};
 
-use crate::results::{Measured, Setting};
+use crate::results::{BenchSetting, Measurement};
 use crate::runner::PERCENTS;
-use crate::sample::{Closed, Memory, Open, Sample, closed, memory, open};
+use crate::sample::{ClosedLoop, MemoryFigures, OpenLoop, Sample, closed, memory, open};
 use crate::subject::Subject;
 
-/// All tables, and what a reader must know to believe them.
-pub(crate) fn tables(measured: &Measured) -> String {
+/// All tables and their conditions.
+pub(crate) fn tables(measured: &Measurement) -> String {
     let samples = &measured.samples;
     let mut text = String::new();
     for (title, table) in [
-        ("As fast as it goes: `wrk -t1`, every request of another key", rates(samples)),
+        ("Maximum rate: `wrk -t1`, every request for another key", rates(samples)),
         ("Memory", sizes(samples, measured.setting.keys)),
-        ("At a fixed rate: latency from the instant at which a request was due", latencies(samples)),
+        ("Fixed rate: latency from the scheduled time of a request", latencies(samples)),
     ] {
         if !table.is_empty() {
             write!(text, "### {title}\n\n{table}\n").expect("a string takes everything");
@@ -26,9 +26,9 @@ pub(crate) fn tables(measured: &Measured) -> String {
     text + &about(&measured.setting, samples)
 }
 
-/// How it was measured, in a paragraph.
-pub(crate) fn about(setting: &Setting, samples: &[Sample]) -> String {
-    let Setting { machine, wrk, connections, slice_seconds, .. } = setting;
+/// The conditions of the measurement.
+pub(crate) fn about(setting: &BenchSetting, samples: &[Sample]) -> String {
+    let BenchSetting { machine, wrk, connections, slice_seconds, .. } = setting;
     let slices = Subject::with_samples(samples, |sample| sample.closed.is_some());
     let counts = slices.into_iter().map(|subject| {
         let name = subject.to_string();
@@ -37,7 +37,7 @@ pub(crate) fn about(setting: &Setting, samples: &[Sample]) -> String {
     let runs = Spread::of(counts.collect()).map_or(0, |spread| spread.min);
     format!(
         "Medians of {runs} slices of {slice_seconds} s each, the servers taking turns, wrk {wrk} with one thread and {connections} connections,\n\
-         on {machine}, which the client shares with the server: `cargo xtask bench http`. Everybody's decisions are admissions.\n"
+         on {machine}, which the client shares with the server: `cargo xtask bench http`. All requests are admitted.\n"
     )
 }
 
@@ -53,10 +53,11 @@ fn rates(samples: &[Sample]) -> Table {
         "it / throttlecrab",
     ]);
     for subject in Subject::with_samples(samples, |sample| sample.closed.is_some()) {
-        let of = |figure: fn(&Closed) -> u64| figures(|subject| closed(samples, subject, figure), subject);
+        let of =
+            |figure: fn(&ClosedLoop) -> u64| figures(|subject| closed(samples, subject, figure), subject);
         let [(rate, rates), (cpu, cpus), (p50, _), (p99, p99s)] = [
-            of(Closed::per_second),
-            of(Closed::server_ns),
+            of(ClosedLoop::per_second),
+            of(ClosedLoop::server_ns),
             of(|closed| closed.p50_us),
             of(|closed| closed.p99_us),
         ];
@@ -69,7 +70,7 @@ fn sizes(samples: &[Sample], keys: u64) -> Table {
     let full = format!("{keys} keys, MB");
     let mut table = table(["resident memory", "empty, MB", &full, "it / throttlecrab"]);
     for subject in Subject::with_samples(samples, |sample| sample.memory.is_some()) {
-        let of = |subject, figure: fn(&Memory) -> u64| memory(samples, subject, figure);
+        let of = |subject, figure: fn(&MemoryFigures) -> u64| memory(samples, subject, figure);
         let shown = |spread: Option<Spread>| spread.map_or_else(dash, |spread| megabytes(spread.median));
         let bytes = |subject| of(subject, |memory| memory.bytes);
         let empty = shown(of(subject, |memory| memory.empty_bytes));
@@ -80,10 +81,10 @@ fn sizes(samples: &[Sample], keys: u64) -> Table {
 }
 
 fn latencies(samples: &[Sample]) -> Table {
-    let mut table = table(["of its most", "k/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms"]);
+    let mut table = table(["of its maximum", "k/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms"]);
     for percent in PERCENTS {
         for subject in Subject::with_samples(samples, |sample| sample.open.is_some()) {
-            let of = |figure: fn(&Open) -> u64| {
+            let of = |figure: fn(&OpenLoop) -> u64| {
                 open(samples, subject, percent, figure).map_or_else(dash, |spread| thousands(spread.median))
             };
             let [rate, p50, p90, p99, p999] = [
@@ -118,17 +119,22 @@ pub(crate) mod tests {
     use super::*;
     use slidegate_bench::machine::Machine;
 
-    pub(crate) fn measured() -> Measured {
+    pub(crate) fn measured() -> Measurement {
         let closed = |subject, requests| {
-            let closed =
-                Closed { requests, elapsed_us: 1_000_000, server_us: 900_000, p50_us: 560, p99_us: 1_470 };
+            let closed = ClosedLoop {
+                requests,
+                elapsed_us: 1_000_000,
+                server_us: 900_000,
+                p50_us: 560,
+                p99_us: 1_470,
+            };
             Sample { closed: Some(closed), ..Sample::of(subject) }
         };
         let memory = |subject, bytes| {
-            let memory = Memory { keys: 1_000_000, empty_bytes: 5_000_000, bytes };
+            let memory = MemoryFigures { keys: 1_000_000, empty_bytes: 5_000_000, bytes };
             Sample { memory: Some(memory), ..Sample::of(subject) }
         };
-        let open = Open {
+        let open = OpenLoop {
             percent: 25,
             per_second: 25_000,
             requests: 1,
@@ -147,7 +153,7 @@ pub(crate) mod tests {
             Sample { open: Some(open), ..Sample::of(Subject::SlidingLog) },
         ];
         let machine = Machine { cpu: "a processor".into(), cores: 2 };
-        let setting = Setting {
+        let setting = BenchSetting {
             quick: false,
             machine,
             wrk: "4.1.0".into(),
@@ -155,11 +161,11 @@ pub(crate) mod tests {
             keys: 1_000_000,
             slice_seconds: 3,
         };
-        Measured { setting, samples }
+        Measurement { setting, samples }
     }
 
     #[test]
-    fn tables_show_medians_and_what_they_are_of_the_other_s() {
+    fn tables_show_medians_and_their_ratios_to_throttlecrab() {
         let text = tables(&measured());
         let rows: Vec<Vec<&str>> = text
             .lines()

@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 use slidegate_bench::machine::Machine;
-use slidegate_bench::measured;
+use slidegate_bench::measurement;
 
 use crate::sample::Sample;
 
-/// What is in the file.
-pub(crate) type Measured = measured::Measured<Setting, Sample>;
+/// The content of the file.
+pub(crate) type Measurement = measurement::Measurement<BenchSetting, Sample>;
 
-/// What all samples have in common.
+/// The setting of all samples.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Setting {
-    /// Whether slices were shorter than figures for readers deserve.
+pub(crate) struct BenchSetting {
+    /// Whether slices were shorter than published figures need.
     pub(crate) quick: bool,
     pub(crate) machine: Machine,
     /// Version of wrk.
@@ -26,19 +26,19 @@ pub(crate) struct Setting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{Closed, Memory};
+    use crate::sample::{ClosedLoop, MemoryFigures};
     use crate::subject::Subject;
 
     #[test]
-    fn what_is_written_is_read_again() {
-        let closed = Closed { requests: 5, elapsed_us: 4, server_us: 3, p50_us: 2, p99_us: 1 };
-        let memory = Memory { keys: 3, empty_bytes: 2, bytes: 1 };
+    fn a_written_file_can_be_read() {
+        let closed = ClosedLoop { requests: 5, elapsed_us: 4, server_us: 3, p50_us: 2, p99_us: 1 };
+        let memory = MemoryFigures { keys: 3, empty_bytes: 2, bytes: 1 };
         let samples = vec![
             Sample { closed: Some(closed), ..Sample::of(Subject::Gcra) },
             Sample { memory: Some(memory), ..Sample::of(Subject::Throttlecrab) },
         ];
         let machine = Machine { cpu: "a processor".into(), cores: 2 };
-        let setting = Setting {
+        let setting = BenchSetting {
             quick: false,
             machine,
             wrk: "4.1.0".into(),
@@ -46,10 +46,10 @@ mod tests {
             keys: 3,
             slice_seconds: 1,
         };
-        let measured = Measured { setting, samples };
+        let measured = Measurement { setting, samples };
         let folder = std::env::temp_dir().join(format!("slidegate-http-results-{}", std::process::id()));
         measured.write(&folder.join("http.json")).unwrap();
-        assert_eq!(Measured::read(&folder.join("http.json")).unwrap(), measured);
+        assert_eq!(Measurement::read(&folder.join("http.json")).unwrap(), measured);
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -1,25 +1,25 @@
-//! What one slice found.
+//! The sample of one slice.
 
 use serde::{Deserialize, Serialize};
 use slidegate_bench::statistics::Spread;
 
 use crate::subject::Subject;
 
-/// One entry of the JSON file: one of the three.
+/// One entry of the JSON file, with one of the three figures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sample {
     pub(crate) subject: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) closed: Option<Closed>,
+    pub(crate) closed: Option<ClosedLoop>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) open: Option<Open>,
+    pub(crate) open: Option<OpenLoop>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) memory: Option<Memory>,
+    pub(crate) memory: Option<MemoryFigures>,
 }
 
-/// As fast as `wrk` and the server go.
+/// A slice of `wrk` at the maximum rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Closed {
+pub(crate) struct ClosedLoop {
     pub(crate) requests: u64,
     pub(crate) elapsed_us: u64,
     /// Processor time of the server.
@@ -28,10 +28,10 @@ pub(crate) struct Closed {
     pub(crate) p99_us: u64,
 }
 
-/// At a fixed rate.
+/// A slice at a fixed rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Open {
-    /// Of the most that the server reached with `wrk`.
+pub(crate) struct OpenLoop {
+    /// Of the maximum rate that the server reached with `wrk`.
     pub(crate) percent: u64,
     pub(crate) per_second: u64,
     pub(crate) requests: u64,
@@ -42,9 +42,9 @@ pub(crate) struct Open {
     pub(crate) p999_us: u64,
 }
 
-/// Before and after the keys.
+/// Resident memory before and after filling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Memory {
+pub(crate) struct MemoryFigures {
     pub(crate) keys: u64,
     pub(crate) empty_bytes: u64,
     pub(crate) bytes: u64,
@@ -56,7 +56,7 @@ impl Sample {
     }
 }
 
-impl Closed {
+impl ClosedLoop {
     pub(crate) fn per_second(&self) -> u64 {
         self.requests * 1_000_000 / self.elapsed_us.max(1)
     }
@@ -74,21 +74,25 @@ fn spread(samples: &[Sample], subject: Subject, figure: impl Fn(&Sample) -> Opti
 }
 
 /// A figure of the slices of `wrk`.
-pub(crate) fn closed(samples: &[Sample], subject: Subject, figure: fn(&Closed) -> u64) -> Option<Spread> {
+pub(crate) fn closed(samples: &[Sample], subject: Subject, figure: fn(&ClosedLoop) -> u64) -> Option<Spread> {
     spread(samples, subject, |sample| sample.closed.as_ref().map(figure))
 }
 
-/// A figure at a share of the most.
+/// A figure at a percentage of the maximum rate.
 pub(crate) fn open(
     samples: &[Sample],
     subject: Subject,
     percent: u64,
-    figure: fn(&Open) -> u64,
+    figure: fn(&OpenLoop) -> u64,
 ) -> Option<Spread> {
     spread(samples, subject, |sample| sample.open.as_ref().filter(|open| open.percent == percent).map(figure))
 }
 
 /// A figure of memory.
-pub(crate) fn memory(samples: &[Sample], subject: Subject, figure: fn(&Memory) -> u64) -> Option<Spread> {
+pub(crate) fn memory(
+    samples: &[Sample],
+    subject: Subject,
+    figure: fn(&MemoryFigures) -> u64,
+) -> Option<Spread> {
     spread(samples, subject, |sample| sample.memory.as_ref().map(figure))
 }

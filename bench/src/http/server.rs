@@ -1,4 +1,4 @@
-//! A server that runs, and what the system says of it.
+//! A running server, its processor time and its memory.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -11,11 +11,11 @@ use slidegate::time::{Clock, SystemClock};
 
 use crate::subject::Subject;
 
-/// How long a server may take to start.
+/// The timeout of a start.
 const START_MAX: Duration = Duration::from_secs(20);
-/// Between two attempts to reach it.
+/// The pause between two attempts to connect.
 const PAUSE_US: u64 = 20_000;
-/// Microseconds of a tick, in which Linux tells processor time.
+/// Microseconds of a tick, Linux's unit of processor time.
 const TICK_US: u64 = 10_000;
 
 pub(crate) struct Server {
@@ -53,16 +53,16 @@ impl Server {
         (Ipv4Addr::LOCALHOST, self.port).into()
     }
 
-    /// Processor time that it has used, of user and system.
+    /// Its user and system processor time.
     pub(crate) fn cpu_us(&self) -> Result<u64> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        Ok(cpu_ticks(&stat).context("/proc tells no processor time")? * TICK_US)
+        Ok(cpu_ticks(&stat).context("/proc has no processor time")? * TICK_US)
     }
 
-    /// Bytes of memory that are its at present.
+    /// Its resident bytes.
     pub(crate) fn resident_bytes(&self) -> Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        resident_bytes(&status).context("/proc tells no resident memory")
+        resident_bytes(&status).context("/proc has no resident memory")
     }
 }
 
@@ -73,7 +73,7 @@ impl Drop for Server {
     }
 }
 
-/// The name of a program may hold blanks and parentheses, so fields count from the last.
+/// The name of a program may contain blanks and parentheses, so fields count from the last parenthesis.
 fn cpu_ticks(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split(' ').skip(11);
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_found_where_linux_puts_them() {
+    fn figures_are_parsed_from_proc() {
         let stat = "7 (a ) b) S 1 7 7 0 -1 4194560 9 0 0 0 123 45 0 0 20 0 3 0 100 5 6";
         assert_eq!(cpu_ticks(stat), Some(168));
         assert_eq!(resident_bytes("VmSize:\t 9 kB\nVmRSS:\t   512 kB\n"), Some(524_288));

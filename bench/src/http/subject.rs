@@ -1,4 +1,4 @@
-//! The subjects: which server, started how, and what it is asked.
+//! The servers that are measured: how to start each, and its request.
 
 use std::fmt;
 use std::fs;
@@ -8,11 +8,10 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 
-use crate::question::{KEY, Question};
+use crate::request_template::{KEY, RequestTemplate};
 use crate::sample::Sample;
 
-/// Units per hour and key: more than any key asks for, so that everybody's decisions are admissions; few enough
-/// that nobody forgets a key while it is measured.
+/// Units per hour and key: enough to admit every request, few enough that no server drops a key during the measurement.
 const LIMIT: u64 = 1_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -28,7 +27,7 @@ impl Subject {
         Self::value_variants().to_vec()
     }
 
-    /// Those that have a sample of this kind.
+    /// The subjects with a sample of this kind.
     pub(crate) fn with_samples(samples: &[Sample], is_kind: impl Fn(&Sample) -> bool) -> Vec<Self> {
         let has = |subject: &Self| {
             let name = subject.to_string();
@@ -45,10 +44,10 @@ impl Subject {
         }
     }
 
-    /// What starts it on a port of the loopback address. Files that it needs go to the folder.
+    /// The command that starts it on a port of the loopback address; its files go to the folder.
     pub(crate) fn command(self, port: u16, folder: &Path) -> Result<Command> {
         let program = self.program()?;
-        let hint = "`cargo xtask bench http` builds and installs what is measured";
+        let hint = "`cargo xtask bench http` builds and installs the servers";
         ensure!(program.exists(), "{} is not there; {hint}", program.display());
         let mut command = Command::new(program);
         if self == Self::Throttlecrab {
@@ -63,7 +62,7 @@ impl Subject {
         Ok(command)
     }
 
-    /// Ours is built beside this program; the other is installed from crates.io.
+    /// slidegate is built beside this program; throttlecrab-server is installed from crates.io.
     fn program(self) -> Result<PathBuf> {
         if self == Self::Throttlecrab {
             let installed = "../target/rivals/bin/throttlecrab-server";
@@ -73,14 +72,18 @@ impl Subject {
         Ok(here.with_file_name("slidegate"))
     }
 
-    /// One request of a key.
-    pub(crate) fn question(self, port: u16) -> Question {
+    /// The request for a key.
+    pub(crate) fn template(self, port: u16) -> RequestTemplate {
         match self {
             Self::Throttlecrab => {
                 let rate = format!(r#""max_burst":{LIMIT},"count_per_period":{LIMIT},"period":3600"#);
-                Question::post(port, "/throttle", &format!(r#"{{"key":"{KEY}",{rate},"quantity":1}}"#))
+                RequestTemplate::post(port, "/throttle", &format!(r#"{{"key":"{KEY}",{rate},"quantity":1}}"#))
             }
-            _ => Question::post(port, "/v1/check", &format!(r#"{{"rule":"api","key":"{KEY}","cost":1}}"#)),
+            _ => RequestTemplate::post(
+                port,
+                "/v1/check",
+                &format!(r#"{{"rule":"api","key":"{KEY}","cost":1}}"#),
+            ),
         }
     }
 }

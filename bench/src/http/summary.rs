@@ -4,23 +4,23 @@ use slidegate_bench::markdown::Table;
 use slidegate_bench::statistics::{Spread, megabytes, ratio, thousands};
 
 use crate::report::about;
-use crate::results::Measured;
-use crate::sample::{Closed, Memory, closed, memory};
+use crate::results::Measurement;
+use crate::sample::{ClosedLoop, MemoryFigures, closed, memory};
 use crate::subject::Subject;
 
-/// The table and what a reader must know to believe it.
-pub(crate) fn markdown(measured: &Measured) -> String {
+/// The table and its conditions.
+pub(crate) fn markdown(measured: &Measurement) -> String {
     let samples = &measured.samples;
     let keys = measured.setting.keys;
     let head = ["HTTP, JSON", "k/s", "server CPU us", "p50 ms", "p99 ms"].map(str::to_owned);
     let mut table = Table::new([&head[..], &[format!("MB, {keys} keys")]].concat());
     let of = |subject: Subject| -> [Option<Spread>; 5] {
         [
-            closed(samples, subject, Closed::per_second),
-            closed(samples, subject, Closed::server_ns),
+            closed(samples, subject, ClosedLoop::per_second),
+            closed(samples, subject, ClosedLoop::server_ns),
             closed(samples, subject, |closed| closed.p50_us),
             closed(samples, subject, |closed| closed.p99_us),
-            memory(samples, subject, |memory: &Memory| memory.bytes),
+            memory(samples, subject, |memory: &MemoryFigures| memory.bytes),
         ]
     };
     for subject in Subject::with_samples(samples, |sample| sample.closed.is_some()) {
@@ -36,7 +36,7 @@ pub(crate) fn markdown(measured: &Measured) -> String {
     let times = ours.into_iter().zip(theirs).map(|(ours, theirs)| ratio(ours, theirs));
     table.push(["sliding-log / throttlecrab".to_owned()].into_iter().chain(times).collect());
     format!(
-        "{table}\nThousands of requests per second, each of another key, and the server's processor time for one. {}\
+        "{table}\nThousands of requests per second, each for another key, and the server's processor time per request. {}\
          All tables: [docs/performance.md](docs/performance.md); every sample: [bench/results/http.json](bench/results/http.json).\n",
         about(&measured.setting, samples)
     )
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_row_is_what_we_are_of_the_other() {
+    fn the_last_row_is_the_ratio_to_throttlecrab() {
         let text = markdown(&crate::report::tests::measured());
         let row = text.lines().find(|line| line.starts_with("| sliding-log / throttlecrab")).unwrap();
         let cells: Vec<&str> = row.split('|').map(str::trim).filter(|cell| !cell.is_empty()).collect();

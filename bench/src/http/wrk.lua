@@ -1,5 +1,5 @@
--- One request after the other, each of another key. Arguments: the number of the first, how many keys there are,
--- and the bytes of a request before and after the number of its key.
+-- Sends requests, each for another key. Arguments: the number of the first key, the number of keys, and the bytes of a
+-- request before and after the number of its key.
 local number, keys, before, after
 
 function init(args)

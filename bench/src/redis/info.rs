@@ -1,11 +1,11 @@
-//! What redis-server says of itself.
+//! Version and processor time of redis-server.
 
 use anyhow::{Context, Result};
 use redis::{Connection, from_redis_value};
 
 use crate::server::command;
 
-/// Microseconds of processor time that it has used.
+/// Its processor time in microseconds.
 pub(crate) fn cpu_us(connection: &mut Connection) -> Result<u64> {
     let info: String = from_redis_value(command(connection, &["INFO", "cpu"]))?;
     let [user, system] = ["used_cpu_user:", "used_cpu_sys:"].map(|name| seconds_us(&info, name));
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_are_read_to_the_microsecond() {
+    fn seconds_are_parsed_to_the_microsecond() {
         let info = "# CPU\r\nused_cpu_sys:0.085401\r\nused_cpu_user:12.5\r\n";
         assert_eq!(seconds_us(info, "used_cpu_sys:").unwrap(), 85_401);
         assert_eq!(seconds_us(info, "used_cpu_user:").unwrap(), 12_500_000);

@@ -1,8 +1,8 @@
-//! What one decision costs on a shared Redis, in time and memory, beside the sorted set that everybody writes first.
+//! The cost of one decision on a shared Redis in time and memory, beside the classical sorted set.
 //!
-//! One redis-server, started for the run. Subjects take turns in slices of the same length, with the same number
-//! of callers over the same number of connections, so that a noisy second of the machine falls on all of them.
-//! Time is injected: it moves on from call to call so that every key holds as much as the scenario says.
+//! One redis-server, started for the run. Subjects take turns in slices of the same length, with the same number of
+//! callers over the same number of connections, so that a noisy second of the machine affects all of them. Time is
+//! injected: it advances from call to call, so that every key has the live requests of the scenario.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
 
 mod drive;

@@ -1,4 +1,4 @@
-//! Memory of one key, as Redis counts it.
+//! Memory of one key by `MEMORY USAGE`.
 
 use anyhow::{Result, ensure};
 use redis::{Connection, from_redis_value};
@@ -9,10 +9,10 @@ use crate::server::command;
 pub(crate) fn key_bytes(connection: &mut Connection, rule_name: &str) -> Result<u64> {
     let pattern = format!("sg:*:{rule_name}*");
     let keys: Vec<String> = from_redis_value(command(connection, &["KEYS", &pattern]))?;
-    ensure!(!keys.is_empty(), "no key is like {pattern}");
+    ensure!(!keys.is_empty(), "no key matches {pattern}");
     let mut bytes = 0;
     for key in &keys {
-        // Every element is looked at, as they need not be of one size.
+        // `SAMPLES 0` counts every element; their sizes may differ.
         let usage: u64 = from_redis_value(command(connection, &["MEMORY", "USAGE", key, "SAMPLES", "0"]))?;
         bytes += usage;
     }

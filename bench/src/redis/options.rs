@@ -15,22 +15,22 @@ pub(crate) const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/results
 #[derive(Debug, Parser)]
 #[command(name = "redis")]
 pub(crate) struct Options {
-    /// Slices of a fifth of the length, for trying it; the figures are not comparable
+    /// Slices of a fifth of the length, as a trial; the figures are not comparable
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Slices of every run, of which the median is shown
+    /// Slices of every run; the tables show the median
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) reps: u32,
-    /// Callers at once, each waiting for its answer before it asks again
+    /// Concurrent callers, each waiting for its answer before the next call
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) callers: u16,
     /// Connections that the callers share
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) connections: u16,
-    /// Measure this subject alone; give it again for more, `classical` for the ratios
+    /// Measure only this subject; repeat it for more, `classical` for the ratios
     #[arg(long, value_name = "SUBJECT")]
     only: Vec<Subject>,
-    /// Measure this scenario alone; give it again for more
+    /// Measure only this scenario; repeat it for more
     #[arg(long, value_name = "SCENARIO")]
     scenario: Vec<Scenario>,
     /// Measure nothing: write docs/redis.md and the README from bench/results/redis.json, or put the samples of
@@ -40,7 +40,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// How long a subject is asked before it is another's turn.
+    /// The length of a slice.
     pub(crate) fn slice(&self) -> Duration {
         Duration::from_millis(if self.quick { 200 } else { 1_000 })
     }

@@ -5,18 +5,18 @@ use std::fmt::Write;
 use slidegate_bench::markdown::Table;
 use slidegate_bench::statistics::{Spread, ratio, thousands};
 
-use crate::results::{Measured, Setting};
+use crate::results::{BenchSetting, Measurement};
 use crate::sample::{Sample, key_bytes, per_second, server_ns};
 use crate::scenario::Scenario;
 use crate::subject::Subject;
 
-/// All tables, and what a reader must know to believe them.
-pub(crate) fn tables(measured: &Measured) -> String {
+/// All tables and their conditions.
+pub(crate) fn tables(measured: &Measurement) -> String {
     let samples = &measured.samples;
     let mut text = String::new();
     for (title, table) in [
         ("Decisions per second, beside the classical sorted set", rates(samples)),
-        ("Flat in the limit: a key that holds all that its limit allows", flat(samples)),
+        ("Constant work: a key at its limit", flat(samples)),
         ("Sixteen admissions in one call", batches(samples)),
         ("Bytes of one key in Redis, the key itself included", memory(samples)),
     ] {
@@ -24,14 +24,13 @@ pub(crate) fn tables(measured: &Measured) -> String {
             write!(text, "### {title}\n\n{table}\n").expect("a string takes everything");
         }
     }
-    let company = "Single calls of many callers that meet on a connection share round trips as it is, so that batches of many gain less\n\
-                   than those of one.\n";
-    text + company + &about(&measured.setting, samples)
+    let note = "Concurrent single calls on a connection share round trips too, so batches gain less with many callers than with one.\n";
+    text + note + &about(&measured.setting, samples)
 }
 
-/// How it was measured, in a paragraph.
-pub(crate) fn about(setting: &Setting, samples: &[Sample]) -> String {
-    let Setting { machine, redis, callers, connections, .. } = setting;
+/// The conditions of the measurement.
+pub(crate) fn about(setting: &BenchSetting, samples: &[Sample]) -> String {
+    let BenchSetting { machine, redis, callers, connections, .. } = setting;
     let slices = samples.iter().filter(|sample| sample.rate.is_some());
     let counts = slices.map(|sample| {
         let kin = |other: &&Sample| (&other.subject, &other.scenario) == (&sample.subject, &sample.scenario);
@@ -132,7 +131,7 @@ fn table<const COLUMNS: usize>(head: [&str; COLUMNS]) -> Table {
     Table::new(head.map(str::to_owned).to_vec())
 }
 
-/// A figure a thousand times smaller; a dash where it is missing.
+/// A figure divided by 1,000; a dash where it is missing.
 pub(crate) fn figure(spread: Option<Spread>) -> String {
     spread.map_or_else(|| "-".to_owned(), |spread| thousands(spread.median))
 }
@@ -140,10 +139,10 @@ pub(crate) fn figure(spread: Option<Spread>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::Rate;
+    use crate::sample::RateFigures;
     use slidegate_bench::machine::Machine;
 
-    pub(crate) fn measured() -> Measured {
+    pub(crate) fn measured() -> Measurement {
         let sample = |subject: Subject, scenario: Scenario| Sample {
             subject: subject.to_string(),
             scenario: scenario.to_string(),
@@ -151,7 +150,8 @@ mod tests {
             key_bytes: None,
         };
         let timed = |subject, scenario, decisions| {
-            let rate = Rate { decisions, admitted: decisions, elapsed_us: 1_000_000, server_us: 900_000 };
+            let rate =
+                RateFigures { decisions, admitted: decisions, elapsed_us: 1_000_000, server_us: 900_000 };
             Sample { rate: Some(rate), ..sample(subject, scenario) }
         };
         let samples = vec![
@@ -167,8 +167,9 @@ mod tests {
             Sample { key_bytes: Some(200), ..sample(Subject::SlidingLog, Scenario::Memory20) },
         ];
         let machine = Machine { cpu: "a processor".into(), cores: 2 };
-        let setting = Setting { quick: false, machine, redis: "7.0.15".into(), callers: 32, connections: 2 };
-        Measured { setting, samples }
+        let setting =
+            BenchSetting { quick: false, machine, redis: "7.0.15".into(), callers: 32, connections: 2 };
+        Measurement { setting, samples }
     }
 
     #[test]

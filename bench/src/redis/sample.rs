@@ -1,4 +1,4 @@
-//! What one slice found.
+//! The sample of one slice.
 
 use serde::{Deserialize, Serialize};
 use slidegate_bench::statistics::Spread;
@@ -13,14 +13,14 @@ pub(crate) struct Sample {
     pub(crate) scenario: String,
     /// Present unless memory was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) rate: Option<Rate>,
+    pub(crate) rate: Option<RateFigures>,
     /// Bytes of a key in Redis, the key itself included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key_bytes: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Rate {
+pub(crate) struct RateFigures {
     pub(crate) decisions: u64,
     pub(crate) admitted: u64,
     pub(crate) elapsed_us: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Rate {
     pub(crate) server_us: u64,
 }
 
-impl Rate {
+impl RateFigures {
     pub(crate) fn per_second(&self) -> u64 {
         self.decisions * 1_000_000 / self.elapsed_us.max(1)
     }
@@ -53,12 +53,12 @@ pub(crate) fn spread(
 
 /// Decisions per second.
 pub(crate) fn per_second(samples: &[Sample], subject: Subject, scenario: Scenario) -> Option<Spread> {
-    spread(samples, subject, scenario, |sample| sample.rate.as_ref().map(Rate::per_second))
+    spread(samples, subject, scenario, |sample| sample.rate.as_ref().map(RateFigures::per_second))
 }
 
 /// Nanoseconds of redis-server per decision.
 pub(crate) fn server_ns(samples: &[Sample], subject: Subject, scenario: Scenario) -> Option<Spread> {
-    spread(samples, subject, scenario, |sample| sample.rate.as_ref().map(Rate::server_ns))
+    spread(samples, subject, scenario, |sample| sample.rate.as_ref().map(RateFigures::server_ns))
 }
 
 /// Bytes of a key.

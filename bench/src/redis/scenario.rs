@@ -1,10 +1,10 @@
-//! The scenarios: what a key holds while it is asked, and how.
+//! The scenarios: the live requests of a key, and the calls.
 
 use std::fmt;
 
 use clap::ValueEnum;
 
-/// What is found out.
+/// What a scenario measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Measure {
     /// Decisions per second.
@@ -24,16 +24,16 @@ pub(crate) enum Scenario {
     /// Cost 1, 20 live requests per key, sixteen admissions per call
     #[value(name = "batch-16")]
     Batch16,
-    /// Cost 1, 20 live requests per key, asked by one caller alone
+    /// Cost 1, 20 live requests per key, from one caller
     #[value(name = "alone-1")]
     Alone1,
-    /// Cost 1, 20 live requests per key, one caller alone, sixteen admissions per call
+    /// Cost 1, 20 live requests per key, one caller, sixteen admissions per call
     #[value(name = "alone-16")]
     Alone16,
-    /// A limit of 100, used up: each request waits for one to leave
+    /// A limit of 100, used up: each request passes as an old one expires
     #[value(name = "limit-100")]
     Limit100,
-    /// A limit of 100,000, used up: each request waits for one to leave
+    /// A limit of 100,000, used up: each request passes as an old one expires
     #[value(name = "limit-100k")]
     Limit100k,
     /// Memory of a key that holds 20 requests
@@ -60,8 +60,8 @@ pub(crate) struct Load {
     pub(crate) step_us: u64,
     /// Admissions of one call.
     pub(crate) batch: u64,
-    /// Whether one caller asks alone, so that no calls meet that could share a round trip.
-    pub(crate) alone: bool,
+    /// Whether one caller calls at a time, so that no calls share a round trip.
+    pub(crate) single_caller: bool,
 }
 
 const HOUR_US: u64 = 3_600_000_000;
@@ -78,16 +78,16 @@ impl Scenario {
         }
     }
 
-    /// Whether a key holds all that it may, so that an early request is denied: `compact-log` lets many leave at
-    /// once and then none for a while.
-    pub(crate) fn used_up(self) -> bool {
+    /// Whether keys are at their limit, so that an early request is denied: in `compact-log` many units expire at once and
+    /// then none for a while.
+    pub(crate) fn at_limit(self) -> bool {
         matches!(self, Self::Limit100 | Self::Limit100k)
     }
 
     pub(crate) fn load(self) -> Load {
-        // Of twenty rounds a twentieth of the window apart the oldest leaves as the next one comes.
+        // Twenty rounds, a twentieth of the window apart: the oldest expires as the next one is sent.
         let twenty = Load {
-            // A multiple of a batch, so that a batch is of one instant.
+            // A multiple of the batch size, so that all requests of a batch have the same time.
             keys: 1_024,
             limit: 100,
             window_us: HOUR_US,
@@ -95,7 +95,7 @@ impl Scenario {
             rounds: 20,
             step_us: HOUR_US / 20,
             batch: 1,
-            alone: false,
+            single_caller: false,
         };
         let full = |limit| Load { keys: 2, limit, rounds: limit, step_us: HOUR_US / limit, ..twenty };
         let held = |limit, cost| Load {
@@ -110,8 +110,8 @@ impl Scenario {
             Self::Cost1 => twenty,
             Self::Cost100 => Load { keys: 100, limit: 10_000, cost: 100, ..twenty },
             Self::Batch16 => Load { batch: 16, ..twenty },
-            Self::Alone1 => Load { alone: true, ..twenty },
-            Self::Alone16 => Load { batch: 16, alone: true, ..twenty },
+            Self::Alone1 => Load { single_caller: true, ..twenty },
+            Self::Alone16 => Load { batch: 16, single_caller: true, ..twenty },
             Self::Limit100 => full(100),
             Self::Limit100k => full(100_000),
             Self::Memory20 => held(20, 1),

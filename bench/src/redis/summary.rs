@@ -4,7 +4,7 @@ use slidegate_bench::markdown::Table;
 use slidegate_bench::statistics::{Spread, ratio};
 
 use crate::report::{about, figure};
-use crate::results::Measured;
+use crate::results::Measurement;
 use crate::sample::{key_bytes, per_second};
 use crate::scenario::{Measure, Scenario};
 use crate::subject::Subject;
@@ -21,8 +21,8 @@ const COLUMNS: [(Scenario, &str); 6] = [
 const ROWS: [Subject; 4] =
     [Subject::Classical, Subject::SlidingLog, Subject::CompactLog, Subject::SlidingCounter];
 
-/// The table and what a reader must know to believe it.
-pub(crate) fn markdown(measured: &Measured) -> String {
+/// The table and its conditions.
+pub(crate) fn markdown(measured: &Measurement) -> String {
     let samples = &measured.samples;
     let of = |subject: Subject, scenario: Scenario| match scenario.measure() {
         Measure::Rate => per_second(samples, subject, scenario),

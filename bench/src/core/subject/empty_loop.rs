@@ -1,4 +1,4 @@
-//! No limiter at all: what the loop of the benchmark itself takes.
+//! No limiter: the cost of the benchmark loop itself.
 
 use std::hint::black_box;
 

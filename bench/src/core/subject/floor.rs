@@ -1,4 +1,4 @@
-//! The floor: a hash table that counts. It knows no time, no limit and no threads.
+//! The floor: a hash table of counters, without time, limits or threads.
 
 use hashbrown::HashMap;
 

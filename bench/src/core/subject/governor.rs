@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
-use super::{Shared, Worker};
+use super::{SharedLimiter, Worker};
 
 pub(crate) struct Governor(DefaultKeyedRateLimiter<String>);
 
@@ -19,19 +19,19 @@ impl Governor {
     }
 }
 
-impl Shared for Governor {
+impl SharedLimiter for Governor {
     fn worker(&self) -> impl Worker {
-        Asking { limiter: &self.0, key: String::with_capacity(64) }
+        GovernorWorker { limiter: &self.0, key: String::with_capacity(64) }
     }
 }
 
-/// It wants a `&String`: the key is copied to one that is reused, which costs no allocation.
-struct Asking<'a> {
+/// governor takes a `&String`: the key is copied to a reused one, without an allocation.
+struct GovernorWorker<'a> {
     limiter: &'a DefaultKeyedRateLimiter<String>,
     key: String,
 }
 
-impl Worker for Asking<'_> {
+impl Worker for GovernorWorker<'_> {
     #[inline]
     fn decide(&mut self, key: &str) -> bool {
         self.key.clear();

@@ -1,11 +1,11 @@
-//! The subjects: what is measured, and how each of them is asked.
+//! The limiters that are measured, and how each is called.
 
 mod empty_loop;
 mod floor;
 mod governor;
-mod ours;
 #[cfg(feature = "rivals")]
 mod pingora;
+mod slidegate_memory;
 #[cfg(feature = "rivals")]
 mod throttlecrab;
 mod trypema;
@@ -19,16 +19,16 @@ use crate::scenario::{Effort, Measure, Scenario};
 pub(crate) use empty_loop::EmptyLoop;
 pub(crate) use floor::Floor;
 pub(crate) use governor::Governor;
-pub(crate) use ours::{Batched, Ours, algorithm};
 #[cfg(feature = "rivals")]
 pub(crate) use pingora::Pingora;
+pub(crate) use slidegate_memory::{SlidegateBatches, SlidegateMemory, algorithm};
 #[cfg(feature = "rivals")]
 pub(crate) use throttlecrab::Throttlecrab;
 pub(crate) use trypema::Trypema;
 
-/// What one thread asks.
+/// A limiter as one thread calls it.
 pub(crate) trait Worker {
-    /// Whether its requests are handed over in batches, to [`Worker::decide_many`].
+    /// Whether its requests are batched, by [`Worker::decide_many`].
     const BATCHES: bool = false;
 
     /// Charges one unit to `key`; whether it was allowed.
@@ -41,7 +41,7 @@ pub(crate) trait Worker {
 }
 
 /// A limiter that many threads share.
-pub(crate) trait Shared: Sync {
+pub(crate) trait SharedLimiter: Sync {
     fn worker(&self) -> impl Worker;
 }
 
@@ -81,7 +81,7 @@ impl Subject {
         }
     }
 
-    /// Whether a scenario can ask it, and has something to say about it.
+    /// Whether it is measured in a scenario.
     pub(crate) fn takes_part(self, scenario: Scenario) -> bool {
         match scenario {
             Scenario::Saturated => self == Self::CompactLog,
@@ -96,7 +96,7 @@ impl Subject {
         }
     }
 
-    /// Most threads that can ask it at once without a lock around it.
+    /// Most threads that can call it without a lock around it.
     fn threads_max(self) -> usize {
         match self {
             Self::Throttlecrab | Self::Floor => 1,
@@ -104,8 +104,8 @@ impl Subject {
         }
     }
 
-    /// Hits of every key before the clock starts. A log is as large as what it remembers: with those under the
-    /// clock they are ten, where all keys are as likely.
+    /// Hits of every key before the clock starts. The size of a log is its number of requests: with the timed ones it has
+    /// ten, where all keys are equally likely.
     pub(crate) fn hits(self, scenario: Scenario, effort: Effort) -> u64 {
         let timed = scenario.decisions(effort) * scenario.threads() as u64 / scenario.keys(effort);
         if self == Self::SlidingLog { 10_u64.saturating_sub(timed).max(1) } else { 1 }

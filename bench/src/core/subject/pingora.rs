@@ -1,11 +1,11 @@
-//! pingora-limits: a sketch of fixed size that estimates, so a million keys share its four thousand
-//! cells. It is here for its speed, not as an equal.
+//! pingora-limits: an estimate in a sketch of fixed size, so a million keys share its four thousand cells. It is here for
+//! its speed; its guarantee is weaker.
 
 use std::time::Duration;
 
 use pingora_limits::rate::Rate;
 
-use super::{Shared, Worker};
+use super::{SharedLimiter, Worker};
 
 const LIMIT: isize = 4_000_000_000;
 
@@ -17,7 +17,7 @@ impl Pingora {
     }
 }
 
-impl Shared for Pingora {
+impl SharedLimiter for Pingora {
     fn worker(&self) -> impl Worker {
         self
     }

@@ -1,4 +1,4 @@
-//! throttlecrab, which wants `&mut` and the time.
+//! throttlecrab, which takes `&mut self` and the time.
 
 use std::time::{Duration, UNIX_EPOCH};
 

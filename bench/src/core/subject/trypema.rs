@@ -6,7 +6,7 @@ use anyhow::Result;
 use trypema::local::LocalRateLimiterProvider;
 use trypema::{BucketSize, RateLimit, RateLimitDecision, RateLimiterBuilder, WindowSize};
 
-use super::{Shared, Worker};
+use super::{SharedLimiter, Worker};
 
 pub(crate) struct Trypema {
     provider: Arc<LocalRateLimiterProvider>,
@@ -14,7 +14,7 @@ pub(crate) struct Trypema {
 }
 
 impl Trypema {
-    /// Its cleaning thread is off: it would only slow it down.
+    /// Without its cleanup thread, which would slow it down.
     pub(crate) fn new() -> Result<Self> {
         let builder = LocalRateLimiterProvider::builder();
         let builder =
@@ -26,7 +26,7 @@ impl Trypema {
     }
 }
 
-impl Shared for Trypema {
+impl SharedLimiter for Trypema {
     fn worker(&self) -> impl Worker {
         self
     }

@@ -1,4 +1,4 @@
-//! The rival: a sorted set with one member per unit, by EVALSHA over multiplexed connections.
+//! The classical sorted set with one member per unit, by EVALSHA over multiplexed connections.
 
 use anyhow::{Context, Result};
 use redis::aio::MultiplexedConnection;
@@ -6,10 +6,10 @@ use redis::io::tcp::TcpSettings;
 use redis::{AsyncConnectionConfig, Client, Cmd, IntoConnectionInfo, Pipeline, Script};
 use slidegate::testing::Rng;
 
-use super::{Decides, Request};
+use super::{AsyncLimiter, Request};
 use crate::scenario::Load;
 
-/// The script that also judges the store in its tests.
+/// The script that the tests compare the store with.
 const SCRIPT: &str = include_str!("../../../../crates/slidegate-redis/tests/store/judge/classical.lua");
 
 pub(crate) struct Classical {
@@ -48,12 +48,12 @@ impl Classical {
     }
 }
 
-/// What makes members unique in a fleet: 48 random bits, as many as our own calls draw.
+/// Makes members unique in a fleet: 48 random bits, as many as the store's own calls draw.
 fn unique(number: u64) -> String {
     format!("{:012x}", Rng::new(number).draw() >> 16)
 }
 
-impl Decides for Classical {
+impl AsyncLimiter for Classical {
     async fn decide(&self, request: Request) -> Result<bool> {
         let mut connection = self.connection(request.number);
         let (allowed, _used): (bool, u64) = self.call(request).query_async(&mut connection).await?;

@@ -1,7 +1,7 @@
-//! The subjects: what is measured, and how each of them is asked.
+//! The limiters that are measured, and how each is called.
 
 mod classical;
-mod ours;
+mod slidegate_redis_store;
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,24 +13,24 @@ use crate::sample::{Sample, spread};
 use crate::scenario::{Load, Scenario};
 
 pub(crate) use classical::Classical;
-pub(crate) use ours::Ours;
+pub(crate) use slidegate_redis_store::SlidegateRedis;
 
 /// One request of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// Which of the requests to this subject it is.
+    /// Its number in the sequence of requests to this subject.
     pub(crate) number: u64,
-    /// Which of the load's keys asks.
+    /// The number of its key.
     pub(crate) key: u64,
     pub(crate) at_us: u64,
 }
 
-/// What many callers ask at once.
-pub(crate) trait Decides: Send + Sync + 'static {
-    /// Whether it was admitted.
+/// A limiter that many tasks call concurrently.
+pub(crate) trait AsyncLimiter: Send + Sync + 'static {
+    /// Whether the request was admitted.
     fn decide(&self, request: Request) -> impl Future<Output = Result<bool>> + Send;
 
-    /// How many of several, handed over together, were admitted.
+    /// How many requests of a batch were admitted.
     fn decide_many(&self, requests: &[Request]) -> impl Future<Output = Result<u64>> + Send;
 }
 
@@ -51,7 +51,7 @@ impl Subject {
         Self::value_variants().to_vec()
     }
 
-    /// Those that have a sample of one of these scenarios.
+    /// The subjects with a sample of one of these scenarios.
     pub(crate) fn with_samples(samples: &[Sample], scenarios: &[Scenario]) -> Vec<Self> {
         let measured = |&subject: &Self| {
             scenarios.iter().any(|&scenario| spread(samples, subject, scenario, |_| Some(0)).is_some())
@@ -68,7 +68,7 @@ impl Subject {
         }
     }
 
-    /// A name for its rule, and so a part of its keys, that no other subject and scenario has.
+    /// The name of its rule, unique per subject and scenario, and so a unique part of its keys.
     pub(crate) fn rule_name(self, scenario: Scenario) -> String {
         format!("{scenario}-{self}")
     }
@@ -81,13 +81,13 @@ impl fmt::Display for Subject {
     }
 }
 
-/// A subject that is ready to be asked.
-pub(crate) enum Ready {
+/// A subject with its connections.
+pub(crate) enum ConnectedSubject {
     Classical(Arc<Classical>),
-    Ours(Arc<Ours>),
+    SlidegateRedis(Arc<SlidegateRedis>),
 }
 
-impl Ready {
+impl ConnectedSubject {
     pub(crate) async fn connect(
         subject: Subject,
         name: &str,
@@ -98,6 +98,8 @@ impl Ready {
         if subject == Subject::Classical {
             return Ok(Self::Classical(Arc::new(Classical::connect(url, connections, name, load).await?)));
         }
-        Ok(Self::Ours(Arc::new(Ours::connect(subject, url, connections, name, load).await?)))
+        Ok(Self::SlidegateRedis(Arc::new(
+            SlidegateRedis::connect(subject, url, connections, name, load).await?,
+        )))
     }
 }

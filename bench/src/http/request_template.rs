@@ -1,20 +1,20 @@
-//! The bytes of a request, with a place for the key.
+//! The bytes of a request, with a placeholder for the key.
 
-/// The key in a body, where its number goes.
+/// The key in a body, with a placeholder for its number.
 pub(crate) const KEY: &str = "user:NUMBER7";
-/// What is replaced by the number.
+/// The placeholder.
 const NUMBER: &str = "NUMBER7";
-/// Digits of a number: all requests are of one length, so nothing but the digits changes.
+/// Digits of a number, so that all requests have the same length.
 const DIGITS: usize = 7;
 
-/// A request, but for the number of the key.
+/// A request without the number of the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Question {
+pub(crate) struct RequestTemplate {
     pub(crate) before: String,
     pub(crate) after: String,
 }
 
-impl Question {
+impl RequestTemplate {
     pub(crate) fn post(port: u16, path: &str, body: &str) -> Self {
         let text = format!(
             "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n\
@@ -25,7 +25,7 @@ impl Question {
         Self { before: before.to_owned(), after: after.to_owned() }
     }
 
-    /// Writes the request of a key over what was there.
+    /// Overwrites `to` with the request for a key.
     pub(crate) fn write(&self, key: u64, to: &mut Vec<u8>) {
         to.clear();
         to.extend_from_slice(self.before.as_bytes());
@@ -45,11 +45,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_length_is_that_of_the_body_whatever_the_key() {
-        let question = Question::post(8080, "/v1/check", &format!(r#"{{"key":"{KEY}"}}"#));
+    fn the_content_length_matches_the_body_for_every_key() {
+        let template = RequestTemplate::post(8080, "/v1/check", &format!(r#"{{"key":"{KEY}"}}"#));
         for (key, shown) in [(0, "0000000"), (1_234_567, "1234567")] {
             let mut bytes = b"left over".to_vec();
-            question.write(key, &mut bytes);
+            template.write(key, &mut bytes);
             let text = String::from_utf8(bytes).unwrap();
             let (head, body) = text.split_once("\r\n\r\n").unwrap();
             assert_eq!(body, format!(r#"{{"key":"user:{shown}"}}"#));

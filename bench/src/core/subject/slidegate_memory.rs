@@ -1,4 +1,4 @@
-//! slidegate, called as its users call it.
+//! slidegate in memory, called as its users call it.
 
 use anyhow::{Context, Result};
 use slidegate::rule::{Buckets, Edge, Entries};
@@ -6,18 +6,18 @@ use slidegate::store::MemoryStore;
 use slidegate::time::{Clock, ManualClock, SystemClock};
 use slidegate::{Admission, Algorithm, Decision, Limiter, Rule};
 
-use super::{Shared, Subject, Worker};
+use super::{SharedLimiter, Subject, Worker};
 use crate::scenario::Traffic;
 
-/// Ten million keys of the largest states fit it.
+/// Enough for ten million keys of the largest states.
 const BUDGET_BYTES: u64 = 8 << 30;
 
-pub(crate) struct Ours<C = SystemClock> {
+pub(crate) struct SlidegateMemory<C = SystemClock> {
     limiter: Limiter<MemoryStore<C>>,
     rule: Rule,
 }
 
-/// The algorithm that a subject stands for; nothing if it is not ours.
+/// The algorithm of a subject; `None` if it is not slidegate.
 pub(crate) fn algorithm(subject: Subject) -> Option<Algorithm> {
     match subject {
         Subject::SlidingCounter | Subject::SlidingCounterBatch => Some(Algorithm::SlidingCounter),
@@ -30,16 +30,15 @@ pub(crate) fn algorithm(subject: Subject) -> Option<Algorithm> {
     }
 }
 
-/// A limit that no run reaches, in a window that no run outlives. Where the limit decides how large a
-/// state is, uniform traffic has a usual one, which a few dozen hits per key do not reach either.
+/// A limit that no run reaches, in a window longer than any run. Where the size of a state depends on the limit, uniform
+/// traffic has an ordinary limit, which a few dozen hits per key do not reach either.
 fn rate(algorithm: Algorithm, traffic: Traffic) -> &'static str {
     match (algorithm, traffic) {
-        // Of gcra a unit of a great limit drains within a microsecond, and a key of which nothing is left is
-        // forgotten.
+        // With a large limit a unit of gcra drains within a microsecond, and a drained key is swept.
         (Algorithm::SlidingLog | Algorithm::Gcra, Traffic::Uniform) => "100/1h",
         (Algorithm::Gcra, _) => "4000000000/400d",
-        // A log of one key that only grows would measure the allocator; this one also forgets, and has some ten
-        // thousand entries.
+        // A log of one key that only grows would measure the allocator; in this window entries also expire, at some ten
+        // thousand of them.
         (Algorithm::SlidingLog, Traffic::Hot) => "4000000000/1ms",
         (Algorithm::CompactLog(_), Traffic::Uniform) => "1000/1h",
         (Algorithm::SlidingBuckets(..), Traffic::Uniform) => "60000/1h",
@@ -47,14 +46,14 @@ fn rate(algorithm: Algorithm, traffic: Traffic) -> &'static str {
     }
 }
 
-impl Ours {
+impl SlidegateMemory {
     pub(crate) fn new(algorithm: Algorithm, traffic: Traffic) -> Result<Self> {
-        Ours::on_clock(SystemClock::new(), algorithm, rate(algorithm, traffic))
+        SlidegateMemory::on_clock(SystemClock::new(), algorithm, rate(algorithm, traffic))
     }
 }
 
-impl Ours<ManualClock> {
-    /// For what would take too long in real time.
+impl SlidegateMemory<ManualClock> {
+    /// On a manual clock, for runs that would take too long in real time.
     pub(crate) fn on_manual_clock(algorithm: Algorithm, rate: &str) -> Result<Self> {
         let now_us = SystemClock::new().now_us();
         Self::on_clock(ManualClock::at_us(now_us), algorithm, rate)
@@ -65,7 +64,7 @@ impl Ours<ManualClock> {
     }
 }
 
-impl<C: Clock> Ours<C> {
+impl<C: Clock> SlidegateMemory<C> {
     fn on_clock(clock: C, algorithm: Algorithm, rate: &str) -> Result<Self> {
         let rule = Rule::builder("bench").limit(rate.parse()?).algorithm(algorithm).build();
         let store = MemoryStore::with_budget(BUDGET_BYTES)?.on_clock(clock);
@@ -73,29 +72,29 @@ impl<C: Clock> Ours<C> {
     }
 }
 
-impl<C: Clock> Shared for Ours<C> {
+impl<C: Clock> SharedLimiter for SlidegateMemory<C> {
     fn worker(&self) -> impl Worker {
         self
     }
 }
 
-impl<C: Clock> Worker for &Ours<C> {
+impl<C: Clock> Worker for &SlidegateMemory<C> {
     #[inline]
     fn decide(&mut self, key: &str) -> bool {
         self.limiter.check(&self.rule, key).expect("a charge of 1 can pass").allowed()
     }
 }
 
-/// slidegate, asked for sixteen keys at a time.
-pub(crate) struct Batched(pub(crate) Ours);
+/// slidegate, called with batches of sixteen keys.
+pub(crate) struct SlidegateBatches(pub(crate) SlidegateMemory);
 
-impl Shared for Batched {
+impl SharedLimiter for SlidegateBatches {
     fn worker(&self) -> impl Worker {
         self
     }
 }
 
-impl Worker for &Batched {
+impl Worker for &SlidegateBatches {
     const BATCHES: bool = true;
 
     fn decide(&mut self, key: &str) -> bool {
@@ -104,7 +103,7 @@ impl Worker for &Batched {
 
     #[inline]
     fn decide_many(&mut self, keys: &[&str]) -> u64 {
-        let Ours { limiter, rule } = &self.0;
+        let SlidegateMemory { limiter, rule } = &self.0;
         let admissions = keys.iter().copied().map(|key| {
             let charge = rule.charge(key, 1).expect("keys of the bench are well formed");
             Admission::new(&[charge]).expect("a charge of 1 can pass")

@@ -7,17 +7,17 @@ use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// What is in the file.
+/// The content of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Measured<S, T> {
-    /// What all samples have in common.
+pub struct Measurement<S, T> {
+    /// The setting that all samples share.
     pub setting: S,
-    /// What was measured, in the order in which it was.
+    /// The samples, in the order of measuring.
     pub samples: Vec<T>,
 }
 
-impl<S: Serialize + DeserializeOwned, T: Serialize + DeserializeOwned> Measured<S, T> {
-    /// What a file holds.
+impl<S: Serialize + DeserializeOwned, T: Serialize + DeserializeOwned> Measurement<S, T> {
+    /// Reads a file.
     pub fn read(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         serde_json::from_str(&text).with_context(|| format!("{} holds no samples", path.display()))
@@ -30,7 +30,7 @@ impl<S: Serialize + DeserializeOwned, T: Serialize + DeserializeOwned> Measured<
         Ok(format!("{{\n\"setting\": {setting},\n\"samples\": [\n{}\n]\n}}\n", samples.join(",\n")))
     }
 
-    /// Replaces the file as a whole, so that no one finds half of it.
+    /// Replaces the file atomically.
     pub fn write(&self, path: &Path) -> Result<()> {
         let folder = path.parent().context("a file in a folder")?;
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;

@@ -1,4 +1,4 @@
-//! slidegate through its public store.
+//! slidegate through its public Redis store.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use slidegate::store::{Call, Store};
 use slidegate::{Admission, Algorithm, Rule};
 use slidegate_redis::{LogLayout, RedisOptions, RedisStore};
 
-use super::{Decides, Request, Subject};
+use super::{AsyncLimiter, Request, Subject};
 use crate::scenario::Load;
 
-/// Nothing is to be given up while a machine is busy measuring.
+/// Long, so that no call times out while the machine is busy.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-pub(crate) struct Ours {
+pub(crate) struct SlidegateRedis {
     store: RedisStore,
     rule: Rule,
     keys: Vec<String>,
     cost: u64,
 }
 
-impl Ours {
+impl SlidegateRedis {
     pub(crate) async fn connect(
         subject: Subject,
         url: &str,
@@ -52,11 +52,11 @@ fn algorithm(subject: Subject) -> Result<Algorithm> {
         Subject::SlidingCounter => Algorithm::SlidingCounter,
         Subject::FixedWindow => Algorithm::FixedWindow,
         Subject::Gcra => Algorithm::Gcra,
-        Subject::Classical => bail!("the rival is not ours"),
+        Subject::Classical => bail!("the classical sorted set is not slidegate"),
     })
 }
 
-impl Decides for Ours {
+impl AsyncLimiter for SlidegateRedis {
     async fn decide(&self, request: Request) -> Result<bool> {
         let decision = self.store.check(Call::at_us(request.at_us), &self.admission(request)?).await?;
         Ok(decision.allowed())
