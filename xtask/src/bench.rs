@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: what a decision costs beside other limiters.
+//! `cargo xtask bench`: measures the cost of a decision beside other limiters.
 
 use std::process::Command;
 
@@ -7,26 +7,26 @@ use anyhow::{Result, bail};
 use crate::step::{self, cargo};
 use crate::{packages, rivals};
 
-/// Passes the arguments on to the program that measures.
+/// Runs the benchmark that the first argument names, with the other arguments.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     match args {
         ["core", rest @ ..] => step::run(
             "bench core",
             core().args(rest),
-            "what was measured is in target/bench/core.json; `cargo xtask bench core --help` lists the options",
+            "the samples are in target/bench/core.json; `cargo xtask bench core --help` lists the options",
         ),
         ["cli", rest @ ..] => cli(rest),
         ["http", rest @ ..] => http(rest),
         ["redis", rest @ ..] => step::run(
             "bench redis",
             redis().args(rest),
-            "what was measured is in target/bench/redis.json; `cargo xtask bench redis --help` lists the options",
+            "the samples are in target/bench/redis.json; `cargo xtask bench redis --help` lists the options",
         ),
         ["table"] => table(core().arg("--table")),
         ["table", samples] if !samples.starts_with('-') => table(core().args(["--table", samples])),
         _ => {
             bail!(
-                "`cargo xtask bench` needs to know which: `cargo xtask bench core`, `bench cli`, `bench http`, `bench redis` or \
+                "`cargo xtask bench` needs the name of a benchmark: `cargo xtask bench core`, `bench cli`, `bench http`, `bench redis` or \
                  `bench table [FILE]`"
             )
         }
@@ -37,21 +37,21 @@ fn core() -> Command {
     cargo("run --release --package slidegate-bench --features rivals --bin core --")
 }
 
-/// The program is measured as it is released.
+/// Measures the release build of the program.
 fn cli(args: &[&str]) -> Result<()> {
-    if measures(args) {
+    if is_measurement(args) {
         packages::install("this benchmark", packages::BENCH_CLI)?;
         build()?;
     }
     step::run(
         "bench cli",
         cargo("run --release --package slidegate-bench --bin cli --").args(args),
-        "what was measured is in target/bench/cli.json; `cargo xtask bench cli --help` lists the options",
+        "the samples are in target/bench/cli.json; `cargo xtask bench cli --help` lists the options",
     )
 }
 
-/// Whether something is to be measured, and not only shown.
-fn measures(args: &[&str]) -> bool {
+/// Whether the arguments measure something, and not only print or publish.
+fn is_measurement(args: &[&str]) -> bool {
     !args.iter().any(|arg| arg.starts_with("--table") || ["--help", "-h"].contains(arg))
 }
 
@@ -59,13 +59,13 @@ fn build() -> Result<()> {
     step::run(
         "building slidegate",
         &mut cargo("build --release --package slidegate-server"),
-        "fix what the compiler names",
+        "fix the errors of the compiler",
     )
 }
 
-/// Servers are measured as they are released: ours is built, the other one installed from crates.io.
+/// Measures release builds: slidegate is built, throttlecrab-server installed from crates.io.
 fn http(args: &[&str]) -> Result<()> {
-    if measures(args) {
+    if is_measurement(args) {
         packages::install("this benchmark", packages::BENCH_HTTP)?;
         rivals::install()?;
         build()?;
@@ -73,7 +73,7 @@ fn http(args: &[&str]) -> Result<()> {
     step::run(
         "bench http",
         cargo("run --release --package slidegate-bench --bin http --").args(args),
-        "what was measured is in target/bench/http.json; `cargo xtask bench http --help` lists the options",
+        "the samples are in target/bench/http.json; `cargo xtask bench http --help` lists the options",
     )
 }
 
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bench_that_is_not_there_is_answered_with_the_one_that_is() {
+    fn an_unknown_benchmark_is_refused_with_the_list() {
         for args in [&[][..], &["cores"], &["--quick"], &["table", "--quick"]] {
             assert!(run(args).unwrap_err().to_string().contains("`cargo xtask bench core`"), "{args:?}");
         }

@@ -1,23 +1,23 @@
-//! One command that must succeed, announced before it runs.
+//! Runs one command that must succeed.
 
 use std::env;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// Announces a step.
+/// Prints the name of a step.
 pub(crate) fn heading(name: &str) {
     println!("== {name}");
 }
 
-/// `cargo` with these arguments, separated by blanks: the one that runs us, so the same toolchain.
+/// `cargo` with these arguments, separated by blanks, of the toolchain that runs xtask.
 pub(crate) fn cargo(args: &str) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args.split_whitespace());
     command
 }
 
-/// Runs a step. Its failure ends everything with the step's name and what to do about it.
+/// Runs a step. The error of a failed step has its name and the remedy.
 pub(crate) fn run(name: &str, command: &mut Command, remedy: &str) -> Result<()> {
     heading(name);
     let program = command.get_program().to_owned();

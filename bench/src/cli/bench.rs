@@ -38,8 +38,8 @@ fn measure(options: &Options, dir: &Path) -> Result<Measurement> {
         BenchSetting { rounds: options.rounds, machine: Machine::here(), sqlite3: version("sqlite3")? };
     let fixture = Fixture::new(dir)?;
     let mut samples = Subject::ALL.map(|subject| Sample { subject, us: Vec::new() });
-    // A sync also writes the unwritten pages of other processes, and the next subject waits for that. So the subjects that
-    // sync have rounds of their own.
+    // A sync also writes the unwritten pages of other processes, and the next subject waits for that. So the subjects
+    // that sync have rounds of their own.
     for syncs in [false, true] {
         for round in 0..WARM_UP + options.rounds {
             for sample in samples.iter_mut().filter(|sample| sample.subject.syncs() == syncs) {

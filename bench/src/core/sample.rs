@@ -9,8 +9,8 @@ use crate::scenario::Scenario;
 use crate::statistics::Spread;
 use crate::subject::Subject;
 
-/// One line of a child's output, one entry of the JSON file. Of the last five fields only those of the scenario's measure
-/// are set.
+/// One line of a child's output, one entry of the JSON file. Of the last five fields only those of the scenario's
+/// measure are set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sample {
     pub(crate) subject: String,

@@ -10,7 +10,8 @@ use slidegate::time::{Clock, SystemClock};
 pub(crate) struct Cores(Vec<CoreId>);
 
 impl Cores {
-    /// Call it once, before any thread is pinned: a pinned thread, and every thread that it starts, sees only its own core.
+    /// Call it once, before any thread is pinned: a pinned thread, and every thread that it starts, sees only its own
+    /// core.
     pub(crate) fn of_process() -> Self {
         Self(core_affinity::get_core_ids().unwrap_or_default())
     }

@@ -1,9 +1,9 @@
 //! The cost of one decision over HTTP in time, processor and memory, beside throttlecrab-server.
 //!
-//! Every subject is its own server, started for the run and filled with the same keys. `wrk` drives them in turn in slices
-//! of the same length (a closed loop), so that a noisy second of the machine affects all of them. Then each gets requests
-//! at a fixed rate (an open loop): latency counts from the scheduled time of a request, so that a stall is not hidden by
-//! fewer requests.
+//! Every subject is its own server, started for the run and filled with the same keys. `wrk` drives them in turn in
+//! slices of the same length (a closed loop), so that a noisy second of the machine affects all of them. Then each gets
+//! requests at a fixed rate (an open loop): latency counts from the scheduled time of a request, so that a stall is not
+//! hidden by fewer requests.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
 
 mod client;

@@ -78,8 +78,8 @@ impl Scenario {
         }
     }
 
-    /// Whether keys are at their limit, so that an early request is denied: in `compact-log` many units expire at once and
-    /// then none for a while.
+    /// Whether keys are at their limit, so that an early request is denied: in `compact-log` many units expire at once
+    /// and then none for a while.
     pub(crate) fn at_limit(self) -> bool {
         matches!(self, Self::Limit100 | Self::Limit100k)
     }

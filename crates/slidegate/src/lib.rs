@@ -65,8 +65,8 @@
 //! | crate | limiter | where | verbs |
 //! |---|---|---|---|
 //! | `slidegate` | [`Limiter::in_memory()`](Limiter::in_memory) | in this process | blocking, `_async` |
-//! | `slidegate-sqlite` | `Limiter::new(SqliteStore::open(path)?)` | in a file that processes share | blocking, `_async` |
-//! | `slidegate-redis` | `Limiter::new(RedisStore::connect(url).await?)` | in a Redis that a fleet shares | `_async` |
+//! | `slidegate-sqlite` | `Limiter::new(SqliteStore::open(path)?)` | in a shared file | blocking, `_async` |
+//! | `slidegate-redis` | `Limiter::new(RedisStore::connect(url).await?)` | in a Redis for a fleet | `_async` |
 //! | `slidegate-stores` | `Limiter::new(slidegate_stores::open(url).await?)` | where the URL says | `_async` |
 //!
 //! # Features

@@ -1,7 +1,6 @@
-//! Rust source with comments and literals blanked, so that a rule about code does not read prose.
+//! Rust source with comments and literals blanked, so that rules about code skip prose.
 
-/// The text with every comment, string and character replaced by blanks. Line breaks stay, and so do
-/// line numbers.
+/// The text with every comment, string and character replaced by blanks. Line numbers stay.
 pub(super) fn blanked(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
@@ -24,7 +23,7 @@ pub(super) fn word_len(text: &str) -> usize {
     text.find(|c: char| !is_word(c)).unwrap_or(text.len())
 }
 
-/// Whether identifiers are made of it.
+/// Whether it can be part of an identifier.
 pub(super) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
@@ -63,7 +62,7 @@ fn literal_len(text: &str) -> Option<usize> {
     Some(prefix_len + len)
 }
 
-/// From a quote to the same quote, unless a backslash precedes it.
+/// Bytes from a quote to the next quote without a backslash before it.
 fn quoted_len(text: &str, quote: char) -> usize {
     let mut escaped = false;
     let closing = text.char_indices().skip(1).find(|&(_, c)| {
@@ -83,7 +82,7 @@ fn raw_len(text: &str) -> Option<usize> {
     Some(opened.find(&closing).map_or(text.len(), |at| start + at + closing.len()))
 }
 
-/// A quoted character; nothing if the quote begins a lifetime.
+/// Bytes of a quoted character; `None` if the quote begins a lifetime.
 fn character_len(text: &str) -> Option<usize> {
     let mut chars = text.chars().skip(1);
     let character = chars.next()?;
@@ -95,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_stays_and_prose_goes() {
+    fn comments_and_literals_are_blanked() {
         for (text, code) in [
             ("let a = 1; // f64\nb", "let a = 1;       \nb"),
             ("/* a /* b */ c */d", "                 d"),
@@ -118,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_closed_ends_with_the_file() {
+    fn unclosed_comments_and_literals_end_with_the_file() {
         for text in ["/* a", "\"a", "r#\"a\"", "'\\"] {
             assert_eq!(blanked(text).trim(), "", "{text}");
         }

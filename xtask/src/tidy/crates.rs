@@ -1,15 +1,15 @@
-//! Arrows between crates, read from each `Cargo.toml`.
+//! Dependencies between crates, read from each `Cargo.toml`.
 
 use super::Finding;
 use super::file::File;
 use super::manifest::{Dependency, dependencies, package_name};
 
-/// The library and what is built on it, for others to use.
+/// The published libraries.
 const LIBRARIES: &[&str] =
     &["slidegate", "slidegate-redis", "slidegate-sqlite", "slidegate-stores", "slidegate-tower"];
 
-/// Our crates, and which of them each may depend on. Nothing depends on `bench` or `xtask`.
-const OURS: &[(&str, &[&str])] = &[
+/// The crates of the workspace, and which of them each may depend on. Nothing depends on `bench` or `xtask`.
+const WORKSPACE: &[(&str, &[&str])] = &[
     ("slidegate", &[]),
     ("slidegate-redis", &["slidegate"]),
     ("slidegate-sqlite", &["slidegate"]),
@@ -20,8 +20,8 @@ const OURS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// What the library must not bring to its users, and whether an optional feature may.
-const KEPT_OUT: &[(&str, bool)] = &[
+/// Crates that the library must not depend on, and whether an optional feature may.
+const BANNED: &[(&str, bool)] = &[
     ("anyhow", false),
     ("async-std", false),
     ("axum", false),
@@ -43,22 +43,22 @@ pub(super) fn check(file: &File) -> Vec<Finding> {
     let Some(package) = package_name(&file.text) else {
         return Vec::new();
     };
-    let Some((_, may_use)) = OURS.iter().find(|(name, _)| *name == package) else {
-        let message = format!("no arrows are known for `{package}`; add it to {}", file!());
+    let Some((_, may_use)) = WORKSPACE.iter().find(|(name, _)| *name == package) else {
+        let message = format!("no dependencies are defined for `{package}`; add it to {}", file!());
         return vec![Finding::new(1, message)];
     };
     let mut found = Vec::new();
     for Dependency { line, name, optional, dev } in dependencies(&file.text) {
-        // Tests depend on their own crate to switch on its test features.
+        // Tests depend on their own crate to enable its test features.
         let itself = dev && name == package;
-        if OURS.iter().any(|(ours, _)| *ours == name) && !may_use.contains(&name) && !itself {
-            let remedy = "which is not below it; turn the arrow round";
+        if WORKSPACE.iter().any(|(own, _)| *own == name) && !may_use.contains(&name) && !itself {
+            let remedy = "which is not below it; reverse the dependency";
             found.push(Finding::new(line, format!("`{package}` depends on `{name}`, {remedy}")));
         }
         let excused = |may_be_optional: bool| dev || may_be_optional && optional;
-        let kept_out = KEPT_OUT.iter().any(|(other, may_be)| *other == name && !excused(*may_be));
-        if package == "slidegate" && kept_out {
-            let remedy = "move what needs it to a crate above";
+        let banned = BANNED.iter().any(|(other, may_be)| *other == name && !excused(*may_be));
+        if package == "slidegate" && banned {
+            let remedy = "move the code that needs it to a crate above";
             found.push(Finding::new(line, format!("the library depends on `{name}`; {remedy}")));
         }
     }
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn arrows_that_point_up_are_found_in_every_kind_of_table() {
+    fn dependencies_that_point_up_are_found_in_every_kind_of_table() {
         for kind in
             ["dependencies", "dev-dependencies", "build-dependencies", "target.'cfg(unix)'.dependencies"]
         {
@@ -91,8 +91,8 @@ mod tests {
     }
 
     #[test]
-    fn the_library_keeps_out_what_is_kept_out() {
-        for &(name, optional) in KEPT_OUT {
+    fn banned_dependencies_of_the_library_are_found() {
+        for &(name, optional) in BANNED {
             assert_eq!(lines("slidegate", &format!("[dependencies]\n{name} = \"1\"\n")), [4], "{name}");
             let feature = format!("[dependencies]\n{name} = {{ version = \"1\", optional = true }}\n");
             assert_eq!(lines("slidegate", &feature).is_empty(), optional, "{name}");
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_without_a_place_is_found() {
+    fn an_unlisted_crate_is_found() {
         assert_eq!(lines("slidegate-surprise", ""), [1]);
         assert_eq!(
             check(&File::new("Cargo.toml", "[workspace]\n[workspace.dependencies]\ntokio = \"1\"\n")),

@@ -1,4 +1,4 @@
-//! A file as the rules see it.
+//! A text file of the repository, for the rules.
 
 use anyhow::{Context, Result};
 
@@ -9,7 +9,7 @@ pub(super) struct File {
     /// From the root of the repository.
     pub(super) path: String,
     pub(super) text: String,
-    /// Of a Rust file, the text with comments and literals blanked; of others, nothing.
+    /// The text with comments and literals blanked if it is Rust; otherwise empty.
     pub(super) code: String,
 }
 
@@ -22,7 +22,7 @@ impl File {
         file
     }
 
-    /// Nothing if it is no text, or written by a tool that has its own rules.
+    /// `None` if it is not text, or if a tool writes it.
     pub(super) fn read(path: &str) -> Result<Option<Self>> {
         let bytes = std::fs::read(path).with_context(|| format!("cannot read {path}"))?;
         let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));

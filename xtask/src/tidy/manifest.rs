@@ -1,7 +1,6 @@
-//! As much of a `Cargo.toml` as the arrows between crates need. A parser for all of TOML would be a
-//! dependency for forty lines.
+//! Parses the dependencies of a `Cargo.toml`. A TOML parser would be a dependency for forty lines.
 
-/// The name of the package; a workspace's root may have none.
+/// The name of the package; `None` if the root of a workspace has none.
 pub(super) fn package_name(manifest: &str) -> Option<&str> {
     let (_, package) = manifest.split_once("[package]")?;
     let line = package.lines().find(|line| line.starts_with("name"))?;
@@ -18,8 +17,8 @@ pub(super) struct Dependency<'a> {
     pub(super) dev: bool,
 }
 
-/// Dependencies of every kind, one per line or one per table. Those of `[workspace.dependencies]` are
-/// only offered, but a workspace's root is no package and is not asked.
+/// Dependencies of every kind, one per line or one per table. The root of the workspace is no package, so
+/// `[workspace.dependencies]` is not read.
 pub(super) fn dependencies(manifest: &str) -> Vec<Dependency<'_>> {
     let mut found: Vec<Dependency> = Vec::new();
     let mut section = "";
@@ -45,7 +44,7 @@ pub(super) fn dependencies(manifest: &str) -> Vec<Dependency<'_>> {
     found
 }
 
-/// The dependency that has a table to itself.
+/// The dependency with its own table.
 fn own_table(header: &str) -> Option<&str> {
     header.rsplit_once("dependencies.").map(|(_, name)| name)
 }
@@ -53,7 +52,7 @@ fn own_table(header: &str) -> Option<&str> {
 impl<'a> Dependency<'a> {
     fn read(&mut self, text: &'a str) {
         self.optional |= text.contains("optional = true");
-        // It may go by another name: what counts is what it is.
+        // A renamed dependency counts under its real name.
         if let Some((_, rest)) = text.split_once("package = \"") {
             self.name = rest.split('"').next().unwrap_or(rest);
         }
@@ -89,7 +88,7 @@ workspace = true
 ";
 
     #[test]
-    fn every_form_is_read() {
+    fn every_form_is_parsed() {
         let read: Vec<_> = dependencies(MANIFEST)
             .iter()
             .map(|found| (found.line, found.name, found.optional, found.dev))

@@ -1,10 +1,10 @@
-//! Paths that begin with a crate, found in code.
+//! Finds paths in code that begin with a crate.
 
 use super::code::{is_word, word_len};
 
 /// The first name of a path after its root.
 pub(super) struct Mention<'a> {
-    /// The byte where it stands.
+    /// Its byte offset.
     pub(super) at: usize,
     pub(super) name: &'a str,
 }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_and_groups_are_found() {
+    fn paths_and_groups_are_parsed() {
         for (code, expected) in [
             ("use crate::key::Key;", &["key"][..]),
             ("crate::f(crate::rule::g())", &["f", "rule"]),

@@ -1,7 +1,7 @@
-//! `cargo xtask tidy`: the house rules that no compiler knows.
+//! `cargo xtask tidy`: the house rules that no compiler checks.
 //!
-//! A rule is a function from a file to what it finds there. To add one, write its file with a test that
-//! plants a violation, and list it in [`RULES`].
+//! A rule is a function from a file to its findings. To add one, write its file with a test that plants a violation,
+//! and list it in [`RULES`].
 
 mod code;
 mod crates;
@@ -20,7 +20,7 @@ use anyhow::{Result, ensure};
 use crate::{files, step};
 use file::File;
 
-/// A place where a rule is broken.
+/// A violation of a rule.
 #[derive(Debug, PartialEq, Eq)]
 struct Finding {
     /// Counted from 1.
@@ -45,7 +45,7 @@ const RULES: &[fn(&File) -> Vec<Finding>] = &[
     words::check,
 ];
 
-/// A file should be one concept. Longer ones are named, and never fail: some tables are long.
+/// A file should be one concept. Longer files are listed, but do not fail: some tables are long.
 const LINES_NOTED: usize = 300;
 
 pub(crate) fn run() -> Result<()> {
@@ -64,7 +64,7 @@ pub(crate) fn run() -> Result<()> {
     }
     ensure!(
         found == 0,
-        "tidy found {found} breaches of the house rules; each line above ends with its remedy"
+        "tidy found {found} violations of the house rules; each line above ends with its remedy"
     );
     Ok(())
 }

@@ -1,7 +1,6 @@
-//! Arrows between modules: who may name whom.
+//! Dependencies between modules.
 //!
-//! An arrow is a path in code that begins with the crate: `crate::rule::Limit`. A link in a comment is
-//! none.
+//! A dependency is a path in code that begins with the crate: `crate::rule::Limit`. A link in a comment is none.
 
 use super::Finding;
 use super::file::File;
@@ -16,7 +15,7 @@ enum MayUse {
     AllAbove,
 }
 
-/// The library, from the ground up.
+/// The library, from the bottom up.
 const LIBRARY_MODULES: &[(&str, MayUse)] = &[
     ("few", MayUse::Only(&[])),
     ("time", MayUse::Only(&[])),
@@ -36,8 +35,8 @@ const LIBRARY_MODULES: &[(&str, MayUse)] = &[
     ("testing", MayUse::AllAbove),
 ];
 
-/// The server, from the top down: a module names only modules of later lines. The wires translate, each
-/// on its own, and leave every decision to the service.
+/// The server, from the top down: a module names only modules of later lines. The wires translate independently and
+/// leave every decision to the service.
 const SERVER_LAYERS: &[&[&str]] = &[
     &["main"],
     &["cli"],
@@ -50,10 +49,10 @@ const SERVER_LAYERS: &[&[&str]] = &[
     &["stripe", "text"],
 ];
 
-/// Modules of the server that never touch a store. A replay drives one by itself.
+/// Modules of the server that never use a store. A replay uses one directly.
 const WIRES: &[&str] = &["grpc", "http", "resp"];
 
-/// How code names a store: the module of the library, the module of the server, and the crates.
+/// Paths that name a store: the module of the library, the module of the server, and the crates.
 const STORES: &[(&str, &str)] = &[("slidegate", "store"), ("crate", "stores")];
 const STORE_CRATES: &[&str] = &["slidegate_redis", "slidegate_sqlite", "slidegate_stores"];
 
@@ -61,7 +60,7 @@ pub(super) fn check(file: &File) -> Vec<Finding> {
     let in_library = file.path.strip_prefix(LIBRARY).filter(|_| file.is_rust());
     let in_server = file.path.strip_prefix(SERVER).filter(|_| file.is_rust());
     match (in_library.map(module), in_server.map(module)) {
-        // The root lists the modules and re-exports from all of them.
+        // `lib.rs` lists the modules and re-exports from all of them.
         (Some("lib"), _) => Vec::new(),
         (Some(module), _) => check_library(module, &file.code, file.path.ends_with("/tests.rs")),
         (_, Some(module)) => check_server(module, &file.code),
@@ -76,7 +75,10 @@ fn module(path: &str) -> &str {
 
 fn check_library(module: &str, code: &str, all_tests: bool) -> Vec<Finding> {
     let Some(place) = LIBRARY_MODULES.iter().position(|(name, _)| *name == module) else {
-        return vec![Finding::new(1, format!("no arrows are known for `{module}`; add it to {}", file!()))];
+        return vec![Finding::new(
+            1,
+            format!("no dependencies are defined for `{module}`; add it to {}", file!()),
+        )];
     };
     let (above, from_here) = LIBRARY_MODULES.split_at(place);
     let may_use = |name: &str| match from_here[0].1 {
@@ -91,7 +93,7 @@ fn check_library(module: &str, code: &str, all_tests: bool) -> Vec<Finding> {
             continue;
         }
         let message = if LIBRARY_MODULES.iter().any(|(name, _)| *name == mention.name) {
-            format!("`{module}` names `{}`, which is not below it; turn the arrow round", mention.name)
+            format!("`{module}` names `{}`, which is not below it; reverse the dependency", mention.name)
         } else {
             format!("`crate::{}` hides its module; name it through the module", mention.name)
         };
@@ -102,7 +104,10 @@ fn check_library(module: &str, code: &str, all_tests: bool) -> Vec<Finding> {
 
 fn check_server(module: &str, code: &str) -> Vec<Finding> {
     let Some(layer) = SERVER_LAYERS.iter().position(|layer| layer.contains(&module)) else {
-        return vec![Finding::new(1, format!("no arrows are known for `{module}`; add it to {}", file!()))];
+        return vec![Finding::new(
+            1,
+            format!("no dependencies are defined for `{module}`; add it to {}", file!()),
+        )];
     };
     let not_below = SERVER_LAYERS[..=layer].concat();
     let mut found: Vec<_> = mentions(code, "crate")
@@ -136,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn arrows_that_point_up_are_found() {
+    fn dependencies_that_point_up_are_found() {
         for (path, text) in [
             ("time.rs", "use crate::rate::Rate;"),
             ("rule/mod.rs", "use crate::decision::Decision;"),
@@ -152,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn arrows_that_point_down_pass() {
+    fn dependencies_that_point_down_pass() {
         for (path, text) in [
             ("rule/limit.rs", "use crate::rate::Rate;\nuse crate::rule::Decimal;"),
             ("algorithm/state.rs", "use crate::receipt::{Place, Position};"),
@@ -165,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_looked_into() {
+    fn groups_are_parsed() {
         let text = "use crate::{\n    key::{self, store},\n    rule::Rule,\n    store::Memory,\n};";
         assert_eq!(lines(&format!("{LIBRARY}charge.rs"), text), [4]);
     }
@@ -181,13 +186,13 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_an_arrow_is_found() {
+    fn hidden_dependencies_are_found() {
         assert_eq!(lines(&format!("{LIBRARY}time.rs"), "use crate::Limiter;"), [1]);
         assert_eq!(lines(&format!("{LIBRARY}surprise.rs"), ""), [1]);
     }
 
     #[test]
-    fn the_server_s_layers_name_only_what_is_below() {
+    fn layers_of_the_server_name_only_layers_below() {
         let ordered = SERVER_LAYERS.concat();
         for (layer, modules) in SERVER_LAYERS.iter().enumerate() {
             for module in *modules {
@@ -209,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wires_do_not_touch_a_store() {
+    fn wires_that_use_a_store_are_found() {
         for (module, expected) in [("http", &[1][..]), ("grpc", &[1]), ("resp", &[1]), ("replay", &[])] {
             for text in [
                 "use slidegate::{Rule, store::MemoryStore};",

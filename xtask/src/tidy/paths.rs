@@ -1,10 +1,10 @@
-//! Paths that exist on one machine only.
+//! Finds absolute paths of one machine.
 
 use super::Finding;
 use super::code::is_word;
 use super::file::File;
 
-/// Where people and machines keep their own files. Cut in two, so that this table does not find itself.
+/// Directories of users and machines. Split, so that this table does not find itself.
 const ROOTS: &[&str] =
     &[concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/tm", "p/")];
 
@@ -17,7 +17,7 @@ pub(super) fn check(file: &File) -> Vec<Finding> {
     file.lines().filter_map(on_line).collect()
 }
 
-/// Whether a path begins with `root`: after a name or a variable it is the middle of another path.
+/// Whether a path begins with `root`; after a name or a variable it is the middle of another path.
 fn begins_path(text: &str, root: &str) -> bool {
     let middle = |c: char| is_word(c) || "-.~*})".contains(c);
     text.match_indices(root).any(|(at, _)| !text[..at].ends_with(middle))
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_of_a_path_is_no_machine_s() {
+    fn the_middle_of_a_path_is_allowed() {
         for root in ROOTS {
             for before in ["https://example.org", ".", "~", "${DIR}", "target"] {
                 assert_eq!(check(&File::new("docs/guide.md", &format!("{before}{root}x\n"))), []);

@@ -1,34 +1,34 @@
-//! Symbols that some code may not use. clippy.toml bans them too where it can; these rules also hold
-//! behind an `expect`.
+//! Symbols that some code may not use. clippy.toml bans them too where it can; these rules also apply behind an
+//! `expect`.
 
 use super::Finding;
 use super::code::is_word;
 use super::file::File;
 
-struct Banned {
+struct BannedSymbol {
     symbol: &'static str,
-    /// The rule holds under this path,
+    /// The rule applies below this path,
     under: &'static str,
-    /// but not under these.
+    /// but not below these.
     except: &'static [&'static str],
     message: &'static str,
 }
 
-const BANNED: &[Banned] = &[
-    Banned {
+const BANNED: &[BannedSymbol] = &[
+    BannedSymbol {
         symbol: "f32",
         under: "crates/slidegate/src/",
         except: &["crates/slidegate/src/testing"],
         message: "a float in the library; count in whole units and microseconds, products in u128",
     },
-    Banned {
+    BannedSymbol {
         symbol: "f64",
         under: "crates/slidegate/src/",
         // Serde hands over `headroom: 0.05` as a float; it becomes text at once.
         except: &["crates/slidegate/src/testing", "crates/slidegate/src/serialization.rs"],
         message: "a float in the library; count in whole units and microseconds, products in u128",
     },
-    Banned {
+    BannedSymbol {
         symbol: "thread::sleep",
         under: "",
         except: &["crates/slidegate/src/time/"],
@@ -37,16 +37,16 @@ const BANNED: &[Banned] = &[
 ];
 
 pub(super) fn check(file: &File) -> Vec<Finding> {
-    let excepted = |rule: &Banned| rule.except.iter().any(|path| file.path.starts_with(path));
-    let holds = |rule: &&Banned| file.path.starts_with(rule.under) && !excepted(rule);
-    let find = |rule: &'static Banned| {
+    let excepted = |rule: &BannedSymbol| rule.except.iter().any(|path| file.path.starts_with(path));
+    let holds = |rule: &&BannedSymbol| file.path.starts_with(rule.under) && !excepted(rule);
+    let find = |rule: &'static BannedSymbol| {
         let lines = file.code_lines().filter(|(_, code)| contains_word(code, rule.symbol));
         lines.map(|(line, _)| Finding::new(line, rule.message))
     };
     BANNED.iter().filter(holds).flat_map(find).collect()
 }
 
-/// Whether `word` stands in `text` with no identifier running on at either end.
+/// Whether `text` contains `word` as a whole word.
 pub(super) fn contains_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let runs_on = |outside: Option<char>, end: Option<char>| {

@@ -1,7 +1,7 @@
-//! Code that users run does not use what tests are made of.
+//! Product code does not use `slidegate::testing`, which is behind a feature.
 //!
-//! `slidegate::testing` is behind a feature. Below `crates/*/src/` only test code may name it: files and folders called
-//! `testing` or `tests`, and what follows `#[cfg(test)]`.
+//! Below `crates/*/src/` only test code may name it: files and folders called `testing` or `tests`, and code after
+//! `#[cfg(test)]`.
 
 use super::Finding;
 use super::file::File;
@@ -18,7 +18,7 @@ pub(super) fn check(file: &File) -> Vec<Finding> {
     named.map(|mention| Finding::new(mention.line(&file.code), message)).collect()
 }
 
-/// Whether a file is part of what users run.
+/// Whether a file is product code.
 fn is_product(path: &str) -> bool {
     let Some((_, below)) = path.strip_prefix("crates/").and_then(|path| path.split_once("/src/")) else {
         return false;
@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn product_code_that_names_testing_is_found() {
         for text in ["use slidegate::testing::block_on;", "use slidegate::{Rule, testing::Rng};"] {
-            assert_eq!(lines("crates/slidegate-server/src/cli/ask/target.rs", text), [1]);
+            assert_eq!(lines("crates/slidegate-server/src/cli/request/target.rs", text), [1]);
             assert_eq!(lines("crates/slidegate-redis/src/store.rs", text), [1]);
         }
     }

@@ -1,4 +1,4 @@
-//! Whitespace that no one sees and every diff shows.
+//! Invisible whitespace: carriage returns, tabs, trailing blanks, a missing final line break.
 
 use super::Finding;
 use super::file::File;
@@ -6,7 +6,7 @@ use super::file::File;
 pub(super) fn check(file: &File) -> Vec<Finding> {
     let strict = file.has_extension(&["rs", "md", "toml"]);
     let mut found = Vec::new();
-    // `str::lines` would swallow the carriage returns.
+    // `str::lines` would remove the carriage returns.
     for (index, line) in file.text.split('\n').enumerate() {
         let mut find = |broken: bool, message: &str| {
             if broken {
@@ -16,7 +16,7 @@ pub(super) fn check(file: &File) -> Vec<Finding> {
         let content = line.trim_end_matches('\r');
         find(content.len() < line.len(), "a carriage return ends the line; end lines with LF");
         find(strict && content.contains('\t'), "a tab; indent with spaces");
-        find(strict && content.ends_with([' ', '\t']), "trailing whitespace; cut it off");
+        find(strict && content.ends_with([' ', '\t']), "trailing whitespace; remove it");
     }
     if !file.text.is_empty() && !file.text.ends_with('\n') {
         found.push(Finding::new(file.text.lines().count(), "no line break at the end of the file; add one"));

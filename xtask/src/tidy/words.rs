@@ -1,21 +1,21 @@
-//! Marks of unfinished work, and words that speak of how the work is done instead of the project.
+//! Marks of unfinished work, and words about the process instead of the project.
 
 use super::Finding;
 use super::file::File;
 use super::symbols::contains_word;
 
-const FINISH: &str = "finish it, or write it down where plans are kept";
-const RUN: &str = "a test that does not run proves nothing; mend it or delete it";
-const PROJECT: &str = "speak of the project alone; git and the tracker remember the rest";
+const FINISH: &str = "finish it, or move it to the plan";
+const RUN: &str = "a test that does not run proves nothing; fix it or delete it";
+const PROJECT: &str = "write about the project alone";
 
-/// A word and its remedy. Cut in two, so that this table does not find itself.
+/// A word and its remedy. Split, so that this table does not find itself.
 const BANNED: &[(&str, &str)] = &[
     (concat!("TO", "DO"), FINISH),
     (concat!("FIX", "ME"), FINISH),
     (concat!("XX", "X"), FINISH),
     (concat!("to", "do!("), FINISH),
     (concat!("unimple", "mented!("), FINISH),
-    (concat!("db", "g!("), "remove it; it was for your eyes"),
+    (concat!("db", "g!("), "remove the debug output"),
     (concat!("#[ig", "nore"), RUN),
     (concat!("issue", " #"), PROJECT),
     (concat!("Issue", " #"), PROJECT),

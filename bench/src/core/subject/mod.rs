@@ -104,8 +104,8 @@ impl Subject {
         }
     }
 
-    /// Hits of every key before the clock starts. The size of a log is its number of requests: with the timed ones it has
-    /// ten, where all keys are equally likely.
+    /// Hits of every key before the clock starts. The size of a log is its number of requests: with the timed ones it
+    /// has ten, where all keys are equally likely.
     pub(crate) fn hits(self, scenario: Scenario, effort: Effort) -> u64 {
         let timed = scenario.decisions(effort) * scenario.threads() as u64 / scenario.keys(effort);
         if self == Self::SlidingLog { 10_u64.saturating_sub(timed).max(1) } else { 1 }

@@ -1,5 +1,5 @@
-//! pingora-limits: an estimate in a sketch of fixed size, so a million keys share its four thousand cells. It is here for
-//! its speed; its guarantee is weaker.
+//! pingora-limits: an estimate in a sketch of fixed size, so a million keys share its four thousand cells. It is here
+//! for its speed; its guarantee is weaker.
 
 use std::time::Duration;
 

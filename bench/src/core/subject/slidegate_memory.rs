@@ -30,8 +30,8 @@ pub(crate) fn algorithm(subject: Subject) -> Option<Algorithm> {
     }
 }
 
-/// A limit that no run reaches, in a window longer than any run. Where the size of a state depends on the limit, uniform
-/// traffic has an ordinary limit, which a few dozen hits per key do not reach either.
+/// A limit that no run reaches, in a window longer than any run. Where the size of a state depends on the limit,
+/// uniform traffic has an ordinary limit, which a few dozen hits per key do not reach either.
 fn rate(algorithm: Algorithm, traffic: Traffic) -> &'static str {
     match (algorithm, traffic) {
         // With a large limit a unit of gcra drains within a microsecond, and a drained key is swept.
