@@ -9,7 +9,7 @@ use crate::step::{self, cargo};
 use crate::{lint, packages, python, tidy};
 
 /// Scales the searches of the tests, in percent.
-const SEARCH: &str = "SLIDEGATE_SEARCH_PERCENT";
+pub(crate) const SEARCH: &str = "SLIDEGATE_SEARCH_PERCENT";
 /// The server program that the Redis tests start.
 const SERVER: &str = "SLIDEGATE_REDIS_SERVER";
 

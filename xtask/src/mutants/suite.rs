@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use super::tree::Tree;
 use crate::step;
+use crate::test::SEARCH;
 
 /// A bug may make a loop endless. Several times what a suite takes on a slow machine.
 const SECONDS_MAX: &str = "600";
@@ -25,16 +26,20 @@ pub(super) struct Suite {
     build: &'static str,
     /// Tests of connections and processes, which these bugs cannot fail: without them a suite is quick.
     skipped: &'static [&'static str],
-    /// Fewer traces of the differential test than usual: one failure is enough.
-    seeds: Option<(&'static str, &'static str)>,
+    /// The size of the searches in percent: one failure is enough.
+    search_percent: &'static str,
 }
 
 const SUITES: [Suite; 3] = [
-    Suite { package: "slidegate", build: "--lib --tests", skipped: &[], seeds: None },
+    Suite {
+        package: "slidegate",
+        build: "--lib --test library --test allocations",
+        skipped: &[],
+        search_percent: "100",
+    },
     Suite {
         package: "slidegate-redis",
-        // Scripts do the work: compiling without optimisation is quicker in all.
-        build: "--test store --config profile.test.package.slidegate-redis.opt-level=0",
+        build: "--test store",
         skipped: &[
             "deadlines",
             "faults",
@@ -46,13 +51,13 @@ const SUITES: [Suite; 3] = [
             "secret",
             "templates",
         ],
-        seeds: Some(("SLIDEGATE_SEEDS", "40")),
+        search_percent: "20",
     },
     Suite {
         package: "slidegate-sqlite",
-        build: "--lib --tests --config profile.test.package.slidegate-sqlite.opt-level=0",
+        build: "--lib --tests",
         skipped: &["power_loss", "two_hundred_kills", "the_log_does_not_grow"],
-        seeds: Some(("SLIDEGATE_SEEDS", "20")),
+        search_percent: "40",
     },
 ];
 
@@ -98,7 +103,10 @@ impl Suite {
         // From coreutils: it ends the test programs together with the cargo that started them.
         let mut command = Command::new("timeout");
         command.arg(SECONDS_MAX).arg(tests.get_program()).args(tests.get_args());
-        in_tree(&mut command, tree).envs(self.seeds).stdout(Stdio::piped()).stderr(Stdio::null());
+        in_tree(&mut command, tree)
+            .env(SEARCH, self.search_percent)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut running = command.spawn().context("cannot start timeout; install coreutils")?;
         let mut output = String::new();
         for line in BufReader::new(running.stdout.take().context("it has no output")?).lines() {
