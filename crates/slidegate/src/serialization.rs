@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::decision::{Decision, Verdict};
 use crate::rate::Rate;
-use crate::rule::{Algorithm, AtBudget, Buckets, Decimal, Edge, Entries, OnStoreError, Rule};
+use crate::rule::{
+    Algorithm, AtBudget, Buckets, Decimal, Edge, Entries, Limit, OnStoreError, Rule, RuleBuilder,
+};
 
 /// Writes a type as its text, and reads it with `FromStr`, whose error names the remedy.
 macro_rules! as_text {
@@ -119,9 +121,9 @@ impl Serialize for Rule {
         let fields = RuleFields {
             name: self.name().to_owned(),
             limit: None,
-            limits: self.limits().iter().map(|limit| limit.rate()).collect(),
+            limits: self.limits().iter().map(Limit::rate).collect(),
             algorithm: Some(self.algorithm().name().to_owned()),
-            buckets: buckets.map(|buckets| buckets.get().into()),
+            buckets: buckets.map(|buckets| u64::from(buckets.get())),
             edge: edge.map(|edge| edge.name().to_owned()),
             entries: entries.map(|entries| entries.get().into()),
             headroom: self.headroom(),
@@ -153,7 +155,7 @@ impl<'de> Deserialize<'de> for Rule {
             .shadow(fields.shadow)
             .on_store_error(fields.on_store_error)
             .at_budget(fields.at_budget);
-        rates.fold(builder, |builder, rate| builder.limit(rate)).build().map_err(de::Error::custom)
+        rates.fold(builder, RuleBuilder::limit).build().map_err(de::Error::custom)
     }
 }
 

@@ -217,10 +217,11 @@ validator = jsonschema_rs.validator_for(json.loads(sys.argv[1]))
 print(json.dumps([[error.message for error in validator.iter_errors(file)] for file in json.loads(sys.argv[2])]))
 ";
     let files: Vec<Value> = configs.iter().map(|config| json_of(config)).collect();
-    let files = serde_json::to_string(&files).unwrap();
+    let files = serde_json::to_string(&files).expect("JSON values can be written");
     let output = tool("python3").args(["-c", script, SCHEMA, &files]).output().expect("python starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let errors: Vec<Vec<String>> = serde_json::from_slice(&output.stdout).unwrap();
+    let errors: Vec<Vec<String>> =
+        serde_json::from_slice(&output.stdout).expect("the script prints lists of errors");
     assert_eq!(errors.len(), configs.len());
     errors
 }
