@@ -67,17 +67,17 @@ const RATES: [&str; 15] = [
     "7/400d",
 ];
 
-/// Decisions per algorithm, rate and kind of traffic.
-const DECISIONS: u64 = 1_200;
-
 fn random_traffic_stays_within_the_documented_bound_and_waits_are_exact(algorithms: &[Algorithm]) {
     for &algorithm in algorithms {
         for (index, rate) in RATES.into_iter().enumerate() {
             let limit = limit(rate, algorithm);
-            for (requests_per_limit, give_back) in [(3, false), (40, true), (700, false)] {
+            // Enough decisions to fill the window several times.
+            for (requests_per_limit, give_back, decisions) in
+                [(3, false, 600), (40, true, 1_200), (700, false, 3_200)]
+            {
                 let traffic = Traffic {
                     seed: index as u64 * 1_000 + requests_per_limit,
-                    decisions: search_size(DECISIONS),
+                    decisions: search_size(decisions),
                     requests_per_limit,
                     give_back,
                     probe_every: 1,
