@@ -1,4 +1,4 @@
-//! Marks of unfinished work, and words about the process instead of the project.
+//! Marks of unfinished work, words about the process instead of the project, and old-fashioned words.
 
 use super::Finding;
 use super::file::File;
@@ -7,6 +7,7 @@ use super::symbols::contains_word;
 const FINISH: &str = "finish it, or move it to the plan";
 const RUN: &str = "a test that does not run proves nothing; fix it or delete it";
 const PROJECT: &str = "write about the project alone";
+const PLAIN: &str = "say it in a plain word";
 
 /// A word and its remedy. Split, so that this table does not find itself.
 const BANNED: &[(&str, &str)] = &[
@@ -22,6 +23,15 @@ const BANNED: &[(&str, &str)] = &[
     (concat!("Cla", "ude"), PROJECT),
     (concat!("Chat", "GPT"), PROJECT),
     (concat!("AI-", "generated"), PROJECT),
+    (concat!("who", "ever"), PLAIN),
+    (concat!("Who", "ever"), PLAIN),
+    (concat!("which", "ever"), PLAIN),
+    (concat!("some", "body"), PLAIN),
+    (concat!("mis", "chief"), PLAIN),
+    (concat!("me", "nd"), PLAIN),
+    (concat!("me", "nded"), PLAIN),
+    (concat!("me", "nding"), PLAIN),
+    (concat!("de", "ar"), PLAIN),
 ];
 
 pub(super) fn check(file: &File) -> Vec<Finding> {
