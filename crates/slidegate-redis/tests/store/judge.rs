@@ -5,7 +5,7 @@ use crate::common::judge::{Judge, JudgeAnswer};
 use crate::common::*;
 use slidegate::Algorithm;
 use slidegate::store::{Call, MemoryStore, Store};
-use slidegate::testing::{Rng, search_size};
+use slidegate::testing::{Rng, search_covers_all, search_size};
 
 const NAMES: [&str; 3] = ["alice", "bob", "carol"];
 const REQUESTS: u64 = 500;
@@ -53,7 +53,8 @@ async fn agree(store: &impl Store, judge: &mut Judge) {
         let counts = judged(store, judge, seed, &mut at_us).await;
         (admitted, denied) = (admitted + counts.0, denied + counts.1);
     }
-    assert!(admitted > 125 * seeds && denied > 125 * seeds, "{admitted} admitted, {denied} denied");
+    let both_often = admitted > 125 * seeds && denied > 125 * seeds;
+    assert!(both_often || !search_covers_all(), "{admitted} admitted, {denied} denied");
 }
 
 #[test]
