@@ -48,7 +48,8 @@ pub(crate) fn open(options: &SqliteOptions, lock_wait: &mut LockWait<'_>) -> Res
     }
 }
 
-fn prepare(connection: &Connection, options: &SqliteOptions, short: bool) -> Result<(), OpenError> {
+/// Applies the settings, and creates or migrates the schema.
+pub(crate) fn prepare(connection: &Connection, options: &SqliteOptions, short: bool) -> Result<(), OpenError> {
     let path = options.path();
     let about = |error: rusqlite::Error| open_error(path, &error);
     let sync = match options.given_durability() {
@@ -73,7 +74,7 @@ fn prepare(connection: &Connection, options: &SqliteOptions, short: bool) -> Res
     if mode != "wal" {
         connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(about)?;
     }
-    Ok(())
+    schema::load(connection).map_err(about)
 }
 
 /// Checks that missing pages are in the log. In a truncated file they are not.

@@ -65,6 +65,12 @@ pub(crate) fn owner(connection: &Connection) -> rusqlite::Result<FileOwner> {
     })
 }
 
+/// Lets SQLite read the schema, or fails as locked. A connection that read it while the file was empty otherwise goes on
+/// with that until it next gets a lock, and `no such table` would be the answer to its first call.
+pub(crate) fn load(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
+}
+
 /// Fills an empty file, in the caller's transaction.
 pub(crate) fn create(connection: &Connection) -> Result<(), FileError> {
     let mut secret = [0; 32];

@@ -4,7 +4,7 @@ use slidegate::store::{Call, StoreError};
 use slidegate::{CheckError, Limiter, Rule};
 
 use crate::store::SqliteStore;
-use crate::{Durability, SqliteOptions};
+use crate::{Durability, SqliteOptions, file, schema};
 
 /// Bytes of a page.
 const PAGE: usize = 4_096;
@@ -98,7 +98,7 @@ fn a_file_whose_creator_was_killed_is_created_again() {
     let (path, image) = (directory.0.join("quota.db"), directory.0.join("image.db"));
     let creator = rusqlite::Connection::open(&path).unwrap();
     creator.execute_batch("BEGIN EXCLUSIVE").unwrap();
-    crate::schema::create(&creator).unwrap();
+    schema::create(&creator).unwrap();
     creator.cache_flush().unwrap();
     std::fs::copy(directory.0.join("quota.db-journal"), directory.0.join("image.db-journal")).unwrap();
     creator.execute_batch("COMMIT").unwrap();
@@ -107,6 +107,20 @@ fn a_file_whose_creator_was_killed_is_created_again() {
     std::fs::write(&image, &pages[..PAGE]).unwrap();
     let store = Limiter::new(SqliteStore::open(&image).unwrap());
     assert_eq!((ask(&store, "alice"), ask(&store, "alice")), (1, 2));
+}
+
+/// SQLite keeps the schema that a connection has read. If the file is locked while a statement is prepared, SQLite cannot
+/// see that another connection has created the tables since, and reports `no such table`.
+#[test]
+fn a_connection_that_saw_the_empty_file_knows_the_tables_once_it_is_open() {
+    let directory = Directory::new("stale-schema");
+    let path = directory.0.join("quota.db");
+    let early = rusqlite::Connection::open(&path).unwrap();
+    assert_eq!(schema::owner(&early), Ok(schema::FileOwner::Empty));
+    drop(SqliteStore::open(&path).unwrap());
+    assert_eq!(early.table_exists(None, "state"), Ok(false), "it has read the empty schema only");
+    file::prepare(&early, &SqliteOptions::new(&path), false).unwrap();
+    assert_eq!(early.table_exists(None, "state"), Ok(true));
 }
 
 /// A checkpoint copies the log page by page, the first page first.
