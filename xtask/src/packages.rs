@@ -1,4 +1,4 @@
-//! Programs of others that tests and benchmarks start: found, or installed.
+//! Third-party programs that tests and benchmarks start: found, or installed.
 
 use std::process::{Command, Stdio};
 
@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::step;
 
-/// What is started: how to find out that it is there, and what brings it.
+/// A program, the command that finds it, and the packages that contain it.
 pub(crate) struct Needed {
     probe: &'static [&'static str],
     packages: &'static [&'static str],
@@ -33,8 +33,8 @@ pub(crate) const BENCH_HTTP: &[Needed] = &[
     Needed { probe: &["protoc", "--version"], packages: &["protobuf-compiler"] },
 ];
 
-/// Sees to it that everything is there. Where this user may install packages it does so, and says so; elsewhere
-/// it fails with what to install: a test that is skipped proves nothing.
+/// Installs what is missing if this user may install packages, and says so; otherwise it
+/// fails and names the packages: a skipped test proves nothing.
 pub(crate) fn install(who: &str, needed: &[Needed]) -> Result<()> {
     let missing = missing(needed);
     if missing.is_empty() {

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
@@ -17,12 +18,15 @@ pub(crate) fn cargo(args: &str) -> Command {
     command
 }
 
-/// Runs a step. The error of a failed step has its name and the remedy.
+/// Runs a step and prints how long it took. The error of a failed step has its name and the remedy.
 pub(crate) fn run(name: &str, command: &mut Command, remedy: &str) -> Result<()> {
     heading(name);
     let program = command.get_program().to_owned();
+    #[expect(clippy::disallowed_methods, reason = "it measures how long the step takes")]
+    let begin = Instant::now();
     let status = command.status().with_context(|| format!("{name}: cannot start {}", program.display()))?;
     ensure!(status.success(), "{name} failed; {remedy}");
+    println!("== {name}: {} s", begin.elapsed().as_secs());
     Ok(())
 }
 

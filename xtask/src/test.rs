@@ -1,7 +1,9 @@
 //! `cargo xtask test`: what CI runs. `cargo xtask search`: the same searches, longer.
 
+use std::num::NonZero;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 use anyhow::Result;
 
@@ -23,10 +25,10 @@ pub(crate) fn run() -> Result<()> {
     step::run(
         "tests and documentation examples",
         // Without --all-targets, which would leave out the examples that tests start.
-        &mut without_incremental("test --workspace"),
+        &mut cargo_test("test --workspace"),
         "`cargo test -p CRATE NAME` runs one test alone",
     )?;
-    on_other_servers("8")?;
+    on_other_servers("34")?;
     lint::rustdoc()?;
     println!("test: all steps passed");
     Ok(())
@@ -37,10 +39,17 @@ pub(crate) fn search(percent: &str) -> Result<()> {
     packages::install("the tests", packages::TESTS)?;
     python::install()?;
     // Every search is named after what it compares with: the model, the bound, the classical script.
-    let searches = ["differential::", "never_over::", "memory::", "judge::", "long_logs::"];
+    let searches = [
+        "differential::",
+        "never_over::",
+        "memory::",
+        "judge::",
+        "long_logs::",
+        "answers_conform_to_the_openapi_document",
+    ];
     step::run(
         "searches",
-        without_incremental("test --workspace --tests --").args(searches).env(SEARCH, percent),
+        cargo_test("test --workspace --tests --").args(searches).env(SEARCH, percent),
         "the failure names the seed; `SLIDEGATE_SEARCH_PERCENT=N cargo test -p CRATE NAME` repeats it",
     )?;
     on_other_servers(percent)
@@ -53,7 +62,7 @@ fn on_other_servers(percent: &str) -> Result<()> {
             &format!("the Redis store on {name}"),
             store_tests(&program).env(SEARCH, percent),
             &format!(
-                "`{SERVER}={} cargo test -p slidegate-redis --test store` repeats it",
+                "`{SERVER}={} cargo test -p slidegate-redis --test redis_store` repeats it",
                 program.display()
             ),
         )?;
@@ -62,14 +71,17 @@ fn on_other_servers(percent: &str) -> Result<()> {
 }
 
 fn store_tests(program: &Path) -> Command {
-    let mut command = without_incremental("test --package slidegate-redis --test store");
+    // With the features that the whole workspace chooses: nothing is compiled again.
+    let mut command = cargo_test("test --workspace --test redis_store");
     command.env(SERVER, program);
     command
 }
 
-/// A build from nothing is a third faster without incremental compilation.
-fn without_incremental(args: &str) -> Command {
+/// Tests. Many wait for a server or a disk, so there is one thread more than processors. A build from nothing is a
+/// third faster without incremental compilation.
+fn cargo_test(args: &str) -> Command {
+    let threads = thread::available_parallelism().map_or(2, NonZero::get) + 1;
     let mut command = cargo(args);
-    command.env("CARGO_INCREMENTAL", "0");
+    command.env("CARGO_INCREMENTAL", "0").env("RUST_TEST_THREADS", threads.to_string());
     command
 }

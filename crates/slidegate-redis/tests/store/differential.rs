@@ -20,7 +20,7 @@ const STEPS: usize = 400;
 /// Concurrent traces, each in a database of its own.
 const CONCURRENT_TRACES: u64 = 8;
 /// Traces per algorithm and parameters.
-const TRACES: u64 = 50;
+const TRACES: u64 = 12;
 
 /// A trace for one layout.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use crate::common::RedisServer;
 use slidegate::store::{Call, MemoryStore, Store, Update};
-use slidegate::testing::{ExpiringStore, Rng};
+use slidegate::testing::{ExpiringStore, Rng, search_covers_all, search_size};
 use slidegate::{Admission, Algorithm, Charge, Decision, Key, Receipt, Rule, Verdict};
 use slidegate_redis::LogLayout;
 
@@ -16,6 +16,9 @@ fn rule(rates: &[&str]) -> Rule {
 fn comparable<'d>(decision: &'d Decision<'_>) -> (Vec<Verdict<'d>>, bool) {
     (decision.verdicts().collect(), decision.is_charged())
 }
+
+/// Requests per case.
+const STEPS: u64 = 1_500;
 
 /// Half of the requests cost one unit. Time passes in steps of at most `step_us`, with rare jumps.
 async fn assert_equal(
@@ -32,7 +35,7 @@ async fn assert_equal(
     let mut rng = Rng::new(step_us);
     let (mut now_us, mut longest, mut denied) = (begins_us, 0, 0);
     let mut receipts: Vec<(Receipt, Receipt)> = Vec::new();
-    for step in 0..4_000 {
+    for step in 0..search_size(STEPS) {
         now_us += rng.below(step_us);
         if rng.one_in(500) {
             now_us += rule.limits()[0].window_us() / 2;
@@ -96,8 +99,11 @@ async fn assert_equal(
             longest = longest.max(bytes);
         }
     }
-    assert!(longest > 3_000, "{name}: the longest value had {longest} bytes");
-    assert!(denied > 20, "{name}: {denied} were denied");
+    let long_and_full = longest > 3_000 && denied > 20;
+    assert!(
+        long_and_full || !search_covers_all(),
+        "{name}: {denied} were denied, and the longest value had {longest} bytes"
+    );
 }
 
 #[tokio::test]

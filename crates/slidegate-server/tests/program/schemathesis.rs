@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::program::file_of;
 use crate::server_process::ServerProcess;
+use slidegate::testing::search_size;
 
 /// Where `cargo xtask test` puts the tools.
 const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/python/bin");
@@ -42,9 +43,10 @@ pub(crate) fn tool(name: &str) -> Command {
 fn answers_conform_to_the_openapi_document() {
     let server = start();
     let url = format!("http://{}", server.address);
+    let examples = search_size(8).to_string();
     let holds = |args: &[&str]| {
         let output = tool("schemathesis")
-            .args(["run", &format!("{url}/openapi.json"), "--url", &url, "--max-examples", "30"])
+            .args(["run", &format!("{url}/openapi.json"), "--url", &url, "--max-examples", &examples])
             // A fixed seed makes failures reproducible.
             .args(["--seed", "1", "--generation-deterministic", "--no-color", "--warnings", "off"])
             .args(args)

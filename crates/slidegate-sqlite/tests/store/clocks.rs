@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use slidegate::Algorithm;
-use slidegate::store::{Call, Store};
+use slidegate::store::{Call, Store, Update};
 use slidegate::testing::block_on;
 use slidegate::time::ManualClock;
 
@@ -24,6 +24,19 @@ fn a_clock_set_back_by_an_hour_between_two_processes_admits_no_more() {
         assert!(peek(&at(passes_us), Call::now(), &rule, 3).allowed(), "{algorithm}");
         assert!(check(&back, Call::now(), &rule, 2).allowed(), "{algorithm}: the rest of the limit");
         assert!(!check(&back, Call::now(), &rule, 1).allowed(), "{algorithm}");
+    }
+}
+
+/// Its record of spent receipts may be gone by then, so it must not work again.
+#[test]
+fn a_receipt_that_was_refused_as_expired_stays_expired_when_the_clock_is_set_back() {
+    for algorithm in Algorithm::ALL {
+        let directory = Directory::new();
+        let (store, rule) = (open(directory.file()), rule("api", &["5/10s"], algorithm));
+        let receipt = check(&store, Call::at_us(BOUNDARY_US), &rule, 3).receipt().unwrap();
+        let refunded = |at_us| block_on(store.update(Call::at_us(at_us), Update::Refund(&receipt))).unwrap();
+        assert!(!refunded(BOUNDARY_US + HOUR_US).applied, "{algorithm}");
+        assert!(!refunded(BOUNDARY_US + SECOND_US).applied, "{algorithm}: the clock was set back");
     }
 }
 

@@ -5,7 +5,7 @@ use slidegate::testing::{Coverage, block_on, differential, search_size, trace};
 
 const STEPS: usize = 400;
 /// Traces per algorithm and parameters.
-const TRACES: u64 = 40;
+const TRACES: u64 = 12;
 
 fn equals_the_model(name: &str) {
     let algorithms: Vec<_> = trace::algorithms().into_iter().filter(|a| a.name() == name).collect();

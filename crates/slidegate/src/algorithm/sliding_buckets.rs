@@ -31,6 +31,8 @@
 //! **Bad at** clients that burst once per window: with *full* each burst counts up to one bucket too long, so
 //! that they get half their limit.
 
+use std::ops::RangeInclusive;
+
 use super::cells::Cells;
 use super::wide::{narrow, product, quotient, share_rounded_up};
 use super::window::{Ruling, Usage, Window};
@@ -71,7 +73,7 @@ impl SlidingBuckets {
     }
 
     /// Numbers of the buckets in the ring from `from` on.
-    pub(super) fn numbers(&self, from: u64) -> std::ops::RangeInclusive<u64> {
+    pub(super) fn numbers(&self, from: u64) -> RangeInclusive<u64> {
         from.max((self.newest + 1).saturating_sub(self.cells.len() as u64))..=self.newest
     }
 
@@ -84,13 +86,23 @@ impl SlidingBuckets {
         usize::try_from(number % self.cells.len() as u64).expect("an index into the ring")
     }
 
+    /// The buckets `numbers`, which are in the ring, with their units. One division for all of them.
+    fn buckets(&self, numbers: RangeInclusive<u64>) -> impl Iterator<Item = (u64, u64)> {
+        let mut index = self.index(*numbers.start());
+        numbers.map(move |number| {
+            let units = self.cells.get(index);
+            index = if index + 1 == self.cells.len() { 0 } else { index + 1 };
+            (number, units)
+        })
+    }
+
     /// Units of buckets later than `edge`.
     fn sum_after(&self, edge: u64) -> u64 {
         if self.cells.is_empty() || edge >= self.newest {
             return 0;
         }
-        let expired: u64 = (*self.numbers(0).start()..=edge).map(|number| self.units(number)).sum();
-        self.cells.sum() - expired
+        let expired = self.buckets(*self.numbers(0).start()..=edge);
+        self.cells.sum() - expired.map(|(_, units)| units).sum::<u64>()
     }
 
     /// Units of bucket `number`, 0 if it is not in the ring.
@@ -104,8 +116,7 @@ impl SlidingBuckets {
         let (window_us, bucket_us) = (limit.window_us(), limit.bucket_us());
         let room = limit.units() - cost;
         let mut later = self.units_if_held(span.edge) + self.sum_after(span.edge);
-        for number in self.numbers(span.edge) {
-            let units = self.units(number);
+        for (number, units) in self.buckets(self.numbers(span.edge)) {
             later -= units;
             if later > room || units == 0 {
                 continue;

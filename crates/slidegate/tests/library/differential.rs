@@ -5,7 +5,7 @@ use slidegate::store::MemoryStore;
 use slidegate::testing::{Coverage, Rng, block_on, differential, search_size, trace};
 
 /// Traces per algorithm and parameters, of 400 steps each.
-const TRACES: u64 = 60;
+const TRACES: u64 = 24;
 
 fn equals_the_model(name: &str) {
     let algorithms: Vec<_> = trace::algorithms().into_iter().filter(|a| a.name() == name).collect();

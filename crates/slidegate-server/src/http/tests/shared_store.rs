@@ -72,7 +72,7 @@ fn the_outage_policy_answers_within_the_deadline_when_the_store_stalls() {
             if policy.is_empty() { String::new() } else { format!(r#","on_store_error":"{policy}""#) }
         )
     };
-    redis.command(&["CLIENT", "PAUSE", "20000"]);
+    redis.command(&["CLIENT", "PAUSE", "20000", "WRITE"]);
     let clock = SystemClock::new();
     for (path, rule, policy, passes) in [
         ("/v1/check", "strict", "", false),

@@ -6,7 +6,7 @@ use crate::store::Store;
 use crate::testing::{Auditor, Rng, attack, trace};
 
 /// Decisions per algorithm and rate.
-const DECISIONS: u64 = 600;
+const DECISIONS: u64 = 250;
 
 /// Random traffic stays within the documented bound of its algorithm, checked by an auditor that sees only
 /// (time, cost, allowed). The exact log refuses nothing that would have fitted.

@@ -6,7 +6,9 @@ use crate::store::Store;
 use crate::testing::model::ModelDecision;
 use crate::testing::trace;
 
-/// A denial changes nothing: `used`, `remaining`, the wait and the reset stay the same, even after a thousand denials,
+const DENIALS: u64 = 100;
+
+/// A denial changes nothing: `used`, `remaining`, the wait and the reset stay the same, even after many denials,
 /// with and without units left.
 pub async fn denials_change_nothing<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     for algorithm in trace::algorithms() {
@@ -18,7 +20,7 @@ pub async fn denials_change_nothing<S: Store>(fresh: &impl AsyncFn() -> S) -> Re
             let ask = [(&rule, "alice", 5)];
             let peeked = ModelDecision::of(&subject.peek(at_us, &ask).await?);
             let before = (peeked, subject.usages(at_us, &rule).await?);
-            for number in 0..1_000 {
+            for number in 0..DENIALS {
                 let outcome = subject.check(at_us, &ask).await?;
                 ensure!(outcome.receipt().is_none(), "{algorithm}: a denial has a receipt");
                 let answer = ModelDecision::of(&outcome);
@@ -26,7 +28,7 @@ pub async fn denials_change_nothing<S: Store>(fresh: &impl AsyncFn() -> S) -> Re
             }
             let after =
                 (ModelDecision::of(&subject.peek(at_us, &ask).await?), subject.usages(at_us, &rule).await?);
-            ensure_eq!(&after, &before, "{algorithm}: used after 1,000 denials");
+            ensure_eq!(&after, &before, "{algorithm}: used after {DENIALS} denials");
             let left = before.0.remaining;
             if left > 0 {
                 subject.admit(at_us, &rule, left).await?;

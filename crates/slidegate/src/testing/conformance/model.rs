@@ -2,7 +2,7 @@
 
 use crate::testing::{Coverage, Event, ExpiringStore, differential, trace};
 
-const SEEDS: u64 = 20;
+const SEEDS: u64 = 10;
 const STEPS: usize = 400;
 
 /// Seeded traces over all verbs give the answers of a slow and obvious model, field by field, and cover
