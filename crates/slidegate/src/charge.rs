@@ -73,24 +73,24 @@ impl Rule {
 /// Charges on the same state are summed, so that they cannot pass one by one where their sum would
 /// not. A cost that can never pass is refused here, before any store is asked.
 #[derive(Debug, Clone)]
-pub struct Admission<'a>(Form<'a>);
+pub struct Admission<'a>(Charges<'a>);
 
 /// Most admissions are one charge, and must not allocate.
 #[derive(Debug, Clone)]
-enum Form<'a> {
+enum Charges<'a> {
     One(Charge<'a>),
-    Several(Box<Several<'a>>),
+    Several(Box<SummedCharges<'a>>),
 }
 
 #[derive(Debug, Clone)]
-struct Several<'a> {
+struct SummedCharges<'a> {
     asks: Vec<Charge<'a>>,
-    slots: Vec<Slot<'a>>,
+    treatments: Vec<ChargeTreatment<'a>>,
 }
 
 /// How an admission treats one of its charges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Slot<'a> {
+pub enum ChargeTreatment<'a> {
     /// The charge is part of the ask of that index in [`Admission::asks`].
     Ask(usize),
     /// An override lets it pass: no store is asked.
@@ -134,7 +134,7 @@ impl<'a> Admission<'a> {
     /// One charge that was checked before.
     #[inline]
     pub(crate) fn of_checked(charge: Charge<'a>) -> Self {
-        Self(Form::One(charge))
+        Self(Charges::One(charge))
     }
 
     fn of_several(charges: &[Charge<'a>], unlimited: impl Fn(usize) -> bool) -> Result<Self, ChargeError> {
@@ -142,19 +142,19 @@ impl<'a> Admission<'a> {
             return Err(ChargeError::Count { count: charges.len() });
         }
         let mut asks: Vec<Charge<'a>> = Vec::with_capacity(charges.len());
-        let mut slots = Vec::with_capacity(charges.len());
+        let mut treatments = Vec::with_capacity(charges.len());
         for (number, charge) in charges.iter().enumerate() {
             if charge.cost == 0 {
                 return Err(ChargeError::Zero { rule: charge.rule.name().to_owned() });
             }
             if unlimited(number) {
-                slots.push(Slot::Unlimited(*charge));
+                treatments.push(ChargeTreatment::Unlimited(*charge));
                 continue;
             }
             let same_state =
                 |ask: &Charge<'_>| ask.key == charge.key && ask.rule.name() == charge.rule.name();
             let Some(index) = asks.iter().position(same_state) else {
-                slots.push(Slot::Ask(asks.len()));
+                treatments.push(ChargeTreatment::Ask(asks.len()));
                 asks.push(*charge);
                 continue;
             };
@@ -167,7 +167,7 @@ impl<'a> Admission<'a> {
             if charge.rule.cost_max() < ask.rule.cost_max() {
                 ask.rule = charge.rule;
             }
-            slots.push(Slot::Ask(index));
+            treatments.push(ChargeTreatment::Ask(index));
         }
         // A shadow rule never refuses, not even what it could never admit.
         match asks.iter().find(|ask| !ask.rule.shadow() && ask.cost > ask.rule.cost_max()) {
@@ -176,9 +176,9 @@ impl<'a> Admission<'a> {
                 cost: ask.cost,
                 limit: ask.rule.cost_max(),
             }),
-            None => Ok(match (&*asks, &*slots) {
-                ([ask], [Slot::Ask(0)]) => Self(Form::One(*ask)),
-                _ => Self(Form::Several(Box::new(Several { asks, slots }))),
+            None => Ok(match (&*asks, &*treatments) {
+                ([ask], [ChargeTreatment::Ask(0)]) => Self(Charges::One(*ask)),
+                _ => Self(Charges::Several(Box::new(SummedCharges { asks, treatments }))),
             }),
         }
     }
@@ -188,17 +188,17 @@ impl<'a> Admission<'a> {
     #[inline]
     pub fn asks(&self) -> &[Charge<'a>] {
         match &self.0 {
-            Form::One(charge) => std::slice::from_ref(charge),
-            Form::Several(several) => &several.asks,
+            Charges::One(charge) => std::slice::from_ref(charge),
+            Charges::Several(several) => &several.asks,
         }
     }
 
     /// How every charge is treated, in the order in which they were given.
     #[must_use]
-    pub fn slots(&self) -> &[Slot<'a>] {
+    pub fn treatments(&self) -> &[ChargeTreatment<'a>] {
         match &self.0 {
-            Form::One(_) => &[Slot::Ask(0)],
-            Form::Several(several) => &several.slots,
+            Charges::One(_) => &[ChargeTreatment::Ask(0)],
+            Charges::Several(several) => &several.treatments,
         }
     }
 
@@ -206,8 +206,8 @@ impl<'a> Admission<'a> {
     #[inline]
     pub(crate) fn only(&self) -> Option<&Charge<'a>> {
         match &self.0 {
-            Form::One(charge) => Some(charge),
-            Form::Several(_) => None,
+            Charges::One(charge) => Some(charge),
+            Charges::Several(_) => None,
         }
     }
 }
@@ -279,7 +279,7 @@ mod tests {
         .unwrap();
         let costs: Vec<u64> = admission.asks().iter().map(|ask| ask.cost).collect();
         assert_eq!(costs, [7, 3, 4]);
-        assert_eq!(admission.slots(), [0, 1, 2, 0].map(Slot::Ask));
+        assert_eq!(admission.treatments(), [0, 1, 2, 0].map(ChargeTreatment::Ask));
     }
 
     #[test]
@@ -305,7 +305,10 @@ mod tests {
             .map(|(key, cost)| Charge::new(&api, Key::new(key).unwrap(), cost));
         let admission = Admission::partly_unlimited(&charges, |index| index == 1).unwrap();
         assert_eq!(admission.asks(), [Charge { cost: 5, ..charges[0] }]);
-        assert_eq!(admission.slots(), [Slot::Ask(0), Slot::Unlimited(charges[1]), Slot::Ask(0)]);
+        assert_eq!(
+            admission.treatments(),
+            [ChargeTreatment::Ask(0), ChargeTreatment::Unlimited(charges[1]), ChargeTreatment::Ask(0)]
+        );
         assert!(Admission::partly_unlimited(&charges, |_| true).unwrap().asks().is_empty());
         assert!(Admission::partly_unlimited(&charges, |_| false).is_err(), "50 units never pass");
     }

@@ -61,6 +61,20 @@ impl Window for FixedWindow {
         Position::At(self.number)
     }
 
+    /// In the window of the last charge.
+    #[inline]
+    fn admit_fast(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Option<(Position, Usage)> {
+        let window_us = limit.window_us();
+        // Before the window it wraps to a large number.
+        let elapsed_us = now_us.wrapping_sub(self.number * window_us);
+        let used = self.count + cost;
+        if elapsed_us >= window_us || used > limit.units() {
+            return None;
+        }
+        self.count = used;
+        Some((Position::At(self.number), Usage { used, reset_after_us: window_us - elapsed_us }))
+    }
+
     fn refund(&mut self, limit: &Limit, now_us: u64, place: &ChargePlace, units: u64) -> u64 {
         if Some(self.rolled(limit, now_us).number) == place.position.at() {
             self.credit(limit, now_us, units)
@@ -114,5 +128,16 @@ mod tests {
             "a new window begins at its first microsecond"
         );
         assert_eq!(state.usage(&limit, 20_000_000), Usage::default());
+    }
+
+    #[test]
+    fn a_charge_of_an_earlier_window_gives_nothing_back() {
+        let limit = Limit::of("5/10s", Algorithm::FixedWindow);
+        let mut state = FixedWindow::default();
+        let places = [19_000_000, 20_000_000].map(|now_us| {
+            let position = state.charge(&limit, now_us, 2);
+            ChargePlace { limit, order: 0, position }
+        });
+        assert_eq!(places.map(|place| state.refund(&limit, 20_000_001, &place, 2)), [0, 2]);
     }
 }

@@ -60,6 +60,12 @@ impl PackedCounts {
         }
     }
 
+    /// The counts; `None` if they are on the heap.
+    #[inline(always)]
+    pub(super) fn in_place(&self) -> Option<Counts> {
+        matches!(self, Self::InPlace(..)).then(|| self.get())
+    }
+
     #[inline(always)]
     pub(super) fn set(&mut self, counts: Counts) {
         *self = Self::of(counts);

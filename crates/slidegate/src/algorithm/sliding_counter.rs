@@ -125,6 +125,24 @@ impl Window for SlidingCounter {
         Ok((Position::At(counts.number), counts.usage(limit, overlap_us, now_us)))
     }
 
+    /// In the window of the last charge.
+    #[inline]
+    fn admit_fast(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Option<(Position, Usage)> {
+        let window_us = limit.window_us();
+        let Counts { number, previous, current } = self.counts.in_place()?;
+        // Before the window it wraps to a large number.
+        let elapsed_us = now_us.wrapping_sub(number * window_us);
+        if elapsed_us >= window_us {
+            return None;
+        }
+        let overlap_us = window_us - elapsed_us;
+        let used = current + cost + share_rounded_up(previous, overlap_us, window_us);
+        if used > limit.units() || !self.counts.add(cost) {
+            return None;
+        }
+        Some((Position::At(number), Usage { used, reset_after_us: overlap_us + window_us }))
+    }
+
     fn refund(&mut self, limit: &Limit, now_us: u64, place: &ChargePlace, units: u64) -> u64 {
         let Some(number) = place.position.at() else { return 0 };
         let mut counts = self.counts.get();

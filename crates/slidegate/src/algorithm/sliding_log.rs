@@ -129,6 +129,17 @@ impl<const PLACES: usize> Window for Log<PLACES> {
         Ok((position, Usage { used: ruling.usage.used + cost, reset_after_us }))
     }
 
+    /// One unit, in place.
+    #[inline]
+    fn admit_fast(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Option<(Position, Usage)> {
+        if cost != 1 {
+            return None;
+        }
+        let window_us = limit.window_us();
+        let used = self.entries.push_fast(now_us, window_us, limit.units())?;
+        Some((Position::At(now_us), Usage { used, reset_after_us: window_us }))
+    }
+
     fn refund(&mut self, limit: &Limit, now_us: u64, place: &ChargePlace, units: u64) -> u64 {
         let Some(stamp) = place.position.at() else { return 0 };
         let after = self.entries.first_after(stamp);

@@ -6,7 +6,7 @@ mod verdict;
 
 use std::time::Duration;
 
-use crate::charge::{Admission, Charge, Slot};
+use crate::charge::{Admission, Charge, ChargeTreatment};
 use crate::error::StoreError;
 use crate::receipt::{ChargePlace, OrderedPosition, Receipt, ReceiptCharge, ReceiptStamp};
 
@@ -83,7 +83,7 @@ impl<'a> Decision<'a> {
             }
             (_, first) => {
                 let (asked, answers) =
-                    ((admission.asks(), admission.slots()), first.into_iter().chain(answers));
+                    ((admission.asks(), admission.treatments()), first.into_iter().chain(answers));
                 Self(Form::Several(Box::new(Several::new(asked, answers, stamp, None))))
             }
         }
@@ -284,7 +284,7 @@ impl<'a> Decision<'a> {
                 let positions = receipt.map(|(_, position)| position);
                 let answer = StateAnswer::charged(single.verdict(), positions);
                 let stamp = receipt.map(|(stamp, _)| stamp);
-                Several::new((&[single.charge], &[Slot::Ask(0)]), [answer], stamp, None)
+                Several::new((&[single.charge], &[ChargeTreatment::Ask(0)]), [answer], stamp, None)
             }
         };
         Decision(Form::Several(Box::new(several.into_owned())))

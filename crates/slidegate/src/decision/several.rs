@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::verdict::{Basis, Verdict};
-use crate::charge::{Admission, Charge, Slot};
+use crate::charge::{Admission, Charge, ChargeTreatment};
 use crate::error::StoreError;
 use crate::few::Few;
 use crate::key::Key;
@@ -108,14 +108,14 @@ impl<'a> AnsweredAsk<'a> {
 
 impl<'a> Several<'a> {
     pub(super) fn new(
-        (asks, slots): (&[Charge<'a>], &[Slot<'a>]),
+        (asks, treatments): (&[Charge<'a>], &[ChargeTreatment<'a>]),
         answers: impl IntoIterator<Item = StateAnswer>,
         stamp: Option<ReceiptStamp>,
         error: Option<StoreError>,
     ) -> Self {
-        let sources = slots.iter().map(|slot| match *slot {
-            Slot::Ask(index) => VerdictSource::Ask(index),
-            Slot::Unlimited(Charge { rule, key, cost }) => {
+        let sources = treatments.iter().map(|treatment| match *treatment {
+            ChargeTreatment::Ask(index) => VerdictSource::Ask(index),
+            ChargeTreatment::Unlimited(Charge { rule, key, cost }) => {
                 VerdictSource::Unlimited { rule: Cow::Borrowed(rule), key: Cow::Borrowed(key.as_str()), cost }
             }
         });
@@ -127,8 +127,8 @@ impl<'a> Several<'a> {
     /// An admission by the outage policy.
     pub(super) fn degraded(admission: &Admission<'a>, error: StoreError) -> Self {
         let unknown = |ask: &Charge<'a>| StateAnswer::uncharged(Verdict::on(*ask, Basis::Degraded));
-        let (asks, slots) = (admission.asks(), admission.slots());
-        Self::new((asks, slots), asks.iter().map(unknown), None, Some(error))
+        let (asks, treatments) = (admission.asks(), admission.treatments());
+        Self::new((asks, treatments), asks.iter().map(unknown), None, Some(error))
     }
 
     /// Every charge's own verdict, in the order of the charges.

@@ -24,13 +24,24 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
     /// [`Limiter::check`] for `cost` units. A cost above the rule's limit can never pass: an error, not a denial.
     #[inline]
     pub fn check_n<'a>(&self, rule: &'a Rule, key: &'a str, cost: u64) -> Result<Decision<'a>, CheckError> {
-        let key = Key::new(key)?;
-        // The charge is built inside the admission: copying it right after writing stalls the processor (store
-        // forwarding) for longer than building it takes.
+        let charge = Charge::new(rule, Key::new(key)?, cost);
         if rule.can_admit(cost) {
-            return self.decide(&Admission::of_checked(Charge::new(rule, key, cost)));
+            self.decide_charge(&charge)
+        } else {
+            self.decide(&Admission::of_one(charge)?)
         }
-        self.decide(&Admission::of_one(Charge::new(rule, key, cost))?)
+    }
+
+    /// Decides on one charge of a cost that can pass. One result, written where the caller wants it: copying a decision
+    /// takes as long as making it.
+    #[inline]
+    fn decide_charge<'a>(&self, charge: &Charge<'a>) -> Result<Decision<'a>, CheckError> {
+        let mut decided = self.store().check_charge_sync(self.call(), charge);
+        if decided.is_err() {
+            let admission = Admission::of_checked(*charge);
+            self.core().guard.replace_failure(self.policy, &admission, &mut decided);
+        }
+        decided
     }
 
     /// Decides and, if every charge passes, makes all of them; otherwise none.

@@ -1,6 +1,7 @@
 //! The rule and its builder.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Algorithm, AtBudget, Decimal, LIMITS_MAX, Limit, NAME_BYTES_MAX, OnStoreError, RuleError};
 use crate::rate::Rate;
@@ -15,17 +16,49 @@ use crate::rate::Rate;
 /// assert_eq!(rule.limits()[0].algorithm(), Algorithm::SlidingLog);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Rule {
     name: Box<str>,
     /// The hash of the name: stores look up states by it.
     name_hash: NameHash,
+    /// The number of this rule and its clones, in this process.
+    id: u64,
     limits: Box<[Limit]>,
+    /// The smallest number of units that any limit enforces.
+    cost_max: u64,
     headroom: Decimal,
     shadow: bool,
     on_store_error: OnStoreError,
     at_budget: AtBudget,
 }
+
+/// All but the id: two rules that were built from the same settings are equal.
+impl PartialEq for Rule {
+    fn eq(&self, other: &Self) -> bool {
+        let Self {
+            name,
+            name_hash: _,
+            id: _,
+            limits,
+            cost_max: _,
+            headroom,
+            shadow,
+            on_store_error,
+            at_budget,
+        } = self;
+        (name, limits, headroom, shadow, on_store_error, at_budget)
+            == (
+                &other.name,
+                &other.limits,
+                &other.headroom,
+                &other.shadow,
+                &other.on_store_error,
+                &other.at_budget,
+            )
+    }
+}
+
+impl Eq for Rule {}
 
 /// A hash of a rule's name: the same for all rules of that name in this process, and for no others, as 128
 /// bits do not collide by chance.
@@ -67,7 +100,9 @@ impl Rule {
         Self {
             name: name.into(),
             name_hash: name_hash(name),
+            id: 0,
             limits: Box::default(),
+            cost_max: 0,
             headroom: Decimal::ZERO,
             shadow: false,
             on_store_error: OnStoreError::default(),
@@ -92,7 +127,7 @@ impl Rule {
         let window =
             if window_ms % 1_000 == 0 { format!("{}s", window_ms / 1_000) } else { format!("{window_ms}ms") };
         let limits = [Limit::new(rate, Decimal::ZERO, algorithm)].into();
-        Self { limits, ..Self::without_limits(&format!("{}/{window}", algorithm.name())) }
+        Self::without_limits(&format!("{}/{window}", algorithm.name())).with_limits(limits)
     }
 
     /// Whether a name is reserved for [`Rule::inline`]: it begins with the name of an algorithm and a slash.
@@ -137,7 +172,15 @@ impl Rule {
             }
         }
         let limits = rates.iter().map(|&rate| Limit::new(rate, self.headroom, algorithm)).collect();
-        Ok(Self { limits, ..self })
+        Ok(self.with_limits(limits))
+    }
+
+    /// The same rule with other limits, and so with another id.
+    fn with_limits(self, limits: Box<[Limit]>) -> Self {
+        static LAST_ID: AtomicU64 = AtomicU64::new(0);
+        let id = LAST_ID.fetch_add(1, Ordering::Relaxed) + 1;
+        let cost_max = limits.iter().map(Limit::units).min().expect("a rule has at least one limit");
+        Self { id, limits, cost_max, ..self }
     }
 
     /// The name: with a key it identifies a state.
@@ -149,6 +192,12 @@ impl Rule {
     #[inline]
     pub(crate) fn name_hash(&self) -> NameHash {
         self.name_hash
+    }
+
+    /// Not 0. Rules with the same id have the same name and limits: a store that has seen one need not compare them.
+    #[inline]
+    pub(crate) fn id(&self) -> u64 {
+        self.id
     }
 
     /// The limits, at least one; all must admit. No two have the same window.
@@ -168,7 +217,7 @@ impl Rule {
     #[must_use]
     #[inline]
     pub fn cost_max(&self) -> u64 {
-        self.limits.iter().map(Limit::units).min().expect("a rule has at least one limit")
+        self.cost_max
     }
 
     /// The share of each limit that is held back.

@@ -117,7 +117,7 @@ fn is_cause(error: &ChargeError, charge: &Charge<'_>, unlimited: bool) -> bool {
 mod tests {
     use super::super::{Override, Overrides};
     use super::*;
-    use crate::charge::Slot;
+    use crate::charge::ChargeTreatment;
     use crate::rule::Rule;
 
     fn rules() -> RuleSet {
@@ -160,7 +160,7 @@ mod tests {
         let requests = [("ci-7", 50), ("alice", 2)].map(|(key, cost)| ChargeRequest::named("api", key, cost));
         let admission = rules.admission(&requests).unwrap();
         assert_eq!(admission.asks().len(), 1);
-        assert!(matches!(admission.slots(), [Slot::Unlimited(_), Slot::Ask(0)]));
+        assert!(matches!(admission.treatments(), [ChargeTreatment::Unlimited(_), ChargeTreatment::Ask(0)]));
         assert!(rules.admission(&requests[..1]).unwrap().asks().is_empty());
     }
 }

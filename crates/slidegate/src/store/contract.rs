@@ -141,4 +141,10 @@ pub trait LocalStore: Store {
     fn check_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError> {
         Ok(block_on(self.check(call.blocking(), admission))?)
     }
+
+    /// [`LocalStore::check_sync`] for one charge, of a cost between 1 and [`Rule::cost_max`].
+    #[inline]
+    fn check_charge_sync<'a>(&self, call: Call, charge: &Charge<'a>) -> Result<Decision<'a>, CheckError> {
+        self.check_sync(call, &Admission::of_checked(*charge))
+    }
 }

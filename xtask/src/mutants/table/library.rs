@@ -53,6 +53,12 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             => "";
     }
     in "crates/slidegate/src/algorithm/log_entries.rs" {
+        OffByOne "sliding-log/a-fast-admission-is-over":
+            "if live >= PLACES || live as u64 >= units"
+            => "if live >= PLACES || live as u64 > units";
+        OffByOne "sliding-log/a-fast-admission-counts-the-far-end":
+            "+ since_newest_us >= window_us;"
+            => "+ since_newest_us > window_us;";
         OffByOne "sliding-log/a-stamp-in-place-at-the-far-end-counts":
             "u64::from(self.age(**low)) >= later_us"
             => "u64::from(self.age(**low)) > later_us";
@@ -121,6 +127,12 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
         OffByOne "sliding-counter/a-full-estimate-is-refused":
             "product(self.previous, overlap_us) <= product(room, window_us)"
             => "product(self.previous, overlap_us) < product(room, window_us)";
+        OffByOne "sliding-counter/a-fast-admission-is-over":
+            "if used > limit.units() || !self.counts.add(cost)"
+            => "if used > limit.units() + 1 || !self.counts.add(cost)";
+        OffByOne "sliding-counter/a-fast-admission-stays-in-its-window":
+            "if elapsed_us >= window_us {"
+            => "if elapsed_us > window_us {";
         NewestForOldest "sliding-counter/refunds-the-newest":
             "Some(1)) => &mut counts.previous"
             => "Some(1)) => &mut counts.current";
@@ -135,6 +147,9 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
         OffByOne "fixed-window/the-last-unit-is-refused":
             "count + cost <= limit.units()"
             => "count + cost < limit.units()";
+        OffByOne "fixed-window/a-fast-admission-stays-in-its-window":
+            "if elapsed_us >= window_us || used > limit.units()"
+            => "if elapsed_us > window_us || used > limit.units()";
         NewestForOldest "fixed-window/refunds-the-newest":
             "Some(self.rolled(limit, now_us).number) == place.position.at()"
             => "Some(self.rolled(limit, now_us).number) >= place.position.at()";
@@ -149,6 +164,9 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
         OffByOne "gcra/a-full-line-is-refused":
             "let room = product(limit.units() - cost, limit.window_us());"
             => "let room = product(limit.units() - cost, limit.window_us()).saturating_sub(1);";
+        OffByOne "gcra/a-fast-admission-is-over":
+            "if self.drained_per_window != units || backlog > line"
+            => "if self.drained_per_window != units || backlog > line + 1";
         NewestForOldest "gcra/refunds-the-newest":
             ".saturating_sub(product(self.drained_per_window, elapsed_us))"
             => ".max(self.backlog_at(now_us))";

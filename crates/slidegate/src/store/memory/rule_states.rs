@@ -1,8 +1,8 @@
 //! The states of all keys of one rule, in one shard.
 
 use super::budget::Budget;
+use super::table::any_table::AnyTable;
 use super::table::layout::Layout;
-use super::table::limit_table::LimitTable;
 use crate::rule::{Limit, NameHash, Rule};
 use crate::store::KeyState;
 
@@ -11,13 +11,15 @@ use crate::store::KeyState;
 #[derive(Debug)]
 pub(super) struct RuleStates {
     hash: NameHash,
+    /// The id of a rule whose only limit equals that of the only table; 0 if none is known.
+    exact_rule: u64,
     current: Layout,
     others: Vec<Layout>,
 }
 
 impl RuleStates {
     pub(super) fn new(hash: NameHash, limits: impl IntoIterator<Item = Limit>, order: u64) -> Self {
-        Self { hash, current: Layout::new(limits, order), others: Vec::new() }
+        Self { hash, exact_rule: 0, current: Layout::new(limits, order), others: Vec::new() }
     }
 
     /// The hash of the rule's name.
@@ -31,10 +33,30 @@ impl RuleStates {
         size_of::<Self>()
     }
 
-    /// The only table, if there is one limit in one layout.
+    /// See [`RuleStates::remember`].
     #[inline]
-    pub(super) fn only_table(&mut self) -> Option<&mut LimitTable> {
-        if self.others.is_empty() { self.current.only_table() } else { None }
+    pub(super) fn exact_rule(&self) -> u64 {
+        self.exact_rule
+    }
+
+    /// The table of the rule that it remembers.
+    #[inline]
+    pub(super) fn exact_table(&mut self) -> &mut AnyTable {
+        self.current.first_table()
+    }
+
+    /// Remembers the rule if it has one limit, equal to that of the only table; returns whether it has. Charges of the
+    /// rule then need not compare limits.
+    pub(super) fn remember(&mut self, rule: &Rule) -> bool {
+        let limits = rule.limits();
+        let exact = limits.len() == 1 && self.others.is_empty() && self.current.is_exactly(limits);
+        self.exact_rule = if exact { rule.id() } else { 0 };
+        exact
+    }
+
+    /// Forgets it, before a change of the layouts.
+    pub(super) fn forget(&mut self) {
+        self.exact_rule = 0;
     }
 
     /// Prefetches the slot of a key.

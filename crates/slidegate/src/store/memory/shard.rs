@@ -84,7 +84,9 @@ impl Shard {
     #[inline]
     fn rule_mut(&mut self, rule: NameHash) -> Option<&mut RuleStates> {
         let index = self.find(rule).ok()?;
-        Some(&mut self.rules[index])
+        let states = &mut self.rules[index];
+        states.forget();
+        Some(states)
     }
 
     /// The states of a rule; created if there are none.
@@ -103,21 +105,28 @@ impl Shard {
                 index
             }
         };
-        Ok(&mut self.rules[index])
+        let states = &mut self.rules[index];
+        states.forget();
+        Ok(states)
     }
 
-    /// The table of a rule with this one limit in one layout, and the last sequence number that was issued.
+    /// The table of a rule with one limit in one layout, and the last sequence number that was issued.
     #[expect(clippy::inline_always, reason = "the path of a single charge is one function, see `check_as`")]
     #[inline(always)]
-    pub(super) fn only_table(&mut self, rule: &Rule, limit: &Limit) -> Option<(&mut AnyTable, &mut u64)> {
-        let hash = rule.name_hash();
+    pub(super) fn only_table(&mut self, rule: &Rule) -> Option<(&mut AnyTable, &mut u64)> {
         // Most limiters have one rule or a few.
-        let index = match self.rules.iter().take(4).position(|states| states.hash() == hash) {
+        let index = match self.rules.iter().take(4).position(|states| states.exact_rule() == rule.id()) {
             Some(index) => index,
-            None => self.find(hash).ok()?,
+            None => self.remember(rule)?,
         };
-        let table = self.rules[index].only_table()?.exactly(limit)?;
-        Some((table, &mut self.order))
+        Some((self.rules[index].exact_table(), &mut self.order))
+    }
+
+    /// The index of the states of a rule with one limit in one layout. Remembers it, so that it is found faster.
+    #[inline(never)]
+    fn remember(&mut self, rule: &Rule) -> Option<usize> {
+        let index = self.find(rule.name_hash()).ok()?;
+        self.rules[index].remember(rule).then_some(index)
     }
 
     /// Whether a sweep is due; if so, schedules the next one.

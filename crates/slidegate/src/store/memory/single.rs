@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::lock::Locks;
+use super::lock::{Lock, Locks};
+use super::shard::Shard;
 use super::store::MemoryStore;
 use super::table::any_table::AnyTable;
 use super::table::part::SlotIndex;
@@ -81,6 +82,9 @@ fn admit<'s, S: Window>(
 
 /// An algorithm and the tables that may hold its states.
 trait TableAlgorithm {
+    /// [`Window::admit_fast`] of a key that is in the table. `None`, without any change, in all other cases.
+    fn admit_fast(any: &mut AnyTable, hit: Hit<'_>) -> Option<(Position, Usage)>;
+
     /// Decides, and charges if the cost passes. `None`, without any change, if there is no room or the table is of
     /// another algorithm.
     fn admit<'s>(
@@ -94,6 +98,15 @@ trait TableAlgorithm {
 macro_rules! table_algorithms {
     ($($algorithm:ident: $($table:ident)|+;)+) => {$(
         impl TableAlgorithm for $algorithm {
+            #[inline(always)]
+            fn admit_fast(any: &mut AnyTable, hit: Hit<'_>) -> Option<(Position, Usage)> {
+                let Hit { fingerprint, limit, now_us, cost } = hit;
+                match any {
+                    $(AnyTable::$table(table) => table.get_mut(fingerprint)?.admit_fast(limit, now_us, cost),)+
+                    _ => None,
+                }
+            }
+
             #[inline(always)]
             fn admit<'s>(
                 any: &mut AnyTable,
@@ -138,7 +151,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         }
     }
 
-    /// The whole path of a single charge in one function per algorithm, which writes the answer into the caller's
+    /// The path of nearly all admissions in one function per algorithm, which writes the answer into the caller's
     /// return slot: passing parts on would take longer than deciding. The sooner a decision is done, the sooner the
     /// processor starts the cache misses of the next.
     #[inline(never)]
@@ -157,26 +170,68 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         let hit = Hit { fingerprint, limit, now_us, cost: ask.cost };
         let number = self.shard_of(hit.fingerprint);
         let mut shard = self.lock_shard(number);
-        let table = shard.only_table(ask.rule, limit);
+        let Some((table, last_order)) = shard.only_table(ask.rule) else {
+            drop(shard);
+            return self.check_slowly(now_us, ask);
+        };
+        let Some((position, usage)) = S::admit_fast(table, hit) else {
+            return self.check_locked::<S, E>(shard, hit, ask);
+        };
+        *last_order += 1;
+        let order = *last_order;
+        self.unlock(shard);
+        Ok(self.charged(ask, number, order, now_us, position, usage))
+    }
+
+    /// The same for all other charges of a rule with one limit.
+    #[inline(never)]
+    fn check_locked<'a, S: TableAlgorithm, E: From<StoreError>>(
+        &self,
+        mut shard: <L::Of<Shard> as Lock<Shard>>::Guard<'_>,
+        hit: Hit<'_>,
+        ask: &Charge<'a>,
+    ) -> Result<Decision<'a>, E> {
+        let table = shard.only_table(ask.rule);
         let answer = table.and_then(|(table, last_order)| S::admit(table, || self.room(), hit, last_order));
-        let sweep_is_due = shard.sweep_is_due();
-        drop(shard);
-        // After the decision, so that a decision does not depend on whether its call sweeps.
-        if sweep_is_due {
-            self.sweep_some();
-        }
+        self.unlock(shard);
         match answer {
             Some(Ok((position, usage, order))) => {
-                note(&self.noted_us, now_us);
-                let stamp = ReceiptStamp { id: receipt_id(number as u64, order), store: self.id };
-                let position = OrderedPosition { order, position };
-                Ok(Decision::charged(ask, usage.used, usage.reset_after_us, stamp, position))
+                let number = self.shard_of(hit.fingerprint);
+                Ok(self.charged(ask, number, order, hit.now_us, position, usage))
             }
             Some(Err(Ruling { usage, retry_after_us })) => {
                 Ok(Decision::denied(ask, usage.used, retry_after_us, usage.reset_after_us))
             }
-            None => self.check_slowly(now_us, ask),
+            None => self.check_slowly(hit.now_us, ask),
         }
+    }
+
+    /// Unlocks a shard, and sweeps if it is time: after the decision, so that a decision does not depend on whether its
+    /// call sweeps.
+    #[inline]
+    fn unlock(&self, mut shard: <L::Of<Shard> as Lock<Shard>>::Guard<'_>) {
+        let sweep_is_due = shard.sweep_is_due();
+        drop(shard);
+        if sweep_is_due {
+            self.sweep_some();
+        }
+    }
+
+    /// The decision on a charge that was made.
+    #[inline]
+    fn charged<'a>(
+        &self,
+        ask: &Charge<'a>,
+        shard: usize,
+        order: u64,
+        now_us: u64,
+        position: Position,
+        usage: Usage,
+    ) -> Decision<'a> {
+        note(&self.noted_us, now_us);
+        let stamp = ReceiptStamp { id: receipt_id(shard as u64, order), store: self.id };
+        let position = OrderedPosition { order, position };
+        Decision::charged(ask, usage.used, usage.reset_after_us, stamp, position)
     }
 
     /// The slow path, for a charge on several limits, a shadow rule or a full table.

@@ -2,7 +2,7 @@
 
 use super::lock::Locks;
 use super::store::MemoryStore;
-use crate::charge::Admission;
+use crate::charge::{Admission, Charge};
 use crate::decision::Decision;
 use crate::key::Key;
 use crate::receipt::Applied;
@@ -21,6 +21,11 @@ impl<C: Clock, L: Locks> LocalStore for MemoryStore<C, L> {
     #[inline]
     fn check_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError> {
         self.check_with_error(self.instant_us(call), admission)
+    }
+
+    #[inline]
+    fn check_charge_sync<'a>(&self, call: Call, charge: &Charge<'a>) -> Result<Decision<'a>, CheckError> {
+        self.check_single(self.instant_us(call), charge, self.fingerprint(charge.key.as_str()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Several charges in one admission, several admissions in one call.
 
-use super::subject::{Ask, BOUNDARY_US, SECOND_US, Subject, admission, retry_us, rule, shadow};
+use super::subject::{BOUNDARY_US, Request, SECOND_US, Subject, admission, retry_us, rule, shadow};
 use crate::rule::Algorithm;
 use crate::store::{Call, Store};
 use crate::testing::model::ModelDecision;
@@ -14,7 +14,7 @@ pub async fn several_charges_pass_together_or_not_at_all<S: Store>(
         let (quota, search) = (rule("quota", &["100/1h"], algorithm), rule("search", &["2/1m"], algorithm));
         for reversed in [false, true] {
             let subject = Subject::new(fresh).await;
-            let mut both: [Ask<'_>; 2] = [(&quota, "alice", 10), (&search, "bob", 1)];
+            let mut both: [Request<'_>; 2] = [(&quota, "alice", 10), (&search, "bob", 1)];
             if reversed {
                 both.reverse();
             }

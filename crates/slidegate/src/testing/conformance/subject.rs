@@ -16,7 +16,7 @@ pub(super) const DAY_US: u64 = 86_400 * SECOND_US;
 pub(super) const BOUNDARY_US: u64 = 20_000 * DAY_US;
 
 /// Units of a rule for a key.
-pub(super) type Ask<'a> = (&'a Rule, &'a str, u64);
+pub(super) type Request<'a> = (&'a Rule, &'a str, u64);
 
 /// A rule with one or several rates.
 pub(super) fn rule(name: &str, rates: &[&str], algorithm: Algorithm) -> Rule {
@@ -42,7 +42,7 @@ pub(super) fn key(name: &str) -> Key<'_> {
     Key::new(name).expect("the keys of the suite are valid")
 }
 
-pub(super) fn admission<'a>(asks: &[Ask<'a>]) -> Result<Admission<'a>, String> {
+pub(super) fn admission<'a>(asks: &[Request<'a>]) -> Result<Admission<'a>, String> {
     let charges: Vec<_> = asks.iter().map(|&(rule, name, cost)| Charge::new(rule, key(name), cost)).collect();
     Admission::new(&charges).map_err(|error| error.to_string())
 }
@@ -59,7 +59,7 @@ impl<S: Store> Subject<S> {
         Self(fresh().await)
     }
 
-    pub(super) async fn check<'a>(&self, at_us: u64, asks: &[Ask<'a>]) -> Result<Decision<'a>, String> {
+    pub(super) async fn check<'a>(&self, at_us: u64, asks: &[Request<'a>]) -> Result<Decision<'a>, String> {
         let outcome = self.0.check(Call::at_us(at_us), &admission(asks)?).await;
         outcome.map_err(|error| error.to_string())
     }
@@ -82,7 +82,7 @@ impl<S: Store> Subject<S> {
         outcome.receipt().ok_or_else(|| format!("{algorithm}: an admission has no receipt"))
     }
 
-    pub(super) async fn peek<'a>(&self, at_us: u64, asks: &[Ask<'a>]) -> Result<Decision<'a>, String> {
+    pub(super) async fn peek<'a>(&self, at_us: u64, asks: &[Request<'a>]) -> Result<Decision<'a>, String> {
         let decision = self.0.peek(Call::at_us(at_us), &admission(asks)?).await;
         decision.map_err(|error| error.to_string())
     }
@@ -96,7 +96,7 @@ impl<S: Store> Subject<S> {
     pub(super) async fn wait_is_exact(
         &self,
         at_us: u64,
-        asks: &[Ask<'_>],
+        asks: &[Request<'_>],
         denied: &Decision<'_>,
     ) -> Result<(), String> {
         let (wait_us, algorithm) = (retry_us(denied), asks[0].0.algorithm());

@@ -5,7 +5,7 @@ use super::key_model::KeyModel;
 use super::limit_model::{LimitModel, ModelPlace};
 use super::receipt::{ModelReceipt, Name, ReceiptCharge};
 use crate::algorithm::Usage;
-use crate::charge::{Admission, Slot};
+use crate::charge::{Admission, ChargeTreatment};
 use crate::receipt::Applied;
 use crate::rule::{Algorithm, Limit, Rule};
 
@@ -288,9 +288,9 @@ fn name(rule: &Rule, key: &str) -> Name {
 
 /// The decision in which every charge has the verdict of its state.
 fn decision(admission: &Admission<'_>, verdicts: &[ModelVerdict]) -> ModelDecision {
-    let shown = admission.slots().iter().map(|slot| match slot {
-        Slot::Ask(index) => verdicts[*index].clone(),
-        Slot::Unlimited(_) => panic!("traces have no overrides"),
+    let shown = admission.treatments().iter().map(|slot| match slot {
+        ChargeTreatment::Ask(index) => verdicts[*index].clone(),
+        ChargeTreatment::Unlimited(_) => panic!("traces have no overrides"),
     });
     ModelDecision::joined(shown.collect())
 }

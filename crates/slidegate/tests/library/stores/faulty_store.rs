@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use slidegate::charge::Slot;
+use slidegate::charge::ChargeTreatment;
 use slidegate::decision::StateAnswer;
 use slidegate::receipt::ReceiptCharge;
 use slidegate::store::{Call, LimitUsage, MemoryStore, Store, StoreError, Update, UpdateError};
@@ -50,7 +50,11 @@ impl FaultyStore {
             return decision;
         }
         let rounded = |(ask, charge): (usize, &Charge<'a>)| {
-            let shown = admission.slots().iter().position(|slot| *slot == Slot::Ask(ask)).unwrap();
+            let shown = admission
+                .treatments()
+                .iter()
+                .position(|treatment| *treatment == ChargeTreatment::Ask(ask))
+                .unwrap();
             let shown = decision.verdicts().nth(shown).unwrap();
             let limits = charge.rule().limits();
             let limit = limits.iter().find(|limit| Some(limit.rate().window()) == shown.window()).unwrap();

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use slidegate::charge::Slot;
+use slidegate::charge::ChargeTreatment;
 use slidegate::decision::StateAnswer;
 use slidegate::receipt::{OrderedPosition, Position, ReceiptId, ReceiptStamp};
 use slidegate::store::{Call, LimitUsage, Store, StoreError, Update, UpdateError};
@@ -135,7 +135,11 @@ fn decision<'a>(
     stamp: Option<ReceiptStamp>,
 ) -> Decision<'a> {
     let answers = admission.asks().iter().enumerate().map(|(ask, charge)| {
-        let shown = admission.slots().iter().position(|slot| *slot == Slot::Ask(ask)).unwrap();
+        let shown = admission
+            .treatments()
+            .iter()
+            .position(|treatment| *treatment == ChargeTreatment::Ask(ask))
+            .unwrap();
         let modelled = &answer.verdicts[shown];
         let limits = charge.rule().limits();
         let limit = limits.iter().find(|limit| limit.window_us() == modelled.window_us).unwrap();

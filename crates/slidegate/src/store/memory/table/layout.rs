@@ -1,5 +1,6 @@
 //! The states of one rule in one geometry: a table per limit, with the same keys.
 
+use super::any_table::AnyTable;
 use super::limit_table::LimitTable;
 use super::room::Room;
 use crate::algorithm::Usage;
@@ -69,10 +70,15 @@ impl Layout {
         &self.tables[0]
     }
 
-    /// The table, if there is one limit.
+    /// The states of the first limit.
     #[inline]
-    pub(in crate::store::memory) fn only_table(&mut self) -> Option<&mut LimitTable> {
-        if let [table] = &mut *self.tables { Some(table) } else { None }
+    pub(in crate::store::memory) fn first_table(&mut self) -> &mut AnyTable {
+        self.tables[0].states()
+    }
+
+    /// Whether the tables have these limits.
+    pub(in crate::store::memory) fn is_exactly(&self, limits: &[Limit]) -> bool {
+        self.tables.iter().map(LimitTable::limit).eq(limits)
     }
 
     /// The verdict on the charge, without making it.

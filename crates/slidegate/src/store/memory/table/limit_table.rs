@@ -55,10 +55,10 @@ impl LimitTable {
         })
     }
 
-    /// The states, if the table's limit equals `limit`.
+    /// The states of all keys.
     #[inline]
-    pub(in crate::store::memory) fn exactly(&mut self, limit: &Limit) -> Option<&mut AnyTable> {
-        if self.limit == *limit { Some(&mut self.table) } else { None }
+    pub(in crate::store::memory) fn states(&mut self) -> &mut AnyTable {
+        &mut self.table
     }
 
     /// The decision on `cost`; a missing key has used nothing.

@@ -123,6 +123,21 @@ impl<S: Window> Part<S> {
         SlotIndex::Vacant(index)
     }
 
+    /// The state of a fingerprint, with one check of the bounds.
+    #[inline]
+    pub(in crate::store::memory) fn get_mut(&mut self, fingerprint: u64) -> Option<&mut S> {
+        let home = self.home(fingerprint);
+        for slot in self.slots.get_mut(home..)? {
+            if slot.fingerprint == fingerprint {
+                return Some(&mut slot.state);
+            }
+            if slot.fingerprint == 0 || slot.fingerprint > fingerprint {
+                break;
+            }
+        }
+        None
+    }
+
     /// Prefetches the slot that is the home of a fingerprint.
     #[inline]
     pub(in crate::store::memory) fn prefetch(&self, fingerprint: u64) {

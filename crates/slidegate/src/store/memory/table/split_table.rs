@@ -5,7 +5,7 @@
 //! call can make it milliseconds. Rejected: more shards, whose locks and rules exceed the nearer caches; and growing in
 //! place with an array in chunks, which was no faster.
 
-use super::part::{Part, SlotIndex};
+use super::part::Part;
 use super::room::rounded;
 use crate::algorithm::Window;
 use crate::store::memory::budget::Budget;
@@ -89,12 +89,9 @@ impl<S: Window> Table<S> {
         self.part(fingerprint).get(fingerprint)
     }
 
+    #[inline]
     pub(in crate::store::memory) fn get_mut(&mut self, fingerprint: u64) -> Option<&mut S> {
-        let part = self.part_mut(fingerprint);
-        match part.find(fingerprint) {
-            SlotIndex::Occupied(index) => Some(part.state_at(index)),
-            SlotIndex::Vacant(_) => None,
-        }
+        self.part_mut(fingerprint).get_mut(fingerprint)
     }
 
     pub(in crate::store::memory) fn remove(&mut self, fingerprint: u64) -> Option<S> {
