@@ -49,7 +49,11 @@ pub(crate) fn open(options: &SqliteOptions, lock_wait: &mut LockWait<'_>) -> Res
 }
 
 /// Applies the settings, and creates or migrates the schema.
-pub(crate) fn prepare(connection: &Connection, options: &SqliteOptions, short: bool) -> Result<(), OpenError> {
+pub(crate) fn prepare(
+    connection: &Connection,
+    options: &SqliteOptions,
+    short: bool,
+) -> Result<(), OpenError> {
     let path = options.path();
     let about = |error: rusqlite::Error| open_error(path, &error);
     let sync = match options.given_durability() {
