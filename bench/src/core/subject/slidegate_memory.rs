@@ -36,7 +36,9 @@ fn rate(algorithm: Algorithm, traffic: Traffic) -> &'static str {
     match (algorithm, traffic) {
         // With a large limit a unit of gcra drains within a microsecond, and a drained key is swept.
         (Algorithm::SlidingLog | Algorithm::Gcra, Traffic::Uniform) => "100/1h",
-        (Algorithm::Gcra, _) => "4000000000/400d",
+        // Limits of an ordinary size: limit times window fits 64 bits.
+        (Algorithm::Gcra, Traffic::Hot) => "40000000/1h",
+        (Algorithm::Gcra, Traffic::Zipf) => "500000/400d",
         // A log of one key that only grows would measure the allocator; in this window entries also expire, at some ten
         // thousand of them.
         (Algorithm::SlidingLog, Traffic::Hot) => "4000000000/1ms",

@@ -22,7 +22,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
             let fingerprints = self.prefetch(admissions);
             decisions.extend(admissions.iter().zip(fingerprints).map(|(admission, fingerprint)| {
                 match admission.only() {
-                    Some(ask) => self.check_single(now_us, ask, fingerprint),
+                    Some(ask) => self.check_single(Some(now_us), ask, fingerprint),
                     None => self.check_all(now_us, admission),
                 }
             }));

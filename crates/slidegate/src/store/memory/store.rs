@@ -23,7 +23,7 @@ use crate::receipt::{Applied, ReceiptStamp};
 use crate::rule::Rule;
 use crate::store::KeyState;
 use crate::store::{BudgetError, LimitUsage, Stats, StoreError};
-use crate::time::{Clock, SystemClock, TIME_MAX_US};
+use crate::time::{Clock, SystemClock};
 
 /// Enough that busy threads rarely contend, few enough that an empty store is small.
 const SHARDS: usize = 256;
@@ -215,19 +215,19 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// Decides and, if everything passes, charges everything. A denial changes nothing, nor does a failure.
     #[inline]
     pub fn check<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        self.check_with_error(now_us, admission)
+        self.check_with_error(Some(now_us), admission)
     }
 
-    /// [`MemoryStore::check`] with the caller's error type, so that the answer is written once.
+    /// [`MemoryStore::check`] at `instant_us` or now, with the caller's error type, so that the answer is written once.
     #[inline]
     pub(super) fn check_with_error<'a, E: From<StoreError>>(
         &self,
-        now_us: u64,
+        instant_us: Option<u64>,
         admission: &Admission<'a>,
     ) -> Result<Decision<'a>, E> {
         match admission.only() {
-            Some(charge) => self.check_single(now_us, charge, self.fingerprint(charge.key.as_str())),
-            None => Ok(self.check_all(now_us, admission)?),
+            Some(charge) => self.check_single(instant_us, charge, self.fingerprint(charge.key.as_str())),
+            None => Ok(self.check_all(self.now_us(instant_us), admission)?),
         }
     }
 
@@ -238,7 +238,6 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         now_us: u64,
         admission: &Admission<'a>,
     ) -> Result<Decision<'a>, StoreError> {
-        assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
         let mut locked = LockedShards::new(self, admission.asks());
         let verdicts = locked.verdicts(now_us);
         let answers = verdicts.iter().copied().map(StateAnswer::uncharged);
@@ -287,7 +286,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// Decides without charging.
     #[must_use]
     pub fn peek<'a>(&self, now_us: u64, admission: &Admission<'a>) -> Decision<'a> {
-        assert!(now_us <= TIME_MAX_US, "no clock shows a time after the year 9999");
+        let now_us = self.now_us(Some(now_us));
         let verdicts = LockedShards::new(self, admission.asks()).verdicts(now_us);
         Decision::new(admission, verdicts.iter().copied().map(StateAnswer::uncharged), None)
     }

@@ -10,29 +10,22 @@ use crate::rule::Rule;
 use crate::store::{Call, CheckError, LimitUsage, LocalStore, Stats, Store, StoreError, Update, UpdateError};
 use crate::time::Clock;
 
-impl<C: Clock, L: Locks> MemoryStore<C, L> {
-    #[inline]
-    fn instant_us(&self, call: Call) -> u64 {
-        call.instant_us().unwrap_or_else(|| self.clock().now_us())
-    }
-}
-
 impl<C: Clock, L: Locks> LocalStore for MemoryStore<C, L> {
     #[inline]
     fn check_sync<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError> {
-        self.check_with_error(self.instant_us(call), admission)
+        self.check_with_error(call.instant_us(), admission)
     }
 
     #[inline]
     fn check_charge_sync<'a>(&self, call: Call, charge: &Charge<'a>) -> Result<Decision<'a>, CheckError> {
-        self.check_single(self.instant_us(call), charge, self.fingerprint(charge.key.as_str()))
+        self.check_single(call.instant_us(), charge, self.fingerprint(charge.key.as_str()))
     }
 }
 
 /// The futures are ready when they are first polled.
 impl<C: Clock, L: Locks> Store for MemoryStore<C, L> {
     async fn check<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        self.check(self.instant_us(call), admission)
+        self.check_with_error(call.instant_us(), admission)
     }
 
     #[inline]
@@ -41,7 +34,7 @@ impl<C: Clock, L: Locks> Store for MemoryStore<C, L> {
         call: Call,
         admission: &Admission<'a>,
     ) -> Option<Result<Decision<'a>, StoreError>> {
-        Some(self.check(self.instant_us(call), admission))
+        Some(self.check_with_error(call.instant_us(), admission))
     }
 
     /// At one reading of the clock.
@@ -50,15 +43,15 @@ impl<C: Clock, L: Locks> Store for MemoryStore<C, L> {
         call: Call,
         admissions: &[Admission<'a>],
     ) -> Vec<Result<Decision<'a>, StoreError>> {
-        self.check_batch(self.instant_us(call), admissions)
+        self.check_batch(self.now_us(call.instant_us()), admissions)
     }
 
     async fn peek<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        Ok(self.peek(self.instant_us(call), admission))
+        Ok(self.peek(self.now_us(call.instant_us()), admission))
     }
 
     async fn update(&self, call: Call, update: Update<'_>) -> Result<Applied, UpdateError> {
-        let now_us = self.instant_us(call);
+        let now_us = self.now_us(call.instant_us());
         Ok(match update {
             Update::Refund(receipt) => self.refund(now_us, receipt)?,
             Update::Settle(receipt, actual) => self.settle(now_us, receipt, actual)?,
@@ -68,11 +61,11 @@ impl<C: Clock, L: Locks> Store for MemoryStore<C, L> {
     }
 
     async fn inspect(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
-        Ok(self.inspect(self.instant_us(call), rule, key))
+        Ok(self.inspect(self.now_us(call.instant_us()), rule, key))
     }
 
     async fn change(&self, call: Call, rule: &Rule) -> Result<(), StoreError> {
-        self.change(self.instant_us(call), rule);
+        self.change(self.now_us(call.instant_us()), rule);
         Ok(())
     }
 

@@ -33,6 +33,7 @@ const SMALL_BYTES: usize = 64;
 
 /// One key.
 #[derive(Debug, Clone, Default)]
+#[repr(C)]
 struct Slot<S> {
     /// 0 if the slot is free.
     fingerprint: u64,
@@ -138,7 +139,7 @@ impl<S: Window> Part<S> {
         None
     }
 
-    /// Prefetches the slot that is the home of a fingerprint.
+    /// Prefetches the slot that is the home of a fingerprint, and those behind it.
     #[inline]
     pub(in crate::store::memory) fn prefetch(&self, fingerprint: u64) {
         if let Some(slot) = self.slots.get(self.home(fingerprint)) {
