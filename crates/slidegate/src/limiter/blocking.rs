@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::time::Duration;
 
-use super::{Core, Limiter};
+use super::{Core, Limiter, fewer_answers};
 use crate::charge::{Admission, Charge};
 use crate::decision::Decision;
 use crate::key::Key;
@@ -74,8 +74,8 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
 
     /// Decides several admissions, each on its own, at one reading of the clock, and answers in their order.
     ///
-    /// In memory with many keys it is faster than as many checks: on x86-64 the states of 16 at a time are prefetched,
-    /// so that their cache misses overlap.
+    /// In memory it is faster than as many checks: the clock is read once, and on x86-64 the states of 16 keys at a time
+    /// are prefetched, so that their cache misses overlap.
     ///
     /// ```
     /// use slidegate::{Admission, Limiter, Rule};
@@ -93,7 +93,18 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check_batch<'a>(&self, admissions: &[Admission<'a>]) -> Vec<Result<Decision<'a>, CheckError>> {
-        block_on(self.blocking().check_batch_async(admissions))
+        if admissions.iter().any(|admission| admission.asks().is_empty()) {
+            return block_on(self.blocking().check_batch_async(admissions));
+        }
+        let mut decided = self.store().check_batch_sync(self.call(), admissions);
+        for (index, admission) in admissions.iter().enumerate() {
+            match decided.get_mut(index) {
+                Some(Ok(_)) => {}
+                Some(failed) => self.core().guard.replace_failure(self.policy, admission, failed),
+                None => decided.push(self.answered(admission, Err(fewer_answers()))),
+            }
+        }
+        decided
     }
 
     /// Decides on one unit without charging it.

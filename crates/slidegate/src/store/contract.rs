@@ -147,4 +147,14 @@ pub trait LocalStore: Store {
     fn check_charge_sync<'a>(&self, call: Call, charge: &Charge<'a>) -> Result<Decision<'a>, CheckError> {
         self.check_sync(call, &Admission::of_checked(*charge))
     }
+
+    /// [`Store::check_batch`], blocking; every answer fails with [`CheckError::Store`] only.
+    fn check_batch_sync<'a>(
+        &self,
+        call: Call,
+        admissions: &[Admission<'a>],
+    ) -> Vec<Result<Decision<'a>, CheckError>> {
+        let decided = block_on(self.check_batch(call.blocking(), admissions));
+        decided.into_iter().map(|decided| Ok(decided?)).collect()
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::lock::Locks;
 use super::store::MemoryStore;
+use super::table::prefetch::PrefetchAddress;
 use crate::charge::Admission;
 use crate::decision::Decision;
 use crate::error::StoreError;
@@ -17,13 +18,22 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         now_us: u64,
         admissions: &[Admission<'a>],
     ) -> Vec<Result<Decision<'a>, StoreError>> {
+        self.check_batch_with_error(self.now_us(Some(now_us)), admissions)
+    }
+
+    /// [`MemoryStore::check_batch`] with the caller's error type, so that the answers are written once.
+    pub(super) fn check_batch_with_error<'a, E: From<StoreError>>(
+        &self,
+        now_us: u64,
+        admissions: &[Admission<'a>],
+    ) -> Vec<Result<Decision<'a>, E>> {
         let mut decisions = Vec::with_capacity(admissions.len());
         for admissions in admissions.chunks(BATCH) {
             let fingerprints = self.prefetch(admissions);
             decisions.extend(admissions.iter().zip(fingerprints).map(|(admission, fingerprint)| {
                 match admission.only() {
                     Some(ask) => self.check_single(Some(now_us), ask, fingerprint),
-                    None => self.check_all(now_us, admission),
+                    None => Ok(self.check_all(now_us, admission)?),
                 }
             }));
         }
@@ -32,13 +42,17 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
 
     /// Prefetches the slot of every admission's first key; returns their fingerprints.
     fn prefetch(&self, admissions: &[Admission<'_>]) -> [u64; BATCH] {
-        let mut fingerprints = [0; BATCH];
-        for (admission, place) in admissions.iter().zip(&mut fingerprints) {
+        let (mut fingerprints, mut addresses) = ([0; BATCH], [PrefetchAddress::NONE; BATCH]);
+        for (index, admission) in admissions.iter().enumerate() {
             let Some(ask) = admission.asks().first() else { continue };
-            let (fingerprint, shard) = self.shard(ask.key.as_str());
-            *place = fingerprint;
-            shard.prefetch(fingerprint, ask.rule);
+            let fingerprint = self.fingerprint(ask.key.as_str());
+            fingerprints[index] = fingerprint;
+            let mut shard = self.lock_shard(self.shard_of(fingerprint));
+            if let Some((table, _)) = shard.only_table(ask.rule) {
+                addresses[index] = table.home_address(fingerprint);
+            }
         }
+        addresses.into_iter().for_each(PrefetchAddress::prefetch);
         fingerprints
     }
 }

@@ -59,12 +59,6 @@ impl RuleStates {
         self.exact_rule = 0;
     }
 
-    /// Prefetches the slot of a key.
-    #[inline]
-    pub(super) fn prefetch(&self, fingerprint: u64) {
-        self.current.prefetch(fingerprint);
-    }
-
     pub(super) fn layouts(&self) -> impl Iterator<Item = &Layout> {
         std::iter::once(&self.current).chain(&self.others)
     }

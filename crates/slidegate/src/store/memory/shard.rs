@@ -139,14 +139,6 @@ impl Shard {
         due
     }
 
-    /// Prefetches the slot of a key.
-    #[inline]
-    pub(super) fn prefetch(&self, fingerprint: u64, rule: &Rule) {
-        if let Some(states) = self.rule(rule) {
-            states.prefetch(fingerprint);
-        }
-    }
-
     /// Calls `look` on the states of a key adapted to `rule`.
     fn look<T>(&self, fingerprint: u64, rule: &Rule, look: impl FnOnce(&Layout) -> T) -> T {
         match self.rule(rule) {

@@ -116,7 +116,7 @@ macro_rules! table_algorithms {
                 match any {
                     $(AnyTable::$table(table) => {
                         let part = table.part_mut(fingerprint);
-                        part.prefetch(fingerprint);
+                        part.home_address(fingerprint).prefetch();
                         let now_us = now_us();
                         let state = part.get_mut(fingerprint);
                         (now_us, state.and_then(|state| state.admit_fast(limit, now_us, cost)))

@@ -20,6 +20,14 @@ impl<C: Clock, L: Locks> LocalStore for MemoryStore<C, L> {
     fn check_charge_sync<'a>(&self, call: Call, charge: &Charge<'a>) -> Result<Decision<'a>, CheckError> {
         self.check_single(call.instant_us(), charge, self.fingerprint(charge.key.as_str()))
     }
+
+    fn check_batch_sync<'a>(
+        &self,
+        call: Call,
+        admissions: &[Admission<'a>],
+    ) -> Vec<Result<Decision<'a>, CheckError>> {
+        self.check_batch_with_error(self.now_us(call.instant_us()), admissions)
+    }
 }
 
 /// The futures are ready when they are first polled.

@@ -5,6 +5,7 @@
 //! million keys that are seen once take two thirds of the memory. The two thresholds differ by a factor of eight, as a
 //! hysteresis.
 
+use super::prefetch::PrefetchAddress;
 use super::split_table::Table;
 use crate::algorithm::{
     CompactLog, FixedWindow, Gcra, Log, NarrowLog, SlidingBuckets, SlidingCounter, SlidingLog,
@@ -81,6 +82,12 @@ impl AnyTable {
             Algorithm::FixedWindow => Self::FixedWindow(Table::default()),
             Algorithm::Gcra => Self::Gcra(Table::default()),
         }
+    }
+
+    /// The address of the first slot in which a key may be.
+    #[inline]
+    pub(in crate::store::memory) fn home_address(&self, fingerprint: u64) -> PrefetchAddress {
+        with_table!(self, table => table.part(fingerprint).home_address(fingerprint))
     }
 
     /// Changes the slot width to suit most keys, if the budget has room for both arrays meanwhile.

@@ -54,12 +54,6 @@ impl Layout {
         self.lead().contains(fingerprint)
     }
 
-    /// Prefetches the slot of a key.
-    #[inline]
-    pub(in crate::store::memory) fn prefetch(&self, fingerprint: u64) {
-        self.lead().prefetch(fingerprint);
-    }
-
     /// Whether it has neither keys nor records of void receipts.
     pub(in crate::store::memory) fn is_unused(&self) -> bool {
         self.tables.iter().all(|table| table.len() == 0 && table.void_receipts.is_empty())

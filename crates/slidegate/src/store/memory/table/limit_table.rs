@@ -42,12 +42,6 @@ impl LimitTable {
         with_table!(&self.table, table => table.get(fingerprint).is_some())
     }
 
-    /// Prefetches the slot of a key.
-    #[inline]
-    pub(in crate::store::memory) fn prefetch(&self, fingerprint: u64) {
-        with_table!(&self.table, table => table.part(fingerprint).prefetch(fingerprint));
-    }
-
     /// Whether a key has ended by `noted_us`: no charge counts any more.
     pub(in crate::store::memory) fn ended(&self, fingerprint: u64, noted_us: u64) -> bool {
         with_table!(&self.table, table => {

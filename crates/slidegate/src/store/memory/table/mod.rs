@@ -14,6 +14,6 @@ pub(super) mod any_table;
 pub(super) mod layout;
 pub(super) mod limit_table;
 pub(super) mod part;
-mod prefetch;
+pub(super) mod prefetch;
 pub(super) mod room;
 pub(super) mod split_table;

@@ -20,7 +20,7 @@
 //! Rejected: an array of one-byte tags, to find the slot before reading it. With a million keys the tags are cache
 //! misses too, followed by that of the slot.
 
-use super::prefetch::prefetch;
+use super::prefetch::PrefetchAddress;
 use crate::algorithm::Window;
 
 /// Most slots behind the last home. At seven eighths full, one table in a hundred million needs more; it grows then.
@@ -139,12 +139,10 @@ impl<S: Window> Part<S> {
         None
     }
 
-    /// Prefetches the slot that is the home of a fingerprint, and those behind it.
+    /// The address of the slot that is the home of a fingerprint.
     #[inline]
-    pub(in crate::store::memory) fn prefetch(&self, fingerprint: u64) {
-        if let Some(slot) = self.slots.get(self.home(fingerprint)) {
-            prefetch(slot);
-        }
+    pub(in crate::store::memory) fn home_address(&self, fingerprint: u64) -> PrefetchAddress {
+        self.slots.get(self.home(fingerprint)).map_or(PrefetchAddress::NONE, PrefetchAddress::of)
     }
 
     #[inline]
