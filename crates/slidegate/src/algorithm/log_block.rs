@@ -20,6 +20,8 @@ pub(super) struct Block {
 
 /// Marks a header whose entries have totals.
 const TOTALS: u64 = 1 << 63;
+/// At every charge usually at most this many entries have expired since the last one.
+const FEW_EXPIRED: usize = 4;
 const LEN_BITS: u32 = 32;
 /// Most entries that the header can count.
 const LEN_MAX: usize = (1 << 31) - (1 << 16);
@@ -102,14 +104,13 @@ impl Block {
     /// Index of the first entry later than `stamp`. Usually few entries are earlier.
     #[inline]
     pub(super) fn first_after(&self, stamp: u64) -> usize {
-        const FEW: usize = 4;
         let header = self.header();
-        for index in 0..FEW.min(header.len) {
+        for index in 0..FEW_EXPIRED.min(header.len) {
             if self.words[self.word_index(header, index)] > stamp {
                 return index;
             }
         }
-        if header.len <= FEW { header.len } else { self.first_after_many(stamp) }
+        if header.len <= FEW_EXPIRED { header.len } else { self.first_after_many(stamp) }
     }
 
     fn first_after_many(&self, stamp: u64) -> usize {
@@ -171,6 +172,30 @@ impl Block {
         } else {
             self.push_slow(stamp, cost);
         }
+    }
+
+    /// Drops the entries that are no later than `gone` and pushes one unit at `stamp`, if between `least` and `most`
+    /// entries remain without it, few are dropped and the block keeps its size. Returns how many entries there are then;
+    /// `None`, without any change, in all other cases.
+    #[inline]
+    pub(super) fn push_fast(&mut self, stamp: u64, gone: u64, least: usize, most: u64) -> Option<usize> {
+        let header = self.header();
+        let mut dropped = 0;
+        while dropped < header.len && self.words[self.word_index(header, dropped)] <= gone {
+            dropped += 1;
+            if dropped > FEW_EXPIRED {
+                return None;
+            }
+        }
+        let head = self.ring_index(header, dropped);
+        let header = Header { head, len: header.len - dropped, ..header };
+        if header.totals || self.needs_resize(header) || header.len < least || header.len as u64 > most {
+            return None;
+        }
+        let place = self.word_index(header, header.len);
+        self.words[place] = stamp;
+        self.set_header(Header { len: header.len + 1, ..header });
+        Some(header.len + 1)
     }
 
     /// Pushes into a block that has to be resized, or has totals or needs them now.

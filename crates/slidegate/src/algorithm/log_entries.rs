@@ -188,27 +188,36 @@ impl<const PLACES: usize> Entries<PLACES> {
     }
 
     /// Drops the entries that are `window_us` old at `now_us` and pushes one unit, if at most `units` remain with it and
-    /// all of that happens in place. Returns how many remain; `None`, without any change, in all other cases.
+    /// neither storage nor size changes. Returns how many remain; `None`, without any change, in all other cases.
     #[inline]
     pub(super) fn push_fast(&mut self, now_us: u64, window_us: u64, units: u64) -> Option<u64> {
         let since_newest_us = now_us.checked_sub(self.newest)?;
         let newest = low(self.newest);
-        let Storage::InPlace { len, lows } = &mut self.storage else { return None };
-        let expired = |low: &&u32| u64::from(newest.wrapping_sub(**low)) + since_newest_us >= window_us;
-        let before = usize::from(*len);
-        let gone = lows.get(..before)?.iter().take_while(expired).count();
-        let live = before - gone;
-        // In a window below 2^32 us all live stamps are close enough to the new one.
-        if live >= PLACES || live as u64 >= units || u32::try_from(window_us).is_err() {
-            return None;
-        }
-        if gone > 0 {
-            remove(len, lows, 0, gone);
-        }
-        lows[live] = low(now_us);
-        *len += 1;
+        let used = match &mut self.storage {
+            Storage::InPlace { len, lows } => {
+                let expired =
+                    |low: &&u32| u64::from(newest.wrapping_sub(**low)) + since_newest_us >= window_us;
+                let before = usize::from(*len);
+                let gone = lows.get(..before)?.iter().take_while(expired).count();
+                let live = before - gone;
+                // In a window below 2^32 us all live stamps are close enough to the new one.
+                if live >= PLACES || live as u64 >= units || u32::try_from(window_us).is_err() {
+                    return None;
+                }
+                if gone > 0 {
+                    remove(len, lows, 0, gone);
+                }
+                lows[live] = low(now_us);
+                *len += 1;
+                live + 1
+            }
+            Storage::OnHeap(block) => {
+                let gone = now_us.checked_sub(window_us)?;
+                block.push_fast(now_us, gone, Self::IN_PLACE_AGAIN_MAX + 1, units - 1)?
+            }
+        };
         self.newest = now_us;
-        Some(live as u64 + 1)
+        Some(used as u64)
     }
 
     /// Moves the entries to the heap and pushes there.

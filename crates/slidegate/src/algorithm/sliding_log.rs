@@ -129,7 +129,7 @@ impl<const PLACES: usize> Window for Log<PLACES> {
         Ok((position, Usage { used: ruling.usage.used + cost, reset_after_us }))
     }
 
-    /// One unit, in place.
+    /// One unit, without moving the log.
     #[inline]
     fn admit_fast(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Option<(Position, Usage)> {
         if cost != 1 {

@@ -52,6 +52,14 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "self.words[1] = self.total_before(count);"
             => "";
     }
+    in "crates/slidegate/src/algorithm/log_block.rs" {
+        OffByOne "sliding-log/a-fast-admission-on-the-heap-is-over":
+            "|| header.len as u64 > most"
+            => "|| header.len as u64 > most + 1";
+        OffByOne "sliding-log/a-fast-admission-on-the-heap-counts-the-far-end":
+            "self.words[self.word_index(header, dropped)] <= gone"
+            => "self.words[self.word_index(header, dropped)] < gone";
+    }
     in "crates/slidegate/src/algorithm/log_entries.rs" {
         OffByOne "sliding-log/a-fast-admission-is-over":
             "if live >= PLACES || live as u64 >= units"
