@@ -22,6 +22,7 @@ use super::cells::Cells;
 use super::compact_entry::Entry;
 use super::log_entries::Entries as LogEntries;
 use super::packed_counts::{Counts, PackedCounts};
+use super::packed_line::Line;
 use super::sliding_buckets::ring_len;
 use super::state::{AnyWindow, State};
 use super::window::USED_MAX;
@@ -218,12 +219,13 @@ fn read_buckets(reader: &mut Reader<'_>, limit: &Limit) -> Result<SlidingBuckets
 }
 
 fn write_gcra(out: &mut Vec<u8>, gcra: &Gcra) {
-    let backlog = gcra.backlog.get();
+    let line = gcra.line();
+    let backlog = line.backlog.get();
     #[expect(clippy::cast_possible_truncation, reason = "cut in two on purpose")]
     let (low, high) = (backlog as u64, (backlog >> 64) as u64);
     write_all(
         out,
-        &[gcra.as_of_us, low, high, gcra.drained_per_window, gcra.given_back, gcra.charges_end_us],
+        &[line.as_of_us, low, high, line.drained_per_window, line.given_back, line.charges_end_us],
     );
 }
 
@@ -236,7 +238,8 @@ fn read_gcra(reader: &mut Reader<'_>, limit: &Limit) -> Result<Gcra, BytesError>
     if backlog > most || (backlog > 0 && drained_per_window == 0) {
         return Err(BytesError::damaged(MANY));
     }
-    Ok(Gcra { as_of_us, backlog: Backlog::new(backlog), drained_per_window, given_back, charges_end_us })
+    let backlog = Backlog::new(backlog);
+    Ok(Gcra::new(&Line { as_of_us, backlog, drained_per_window, given_back, charges_end_us }))
 }
 
 #[cfg(test)]

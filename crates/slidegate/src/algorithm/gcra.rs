@@ -31,6 +31,7 @@
 //! **Bad at** hard caps: an upstream that allows L in any window sees nearly twice that. It exists for
 //! migration and for `CL.THROTTLE`.
 
+use super::packed_line::{Line, PackedLine};
 use super::wide::{narrow, product};
 use super::window::{Ruling, Usage, Window};
 use crate::receipt::{Backlog, ChargePlace, Position};
@@ -38,32 +39,38 @@ use crate::rule::Limit;
 
 /// State of a `gcra` limit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Gcra {
-    /// The instant of the backlog. Time does not run backwards past it.
-    pub(super) as_of_us: u64,
-    /// Occupied length at that instant, in unit-microseconds.
-    pub(super) backlog: Backlog,
-    /// Units that drain per window: the limit at that time, 0 before the first charge.
-    pub(super) drained_per_window: u64,
-    /// Units that refunds and credits took out of the line: the stretch of a receipt may have moved by as many.
-    pub(super) given_back: u64,
-    /// When the last stretch ends as it was charged, ignoring later refunds: until then a receipt may be
-    /// presented. The line itself may end later, if the limit was lowered.
-    pub(super) charges_end_us: u64,
-}
+pub struct Gcra(PackedLine);
 
 impl Gcra {
-    /// Occupied length at `now_us`, in unit-microseconds.
-    fn backlog_at(&self, now_us: u64) -> u128 {
-        let drained = product(self.drained_per_window, now_us.saturating_sub(self.as_of_us));
-        self.backlog.get().saturating_sub(drained)
+    pub(super) fn new(line: &Line) -> Self {
+        Self(PackedLine::new(line))
+    }
+
+    pub(super) fn line(&self) -> Line {
+        self.0.get()
     }
 
     /// The same backlog, draining at the rate of the new limit.
     pub(crate) fn rescaled(&self, limit: &Limit, now_us: u64) -> Self {
-        let mut rescaled = self.clone();
-        rescaled.set_backlog(limit, now_us, self.backlog_at(now_us));
-        rescaled
+        let mut line = self.line();
+        line.set_backlog(limit, now_us, line.backlog_at(now_us));
+        Self::new(&line)
+    }
+
+    /// Changes the line.
+    fn update<T>(&mut self, change: impl FnOnce(&mut Line) -> T) -> T {
+        let mut line = self.line();
+        let result = change(&mut line);
+        *self = Self::new(&line);
+        result
+    }
+}
+
+impl Line {
+    /// Occupied length at `now_us`, in unit-microseconds.
+    fn backlog_at(&self, now_us: u64) -> u128 {
+        let drained = product(self.drained_per_window, now_us.saturating_sub(self.as_of_us));
+        self.backlog.get().saturating_sub(drained)
     }
 
     fn set_backlog(&mut self, limit: &Limit, now_us: u64, backlog: u128) {
@@ -95,9 +102,7 @@ impl Gcra {
             }
         }
     }
-}
 
-impl Window for Gcra {
     fn decide(&self, limit: &Limit, now_us: u64, cost: u64) -> Ruling {
         let room = product(limit.units() - cost, limit.window_us());
         Ruling { usage: self.usage(limit, now_us), retry_after_us: self.drains_to_us(now_us, room) }
@@ -115,28 +120,6 @@ impl Window for Gcra {
         self.set_backlog(limit, now_us, backlog);
         self.charges_end_us = self.charges_end_us.max(self.drained_us());
         Position::Line { charged_us: self.as_of_us, backlog: self.backlog, given_back: self.given_back }
-    }
-
-    /// In 64 bits, which hold the lines of nearly all rules.
-    #[inline]
-    fn admit_fast(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Option<(Position, Usage)> {
-        let (units, window_us) = (limit.units(), limit.window_us());
-        let elapsed_us = now_us.checked_sub(self.as_of_us)?;
-        let backlog = u64::try_from(self.backlog.get()).ok()?;
-        let line = units.checked_mul(window_us)?;
-        // It does not overflow, as a cost is at most the limit.
-        let backlog =
-            backlog.saturating_sub(units.saturating_mul(elapsed_us)).checked_add(cost * window_us)?;
-        if self.drained_per_window != units || backlog > line {
-            return None;
-        }
-        let reset_after_us = backlog.div_ceil(units);
-        self.backlog = Backlog::new(backlog.into());
-        self.as_of_us = now_us;
-        self.charges_end_us = self.charges_end_us.max(now_us + reset_after_us);
-        let position =
-            Position::Line { charged_us: now_us, backlog: self.backlog, given_back: self.given_back };
-        Some((position, Usage { used: backlog.div_ceil(window_us), reset_after_us }))
     }
 
     /// Gives back the whole units of the charge that have not drained yet. It assumes that all units given back
@@ -170,6 +153,50 @@ impl Window for Gcra {
         self.given_back = self.given_back.saturating_add(given_units);
         used_before - self.usage(limit, now_us).used
     }
+}
+
+impl Window for Gcra {
+    fn decide(&self, limit: &Limit, now_us: u64, cost: u64) -> Ruling {
+        self.line().decide(limit, now_us, cost)
+    }
+
+    fn usage(&self, limit: &Limit, now_us: u64) -> Usage {
+        self.line().usage(limit, now_us)
+    }
+
+    fn charge(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Position {
+        self.update(|line| line.charge(limit, now_us, cost))
+    }
+
+    /// In 64 bits, which hold the lines of nearly all rules.
+    #[inline]
+    fn admit_fast(&mut self, limit: &Limit, now_us: u64, cost: u64) -> Option<(Position, Usage)> {
+        let (units, window_us) = (limit.units(), limit.window_us());
+        let line = self.0.in_place()?;
+        let elapsed_us = now_us.checked_sub(line.as_of_us())?;
+        let line_max = units.checked_mul(window_us)?;
+        // It does not overflow, as a cost is at most the limit.
+        let backlog =
+            line.backlog.saturating_sub(units.saturating_mul(elapsed_us)).checked_add(cost * window_us)?;
+        if line.drained_per_window() != units || backlog > line_max {
+            return None;
+        }
+        let (used, reset_after_us) = (backlog.div_ceil(window_us), backlog.div_ceil(units));
+        line.set_as_of_us(now_us);
+        line.backlog = backlog;
+        line.charges_end_us = line.charges_end_us.max(now_us + reset_after_us);
+        let (backlog, given_back) = (Backlog::new(backlog.into()), line.given_back());
+        let position = Position::Line { charged_us: now_us, backlog, given_back };
+        Some((position, Usage { used, reset_after_us }))
+    }
+
+    fn refund(&mut self, limit: &Limit, now_us: u64, place: &ChargePlace, units: u64) -> u64 {
+        self.update(|line| line.refund(limit, now_us, place, units))
+    }
+
+    fn credit(&mut self, limit: &Limit, now_us: u64, units: u64) -> u64 {
+        self.update(|line| line.credit(limit, now_us, units))
+    }
 
     fn expires_us(limit: &Limit, position: Position) -> u64 {
         match position {
@@ -181,11 +208,22 @@ impl Window for Gcra {
     }
 
     fn ends_us(&self, _limit: &Limit) -> u64 {
-        self.charges_end_us.max(self.drained_us())
+        let line = self.line();
+        line.charges_end_us.max(line.drained_us())
     }
 
     fn charged_by_us(&self, _limit: &Limit) -> u64 {
-        self.as_of_us
+        self.line().as_of_us
+    }
+
+    #[inline]
+    fn heap_bytes(&self) -> usize {
+        self.0.heap_bytes()
+    }
+
+    #[inline]
+    fn growth_bytes_max(&self, limit: &Limit, _cost: u64) -> usize {
+        self.0.growth_bytes_max(limit.units(), limit.window_us())
     }
 }
 
@@ -204,7 +242,7 @@ mod tests {
         assert_eq!(state.decide(&limit, 0, 3).retry_after_us, 1_000_000);
         state.charge(&limit, 333_334, 1);
         assert_eq!(
-            state.backlog.get(),
+            state.line().backlog.get(),
             3_000_000 - 333_334 * 3 + 1_000_000,
             "a third of a microsecond is kept"
         );

@@ -29,6 +29,7 @@ mod gcra;
 mod log_block;
 mod log_entries;
 mod packed_counts;
+mod packed_line;
 mod sliding_buckets;
 mod sliding_counter;
 mod sliding_log;

@@ -173,8 +173,8 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "let room = product(limit.units() - cost, limit.window_us());"
             => "let room = product(limit.units() - cost, limit.window_us()).saturating_sub(1);";
         OffByOne "gcra/a-fast-admission-is-over":
-            "if self.drained_per_window != units || backlog > line"
-            => "if self.drained_per_window != units || backlog > line + 1";
+            "if line.drained_per_window() != units || backlog > line_max"
+            => "if line.drained_per_window() != units || backlog > line_max + 1";
         NewestForOldest "gcra/refunds-the-newest":
             ".saturating_sub(product(self.drained_per_window, elapsed_us))"
             => ".max(self.backlog_at(now_us))";

@@ -125,7 +125,7 @@ impl RuleStates {
     /// Applies a live change of `rule` to all states.
     pub(super) fn change(&mut self, budget: &Budget, now_us: u64, order: u64, rule: &Rule) {
         if self.others.is_empty() && self.current.fits(rule.limits()) {
-            self.current.change_limits(rule.limits(), now_us);
+            self.current.change_limits(budget, rule.limits(), now_us);
             return;
         }
         let mut changed = Layout::new(rule.limits().iter().copied(), order);

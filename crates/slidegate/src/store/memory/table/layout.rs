@@ -285,10 +285,10 @@ impl Layout {
         self.lead().fingerprints()
     }
 
-    /// Changes the limits; the geometry is the same.
-    pub(in crate::store::memory) fn change_limits(&mut self, limits: &[Limit], now_us: u64) {
+    /// Changes the limits, even beyond the budget; the geometry is the same.
+    pub(in crate::store::memory) fn change_limits(&mut self, budget: &Budget, limits: &[Limit], now_us: u64) {
         for (table, limit) in self.tables.iter_mut().zip(limits) {
-            table.change_limit(*limit, now_us);
+            table.change_limit(budget, *limit, now_us);
         }
     }
 

@@ -276,12 +276,14 @@ impl LimitTable {
         with_table!(&self.table, table => table.iter().map(|(fingerprint, _)| fingerprint).collect())
     }
 
-    /// Changes the limit; the geometry is the same.
-    pub(in crate::store::memory) fn change_limit(&mut self, limit: Limit, now_us: u64) {
+    /// Changes the limit, even beyond the budget; the geometry is the same.
+    pub(in crate::store::memory) fn change_limit(&mut self, budget: &Budget, limit: Limit, now_us: u64) {
         self.limit = limit;
         if let AnyTable::Gcra(table) = &mut self.table {
             for state in table.states_mut() {
+                let before = rounded(state.heap_bytes());
                 *state = state.rescaled(&limit, now_us);
+                budget.settle(before, rounded(state.heap_bytes()));
             }
         }
     }
