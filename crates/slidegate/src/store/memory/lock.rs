@@ -49,9 +49,10 @@ impl<T: Send> Lock<T> for Mutex<T> {
     /// written.
     #[inline]
     fn lock(&self) -> MutexGuard<'_, T> {
-        Self::lock(self).unwrap_or_else(PoisonError::into_inner)
+        Lock::try_lock(self).unwrap_or_else(|| lock_contended(self))
     }
 
+    #[inline]
     fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match Self::try_lock(self) {
             Ok(guard) => Some(guard),
@@ -60,6 +61,22 @@ impl<T: Send> Lock<T> for Mutex<T> {
         }
     }
 }
+
+/// Waits with exponential backoff, and then as the standard library does. A decision holds the lock for less time than
+/// it takes to park a thread, and every look at the lock takes its cache line from the thread that holds it.
+#[cold]
+fn lock_contended<T: Send>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    for pauses in BACKOFF {
+        (0..pauses).for_each(|_| std::hint::spin_loop());
+        if let Some(guard) = Lock::try_lock(mutex) {
+            return guard;
+        }
+    }
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Pauses between the looks at a contended lock.
+const BACKOFF: [u32; 4] = [16, 32, 64, 128];
 
 #[cfg(test)]
 mod tests {
