@@ -11,7 +11,7 @@ use slidegate::{Algorithm, Charge, Limiter, Rule};
 
 const IDLE_KEYS: u64 = 20_000;
 /// Most admissions of other keys, per idle key, until all idle keys are swept and their memory is released.
-const CALLS_PER_IDLE_KEY: u64 = 4;
+const CALLS_PER_IDLE_KEY: u64 = 8;
 /// A limit that ordinary traffic never reaches.
 const RATE: &str = "1000000/10s";
 

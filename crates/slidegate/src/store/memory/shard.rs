@@ -18,7 +18,7 @@ use crate::store::KeyState;
 const EVICTED_MAX: usize = 4;
 
 /// Admissions of a shard per sweep.
-const ADMISSIONS_PER_SWEEP: u64 = 32;
+const ADMISSIONS_PER_SWEEP: u64 = 128;
 
 /// States by rule and key.
 #[derive(Debug)]

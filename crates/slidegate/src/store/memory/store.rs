@@ -29,8 +29,10 @@ use crate::time::{Clock, SystemClock};
 const SHARDS: usize = 256;
 /// Most shards that fit the id of a receipt.
 const SHARDS_MAX: usize = 4_096;
-/// Slots that a sweep looks at.
+/// Slots of a shard that a sweep looks at.
 const SLOTS_PER_SWEEP: usize = 64;
+/// Most shards of a sweep.
+const SHARDS_PER_SWEEP: usize = 4;
 /// Aligned to cache lines: no false sharing between shards.
 #[repr(align(128))]
 struct Padded<T>(T);
@@ -356,12 +358,16 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     }
 
     /// Sweeps a few slots of the next shard, round-robin, so that all shards are swept however the traffic is spread.
+    /// Goes on to further shards as long as it drops keys: sweeping live keys gains nothing.
     #[cold]
     pub(super) fn sweep_some(&self) {
-        let number = self.sweeps.fetch_add(1, Ordering::Relaxed) % self.shards.len();
-        // A locked shard is skipped: the next sweep comes soon.
-        if let Some(mut shard) = self.shards[number].0.try_lock() {
-            shard.sweep_some(self.room(), SLOTS_PER_SWEEP);
+        for _ in 0..SHARDS_PER_SWEEP {
+            let number = self.sweeps.fetch_add(1, Ordering::Relaxed) % self.shards.len();
+            // A locked shard is skipped: the next sweep comes soon.
+            let Some(mut shard) = self.shards[number].0.try_lock() else { return };
+            if shard.sweep_some(self.room(), SLOTS_PER_SWEEP) == 0 {
+                return;
+            }
         }
     }
 
