@@ -210,13 +210,13 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "let gone = |_: u64, state: &_| Window::ends_us(state, limit) <= room.noted_us;"
             => "let gone = |_: u64, state: &_| Window::ends_us(state, limit) <= room.noted_us + 2_000_000;";
         OffByOne "store/one-of-several-limits-ends-the-key":
-            "table.get(fingerprint).is_none_or(|state| state.ends_us(&self.limit) <= noted_us)"
-            => "table.get(fingerprint).is_none_or(|_| noted_us > 0)";
+            "part.get(fingerprint).is_none_or(|state| state.ends_us(&self.limit) <= noted_us)"
+            => "part.get(fingerprint).is_none_or(|_| noted_us > 0)";
         ChargeOnDeny "store/refused-bytes-stay-taken":
             "budget.give(set_aside);\n        if fresh {"
             => "if fresh {";
         ChargeOnDeny "store/refused-key-stays":
-            "with_table!(&mut self.table, table => drop(table.remove(fingerprint)));"
+            "with_part!(self.table.part_mut(fingerprint), part => drop(part.remove(fingerprint)));"
             => "";
         LostRefund "store/evicted-receipts-stay-good":
             "self.void_receipts.record(fingerprint, order, ends_us);"

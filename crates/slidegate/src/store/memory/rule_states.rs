@@ -1,8 +1,8 @@
 //! The states of all keys of one rule, in one shard.
 
 use super::budget::Budget;
-use super::table::any_table::AnyTable;
 use super::table::layout::Layout;
+use super::table::split_table::Table;
 use crate::rule::{Limit, NameHash, Rule};
 use crate::store::KeyState;
 
@@ -41,7 +41,7 @@ impl RuleStates {
 
     /// The table of the rule that it remembers.
     #[inline]
-    pub(super) fn exact_table(&mut self) -> &mut AnyTable {
+    pub(super) fn exact_table(&mut self) -> &mut Table {
         self.current.first_table()
     }
 

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use super::rule_states::RuleStates;
-use super::table::any_table::AnyTable;
 use super::table::layout::{Layout, Prepared};
 use super::table::room::Room;
+use super::table::split_table::Table;
 use crate::algorithm::Usage;
 use crate::charge::Charge;
 use crate::decision::{StateAnswer, Verdict};
@@ -113,7 +113,7 @@ impl Shard {
     /// The table of a rule with one limit in one layout, and the last sequence number that was issued.
     #[expect(clippy::inline_always, reason = "the path of a single charge is one function, see `check_as`")]
     #[inline(always)]
-    pub(super) fn only_table(&mut self, rule: &Rule) -> Option<(&mut AnyTable, &mut u64)> {
+    pub(super) fn only_table(&mut self, rule: &Rule) -> Option<(&mut Table, &mut u64)> {
         // Most limiters have one rule or a few.
         let index = match self.rules.iter().take(4).position(|states| states.exact_rule() == rule.id()) {
             Some(index) => index,

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::lock::{Lock, Locks};
 use super::shard::Shard;
 use super::store::MemoryStore;
-use super::table::any_table::AnyTable;
+use super::table::any_part::{AnyPart, PartState};
 use super::table::part::SlotIndex;
 use super::table::room::{Room, insert, rounded};
 use super::table::split_table::Table;
 use crate::algorithm::{
-    CompactLog, FixedWindow, Gcra, Ruling, SlidingBuckets, SlidingCounter, SlidingLog, Usage, Window,
+    CompactLog, FixedWindow, Gcra, NarrowLog, Ruling, SlidingBuckets, SlidingCounter, SlidingLog, Usage,
+    Window,
 };
 use crate::charge::{Admission, Charge};
 use crate::decision::Decision;
@@ -46,21 +47,22 @@ pub(super) fn note(noted_us: &AtomicU64, now_us: u64) {
 /// Decides, and charges if the cost passes. `None`, without any change, if there is no room.
 #[expect(clippy::inline_always, reason = "the path of a single charge is one function, see `check_as`")]
 #[inline(always)]
-fn admit<'s, S: Window>(
-    table: &mut Table<S>,
+fn admit<'s, S: PartState>(
+    table: &mut Table,
     room: impl Fn() -> Room<'s>,
     hit: Hit<'_>,
     last_order: &mut u64,
 ) -> Option<AdmitResult> {
-    let (index, fresh) = match table.part_mut(hit.fingerprint).find(hit.fingerprint) {
+    let (index, fresh) = match S::part_in(table.part_mut(hit.fingerprint))?.find(hit.fingerprint) {
         SlotIndex::Occupied(index) => (index, false),
         SlotIndex::Vacant(_) => (insert(table, hit.limit, room(), hit.fingerprint, true).ok()?, true),
     };
-    let state = table.part_mut(hit.fingerprint).state_at(index);
+    let part = S::part_in(table.part_mut(hit.fingerprint)).expect("growing keeps the algorithm");
+    let state = part.state_at(index);
     let (before, growth) = (state.heap_bytes(), state.growth_bytes_max(hit.limit, hit.cost));
     if growth > 0 && room().budget.take(rounded(growth)).is_err() {
         if fresh {
-            table.remove(hit.fingerprint);
+            part.remove(hit.fingerprint);
         }
         return None;
     }
@@ -85,7 +87,7 @@ trait TableAlgorithm {
     /// [`Window::admit_fast`] of a key that is in the table. `None`, without any change, in all other cases. Prefetches
     /// the slot and then calls `now_us`, whose result it returns too.
     fn admit_fast(
-        any: &mut AnyTable,
+        table: &mut Table,
         fingerprint: u64,
         limit: &Limit,
         cost: u64,
@@ -95,7 +97,7 @@ trait TableAlgorithm {
     /// Decides, and charges if the cost passes. `None`, without any change, if there is no room or the table is of
     /// another algorithm.
     fn admit<'s>(
-        any: &mut AnyTable,
+        table: &mut Table,
         room: impl Fn() -> Room<'s>,
         hit: Hit<'_>,
         last_order: &mut u64,
@@ -103,19 +105,18 @@ trait TableAlgorithm {
 }
 
 macro_rules! table_algorithms {
-    ($($algorithm:ident: $($table:ident)|+;)+) => {$(
+    ($($algorithm:ident: $($state:ident)|+;)+) => {$(
         impl TableAlgorithm for $algorithm {
             #[inline(always)]
             fn admit_fast(
-                any: &mut AnyTable,
+                table: &mut Table,
                 fingerprint: u64,
                 limit: &Limit,
                 cost: u64,
                 now_us: impl FnOnce() -> u64,
             ) -> (u64, Option<(Position, Usage)>) {
-                match any {
-                    $(AnyTable::$table(table) => {
-                        let part = table.part_mut(fingerprint);
+                match table.part_mut(fingerprint) {
+                    $(AnyPart::$state(part) => {
                         part.home_address(fingerprint).prefetch();
                         let now_us = now_us();
                         let state = part.get_mut(fingerprint);
@@ -127,13 +128,13 @@ macro_rules! table_algorithms {
 
             #[inline(always)]
             fn admit<'s>(
-                any: &mut AnyTable,
+                table: &mut Table,
                 room: impl Fn() -> Room<'s>,
                 hit: Hit<'_>,
                 last_order: &mut u64,
             ) -> Option<AdmitResult> {
-                match any {
-                    $(AnyTable::$table(table) => admit(table, room, hit, last_order),)+
+                match table.part_mut(hit.fingerprint) {
+                    $(AnyPart::$state(_) => admit::<$state>(table, room, hit, last_order),)+
                     _ => None,
                 }
             }

@@ -1,8 +1,8 @@
 //! The states of one rule in one geometry: a table per limit, with the same keys.
 
-use super::any_table::AnyTable;
 use super::limit_table::LimitTable;
 use super::room::Room;
+use super::split_table::Table;
 use crate::algorithm::Usage;
 use crate::charge::Charge;
 use crate::decision::{StateAnswer, Verdict};
@@ -66,7 +66,7 @@ impl Layout {
 
     /// The states of the first limit.
     #[inline]
-    pub(in crate::store::memory) fn first_table(&mut self) -> &mut AnyTable {
+    pub(in crate::store::memory) fn first_table(&mut self) -> &mut Table {
         self.tables[0].states()
     }
 
@@ -247,10 +247,10 @@ impl Layout {
 
     /// Drops the ended keys among the next `count` slots; returns how many, and whether the sweep reached the end.
     pub(in crate::store::memory) fn sweep(&mut self, room: Room<'_>, count: usize) -> (usize, bool) {
-        let (dropped, round) = if let [table] = &mut *self.tables {
+        let (dropped, end) = if let [table] = &mut *self.tables {
             table.sweep(room, count)
         } else {
-            let (ended, round) = self.tables[0].ended_next(room.noted_us, count);
+            let (ended, end) = self.tables[0].ended_next(room.noted_us, count);
             let mut dropped = 0;
             for fingerprint in ended {
                 if self.tables.iter().all(|table| table.ended(fingerprint, room.noted_us)) {
@@ -258,12 +258,12 @@ impl Layout {
                     dropped += 1;
                 }
             }
-            (dropped, round)
+            (dropped, end)
         };
-        if round {
-            self.tables.iter_mut().for_each(|table| table.tidy(room));
+        if let Some(end) = end {
+            self.tables.iter_mut().for_each(|table| table.tidy(room, end));
         }
-        (dropped, round)
+        (dropped, end.is_some_and(|end| end.last))
     }
 
     /// Drops all ended keys; returns how many.

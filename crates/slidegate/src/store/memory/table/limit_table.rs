@@ -1,8 +1,9 @@
 //! The states of one limit of a rule, for all keys of a shard.
 
-use super::any_table::{AnyTable, with_table, with_table_and_window};
+use super::any_part::{AnyPart, with_part, with_part_and_window};
+use super::part::Part;
 use super::room::{Room, insert, rounded};
-use super::split_table::Table;
+use super::split_table::{PartEnd, Table};
 use crate::algorithm::{AnyWindow, Ruling, State, Usage, Window, charge_excess};
 use crate::receipt::{ChargePlace, Position};
 use crate::rule::Limit;
@@ -15,14 +16,14 @@ use crate::store::memory::void_receipts::VoidReceipts;
 #[derive(Debug)]
 pub(in crate::store::memory) struct LimitTable {
     limit: Limit,
-    table: AnyTable,
+    table: Table,
     pub(in crate::store::memory) void_receipts: VoidReceipts,
 }
 
 impl LimitTable {
     /// An empty table; receipts up to `order` are void for it.
     pub(in crate::store::memory) fn new(limit: Limit, order: u64) -> Self {
-        let table = AnyTable::new(limit.algorithm());
+        let table = Table::new(limit.algorithm());
         Self { limit, table, void_receipts: VoidReceipts::all_until(order) }
     }
 
@@ -35,38 +36,38 @@ impl LimitTable {
     }
 
     pub(in crate::store::memory) fn len(&self) -> usize {
-        with_table!(&self.table, table => table.len())
+        self.table.len()
     }
 
     pub(in crate::store::memory) fn contains(&self, fingerprint: u64) -> bool {
-        with_table!(&self.table, table => table.get(fingerprint).is_some())
+        with_part!(self.table.part(fingerprint), part => part.get(fingerprint).is_some())
     }
 
     /// Whether a key has ended by `noted_us`: no charge counts any more.
     pub(in crate::store::memory) fn ended(&self, fingerprint: u64, noted_us: u64) -> bool {
-        with_table!(&self.table, table => {
-            table.get(fingerprint).is_none_or(|state| state.ends_us(&self.limit) <= noted_us)
+        with_part!(self.table.part(fingerprint), part => {
+            part.get(fingerprint).is_none_or(|state| state.ends_us(&self.limit) <= noted_us)
         })
     }
 
     /// The states of all keys.
     #[inline]
-    pub(in crate::store::memory) fn states(&mut self) -> &mut AnyTable {
+    pub(in crate::store::memory) fn states(&mut self) -> &mut Table {
         &mut self.table
     }
 
     /// The decision on `cost`; a missing key has used nothing.
     pub(in crate::store::memory) fn decide(&self, hit: Hit<'_>) -> Ruling {
         let Hit { fingerprint, limit, now_us, cost } = hit;
-        with_table!(&self.table, table => match table.get(fingerprint) {
+        with_part!(self.table.part(fingerprint), part => match part.get(fingerprint) {
             Some(state) => state.decide(limit, now_us, cost),
-            None => fresh_of(table).decide(limit, now_us, cost),
+            None => fresh_of(part).decide(limit, now_us, cost),
         })
     }
 
     pub(in crate::store::memory) fn usage(&self, fingerprint: u64, limit: &Limit, now_us: u64) -> Usage {
-        with_table!(&self.table, table => {
-            table.get(fingerprint).map_or_else(Usage::default, |state| state.usage(limit, now_us))
+        with_part!(self.table.part(fingerprint), part => {
+            part.get(fingerprint).map_or_else(Usage::default, |state| state.usage(limit, now_us))
         })
     }
 
@@ -78,21 +79,19 @@ impl LimitTable {
         hit: Hit<'_>,
         drop_ended: bool,
     ) -> Result<(bool, usize), StoreError> {
-        let kept_under = &self.limit;
-        with_table!(&mut self.table, table => {
-            let state = table.get(hit.fingerprint);
-            let fresh = state.is_none();
-            let growth = state.unwrap_or(&fresh_of(table)).growth_bytes_max(hit.limit, hit.cost);
-            let set_aside = rounded(growth);
-            room.budget.take(set_aside)?;
-            if fresh {
-                if let Err(full) = insert(table, kept_under, room, hit.fingerprint, drop_ended) {
-                    room.budget.give(set_aside);
-                    return Err(full);
-                }
+        let (fresh, growth) = with_part!(self.table.part(hit.fingerprint), part => {
+            let state = part.get(hit.fingerprint);
+            (state.is_none(), state.unwrap_or(&fresh_of(part)).growth_bytes_max(hit.limit, hit.cost))
+        });
+        let set_aside = rounded(growth);
+        room.budget.take(set_aside)?;
+        if fresh {
+            if let Err(full) = insert(&mut self.table, &self.limit, room, hit.fingerprint, drop_ended) {
+                room.budget.give(set_aside);
+                return Err(full);
             }
-            Ok((fresh, set_aside))
-        })
+        }
+        Ok((fresh, set_aside))
     }
 
     /// Charges a state that was prepared.
@@ -102,8 +101,8 @@ impl LimitTable {
         hit: Hit<'_>,
         set_aside: usize,
     ) -> (Position, Usage) {
-        with_table!(&mut self.table, table => {
-            let state = table.get_mut(hit.fingerprint).expect("it was prepared");
+        with_part!(self.table.part_mut(hit.fingerprint), part => {
+            let state = part.get_mut(hit.fingerprint).expect("it was prepared");
             let before = rounded(state.heap_bytes()) + set_aside;
             let position = state.charge(hit.limit, hit.now_us, hit.cost);
             budget.settle(before, rounded(state.heap_bytes()));
@@ -119,7 +118,7 @@ impl LimitTable {
         now_us: u64,
         units: u64,
     ) -> bool {
-        with_table!(&mut self.table, table => table.get_mut(fingerprint).is_some_and(|state| {
+        with_part!(self.table.part_mut(fingerprint), part => part.get_mut(fingerprint).is_some_and(|state| {
             let before = rounded(state.heap_bytes());
             charge_excess(state, &self.limit, now_us, units);
             budget.settle(before, rounded(state.heap_bytes()));
@@ -142,7 +141,7 @@ impl LimitTable {
             return 0;
         }
         let limit = &self.limit;
-        with_table!(&mut self.table, table => table.get_mut(fingerprint).map_or(0, |state| {
+        with_part!(self.table.part_mut(fingerprint), part => part.get_mut(fingerprint).map_or(0, |state| {
             let before = rounded(state.heap_bytes());
             let given = state.refund(limit, now_us, place, units);
             room.budget.settle(before, rounded(state.heap_bytes()));
@@ -153,7 +152,7 @@ impl LimitTable {
     /// Takes back up to the hit's cost from the oldest charges.
     pub(in crate::store::memory) fn credit(&mut self, budget: &Budget, hit: Hit<'_>) -> u64 {
         let Hit { fingerprint, limit, now_us, cost: units } = hit;
-        with_table!(&mut self.table, table => table.get_mut(fingerprint).map_or(0, |state| {
+        with_part!(self.table.part_mut(fingerprint), part => part.get_mut(fingerprint).map_or(0, |state| {
             let before = rounded(state.heap_bytes());
             let given = state.credit(limit, now_us, units);
             budget.settle(before, rounded(state.heap_bytes()));
@@ -163,30 +162,31 @@ impl LimitTable {
 
     /// A copy of a key's state.
     pub(in crate::store::memory) fn state(&self, fingerprint: u64) -> Option<State> {
-        let window = match &self.table {
-            AnyTable::NarrowLog(table) => AnyWindow::SlidingLog(table.get(fingerprint)?.clone().refitted()),
-            AnyTable::SlidingLog(table) => AnyWindow::SlidingLog(table.get(fingerprint)?.clone()),
-            AnyTable::CompactLog(table) => AnyWindow::CompactLog(table.get(fingerprint)?.clone()),
-            AnyTable::SlidingBuckets(table) => AnyWindow::SlidingBuckets(table.get(fingerprint)?.clone()),
-            AnyTable::SlidingCounter(table) => AnyWindow::SlidingCounter(table.get(fingerprint)?.clone()),
-            AnyTable::FixedWindow(table) => AnyWindow::FixedWindow(table.get(fingerprint)?.clone()),
-            AnyTable::Gcra(table) => AnyWindow::Gcra(table.get(fingerprint)?.clone()),
+        let window = match self.table.part(fingerprint) {
+            AnyPart::NarrowLog(part) => AnyWindow::SlidingLog(part.get(fingerprint)?.clone().refitted()),
+            AnyPart::SlidingLog(part) => AnyWindow::SlidingLog(part.get(fingerprint)?.clone()),
+            AnyPart::CompactLog(part) => AnyWindow::CompactLog(part.get(fingerprint)?.clone()),
+            AnyPart::SlidingBuckets(part) => AnyWindow::SlidingBuckets(part.get(fingerprint)?.clone()),
+            AnyPart::SlidingCounter(part) => AnyWindow::SlidingCounter(part.get(fingerprint)?.clone()),
+            AnyPart::FixedWindow(part) => AnyWindow::FixedWindow(part.get(fingerprint)?.clone()),
+            AnyPart::Gcra(part) => AnyWindow::Gcra(part.get(fingerprint)?.clone()),
         };
         Some(State { limit: self.limit, window })
     }
 
     /// Inserts the state of a new key, even beyond the budget.
     pub(in crate::store::memory) fn put(&mut self, budget: &Budget, fingerprint: u64, state: State) {
-        let put = with_table_and_window!(&mut self.table, state.window, table, state => {
-            budget.take_anyway(rounded(state.heap_bytes()));
-            table.put(budget, fingerprint, state);
+        let put = with_part_and_window!(self.table.part_mut(fingerprint), state.window, part, state => {
+            let (heap_bytes, before) = (rounded(state.heap_bytes()), part.bytes());
+            part.put(fingerprint, state);
+            budget.settle(before, part.bytes() + heap_bytes);
         });
         put.expect("the state is of the table's algorithm");
     }
 
     /// Removes a key; its receipts so far are void.
     pub(in crate::store::memory) fn remove(&mut self, budget: &Budget, fingerprint: u64, order: u64) {
-        let removed = with_table!(&mut self.table, table => table.remove(fingerprint).map(|state| {
+        let removed = with_part!(self.table.part_mut(fingerprint), part => part.remove(fingerprint).map(|state| {
             budget.give(rounded(state.heap_bytes()));
             state.ends_us(&self.limit)
         }));
@@ -205,57 +205,72 @@ impl LimitTable {
     ) {
         budget.give(set_aside);
         if fresh {
-            with_table!(&mut self.table, table => drop(table.remove(fingerprint)));
+            with_part!(self.table.part_mut(fingerprint), part => drop(part.remove(fingerprint)));
         }
     }
 
     /// Removes a key whose receipts have all expired.
     pub(in crate::store::memory) fn remove_ended(&mut self, budget: &Budget, fingerprint: u64) {
-        with_table!(&mut self.table, table => {
-            budget.give(table.remove(fingerprint).map_or(0, |state| rounded(state.heap_bytes())));
+        with_part!(self.table.part_mut(fingerprint), part => {
+            budget.give(part.remove(fingerprint).map_or(0, |state| rounded(state.heap_bytes())));
         });
     }
 
-    /// Drops the ended keys among the next `count` slots; returns how many, and whether the sweep reached the end.
-    pub(in crate::store::memory) fn sweep(&mut self, room: Room<'_>, count: usize) -> (usize, bool) {
+    /// Drops the ended keys among the next `count` slots; returns how many, and the end of a part if it reached one.
+    pub(in crate::store::memory) fn sweep(
+        &mut self,
+        room: Room<'_>,
+        count: usize,
+    ) -> (usize, Option<PartEnd>) {
         let mut dropped = 0;
         let limit = &self.limit;
-        let round = with_table!(&mut self.table, table => {
-            let gone = |_: u64, state: &_| Window::ends_us(state, limit) <= room.noted_us;
-            table.sweep(count, gone, |_, state| {
-                dropped += 1;
-                room.budget.give(rounded(state.heap_bytes()));
+        let end = self.table.sweep(|part| {
+            with_part!(part, part => {
+                let gone = |_: u64, state: &_| Window::ends_us(state, limit) <= room.noted_us;
+                part.sweep(count, gone, |_, state| {
+                    dropped += 1;
+                    room.budget.give(rounded(state.heap_bytes()));
+                })
             })
         });
-        (dropped, round)
+        (dropped, end)
     }
 
     /// The next sweep begins at the first slot.
     pub(in crate::store::memory) fn restart_sweep(&mut self) {
-        with_table!(&mut self.table, table => table.restart_sweep());
+        self.table.restart_sweep();
     }
 
-    /// The keys among the next `count` slots that have ended for this limit, and whether the sweep reached the end.
-    pub(in crate::store::memory) fn ended_next(&mut self, noted_us: u64, count: usize) -> (Vec<u64>, bool) {
+    /// The keys among the next `count` slots that have ended for this limit, and the end of a part if the sweep reached
+    /// one.
+    pub(in crate::store::memory) fn ended_next(
+        &mut self,
+        noted_us: u64,
+        count: usize,
+    ) -> (Vec<u64>, Option<PartEnd>) {
         let limit = &self.limit;
         let ended = std::cell::RefCell::new(Vec::new());
-        let round = with_table!(&mut self.table, table => {
-            let note = |fingerprint: u64, state: &_| {
-                if Window::ends_us(state, limit) <= noted_us {
-                    ended.borrow_mut().push(fingerprint);
-                }
-                false
-            };
-            table.sweep(count, note, |_, _| {})
+        let end = self.table.sweep(|part| {
+            with_part!(part, part => {
+                let note = |fingerprint: u64, state: &_| {
+                    if Window::ends_us(state, limit) <= noted_us {
+                        ended.borrow_mut().push(fingerprint);
+                    }
+                    false
+                };
+                part.sweep(count, note, |_, _| {})
+            })
         });
-        (ended.into_inner(), round)
+        (ended.into_inner(), end)
     }
 
-    /// Shrinks the array if most of it is empty, changes the slot width if needed, and drops expired records.
-    pub(in crate::store::memory) fn tidy(&mut self, room: Room<'_>) {
-        self.void_receipts.drop_expired(room.noted_us);
-        with_table!(&mut self.table, table => table.shrink(room.budget));
-        self.table.refit(room.budget);
+    /// After the sweep of a part: shrinks its array if most of it is empty, changes its slot width if needed, and drops
+    /// expired records.
+    pub(in crate::store::memory) fn tidy(&mut self, room: Room<'_>, end: PartEnd) {
+        if end.last {
+            self.void_receipts.drop_expired(room.noted_us);
+        }
+        self.table.tidy(room.budget, end);
     }
 
     /// The key charged longest ago among a few near `fingerprint`, ignoring keys that must stay.
@@ -265,22 +280,26 @@ impl LimitTable {
         count: usize,
         stays: impl Fn(u64) -> bool,
     ) -> Option<u64> {
-        with_table!(&self.table, table => {
-            let part = table.part(fingerprint);
+        with_part!(self.table.part(fingerprint), part => {
             part.oldest_from(fingerprint, count, stays, |state| state.charged_by_us(&self.limit))
         })
     }
 
     /// The fingerprints of all keys.
     pub(in crate::store::memory) fn fingerprints(&self) -> Vec<u64> {
-        with_table!(&self.table, table => table.iter().map(|(fingerprint, _)| fingerprint).collect())
+        let mut all = Vec::with_capacity(self.len());
+        for part in self.table.parts() {
+            with_part!(part, part => all.extend(part.iter().map(|(fingerprint, _)| fingerprint)));
+        }
+        all
     }
 
     /// Changes the limit, even beyond the budget; the geometry is the same.
     pub(in crate::store::memory) fn change_limit(&mut self, budget: &Budget, limit: Limit, now_us: u64) {
         self.limit = limit;
-        if let AnyTable::Gcra(table) = &mut self.table {
-            for state in table.states_mut() {
+        for part in self.table.parts_mut() {
+            let AnyPart::Gcra(part) = part else { return };
+            for state in part.states_mut() {
                 let before = rounded(state.heap_bytes());
                 *state = state.rescaled(&limit, now_us);
                 budget.settle(before, rounded(state.heap_bytes()));
@@ -290,23 +309,24 @@ impl LimitTable {
 
     /// Bytes of the arrays, without the heap memory of states.
     pub(in crate::store::memory) fn array_bytes(&self) -> usize {
-        with_table!(&self.table, table => table.bytes())
+        self.table.bytes()
     }
 
     /// Bytes of one state on the heap.
     pub(in crate::store::memory) fn heap_bytes_of(&self, fingerprint: u64) -> usize {
-        with_table!(&self.table, table => table.get(fingerprint).map_or(0, Window::heap_bytes))
+        with_part!(self.table.part(fingerprint), part => part.get(fingerprint).map_or(0, Window::heap_bytes))
     }
 
     /// Bytes of the states on the heap.
     pub(in crate::store::memory) fn heap_bytes(&self) -> usize {
-        with_table!(&self.table, table => {
-            table.iter().map(|(_, state)| rounded(state.heap_bytes())).sum()
-        })
+        let of_part = |part: &AnyPart| -> usize {
+            with_part!(part, part => part.iter().map(|(_, state)| rounded(state.heap_bytes())).sum())
+        };
+        self.table.parts().iter().map(of_part).sum()
     }
 }
 
 /// The state of a new key.
-fn fresh_of<S: Window>(_table: &Table<S>) -> S {
+fn fresh_of<S: Window>(_part: &Part<S>) -> S {
     S::default()
 }

@@ -69,6 +69,11 @@ impl<S> Part<S> {
     pub(in crate::store::memory) fn of_common_bits(common_bits: u32) -> Self {
         Self { slots: Vec::new(), homes: 0, len: 0, cursor: 0, common_bits }
     }
+
+    /// Moves all keys out.
+    pub(in crate::store::memory) fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::of_common_bits(self.common_bits))
+    }
 }
 
 impl<S: Window> Part<S> {
@@ -183,7 +188,13 @@ impl<S: Window> Part<S> {
     /// The same keys with states of another kind.
     pub(in crate::store::memory) fn converted<T: Window>(self, mut convert: impl FnMut(S) -> T) -> Part<T> {
         let mut converted = Part::of_common_bits(self.common_bits);
-        converted.rebuild(Part::<T>::homes_for(self.len), |_| false, |_| unreachable!("nothing is there"));
+        if self.len > 0 {
+            converted.rebuild(
+                Part::<T>::homes_for(self.len),
+                |_| false,
+                |_| unreachable!("nothing is there"),
+            );
+        }
         for (fingerprint, state) in self.into_iter() {
             converted.put(fingerprint, convert(state));
         }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::any_part::{AnyPart, with_part};
 use super::part::Part;
 use super::split_table::Table;
 use crate::algorithm::Window;
@@ -40,8 +41,8 @@ pub(in crate::store::memory) fn rounded(heap_bytes: usize) -> usize {
 
 /// Inserts a new key; returns its index in its part. Grows the table if needed and the budget allows it.
 #[inline(never)]
-pub(in crate::store::memory) fn insert<S: Window>(
-    table: &mut Table<S>,
+pub(in crate::store::memory) fn insert(
+    table: &mut Table,
     limit: &Limit,
     room: Room<'_>,
     fingerprint: u64,
@@ -49,11 +50,13 @@ pub(in crate::store::memory) fn insert<S: Window>(
 ) -> Result<usize, StoreError> {
     let mut drop_ended = drop_ended;
     loop {
-        if let Ok(index) = table.part_mut(fingerprint).insert(fingerprint, S::default()) {
+        let part = table.part_mut(fingerprint);
+        let inserted = with_part!(part, part => part.insert(fingerprint, Default::default()).ok());
+        if let Some(index) = inserted {
             return Ok(index);
         }
         table.split_if_large(room.budget);
-        grow(table.part_mut(fingerprint), limit, room, drop_ended)?;
+        with_part!(table.part_mut(fingerprint), part => grow(part, limit, room, drop_ended))?;
         // Very rarely the overflow slots are full still: then it has to grow.
         drop_ended = false;
     }
