@@ -2,7 +2,6 @@
 
 use super::lock::Locks;
 use super::store::MemoryStore;
-use super::table::prefetch::PrefetchAddress;
 use crate::charge::Admission;
 use crate::decision::Decision;
 use crate::error::StoreError;
@@ -32,7 +31,10 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
             let fingerprints = self.prefetch(admissions);
             decisions.extend(admissions.iter().zip(fingerprints).map(|(admission, fingerprint)| {
                 match admission.only() {
-                    Some(ask) => self.check_single(Some(now_us), ask, fingerprint),
+                    Some(ask) => {
+                        let hint = self.slot_hints.get(ask.rule.id(), fingerprint);
+                        self.check_single(Some(now_us), ask, fingerprint, Some(hint))
+                    }
                     None => Ok(self.check_all(now_us, admission)?),
                 }
             }));
@@ -42,17 +44,13 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
 
     /// Prefetches the slot of every admission's first key; returns their fingerprints.
     fn prefetch(&self, admissions: &[Admission<'_>]) -> [u64; BATCH] {
-        let (mut fingerprints, mut addresses) = ([0; BATCH], [PrefetchAddress::NONE; BATCH]);
-        for (index, admission) in admissions.iter().enumerate() {
-            let Some(ask) = admission.asks().first() else { continue };
-            let fingerprint = self.fingerprint(ask.key.as_str());
-            fingerprints[index] = fingerprint;
-            let mut shard = self.lock_shard(self.shard_of(fingerprint));
-            if let Some((table, _)) = shard.only_table(ask.rule) {
-                addresses[index] = table.home_address(fingerprint);
+        let mut fingerprints = [0; BATCH];
+        for (fingerprint, admission) in fingerprints.iter_mut().zip(admissions) {
+            if let Some(ask) = admission.asks().first() {
+                *fingerprint = self.fingerprint(ask.key.as_str());
+                self.slot_hints.get(ask.rule.id(), *fingerprint).prefetch(*fingerprint);
             }
         }
-        addresses.into_iter().for_each(PrefetchAddress::prefetch);
         fingerprints
     }
 }

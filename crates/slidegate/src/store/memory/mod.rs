@@ -6,6 +6,7 @@
 //! single         one charge on a rule of one limit: one function from the hash to the answer
 //! locked_shards  the shards of an admission over several charges, locked together
 //! batch          several admissions in one call
+//! slot_hints     prefetches slots before their shard is locked
 //! shard          rules by a 128-bit hash of their name; numbers every charge
 //! rule_states    the layouts of one rule name
 //! table/         slots
@@ -23,6 +24,7 @@ mod refunds;
 mod rule_states;
 mod shard;
 mod single;
+mod slot_hints;
 mod spent_receipts;
 mod store;
 mod store_trait;

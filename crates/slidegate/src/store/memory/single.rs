@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::lock::{Lock, Locks};
 use super::shard::Shard;
+use super::slot_hints::{SlotHint, prefetch};
 use super::store::MemoryStore;
 use super::table::any_part::{AnyPart, PartState};
 use super::table::part::SlotIndex;
@@ -84,13 +85,13 @@ fn admit<'s, S: PartState>(
 
 /// An algorithm and the tables that may hold its states.
 trait TableAlgorithm {
-    /// [`Window::admit_fast`] of a key that is in the table. `None`, without any change, in all other cases. Prefetches
-    /// the slot and then calls `now_us`, whose result it returns too.
+    /// [`Window::admit_fast`] of a (fingerprint, limit, cost) whose key is in the table. `None`, without any change, in all other cases. With a hint
+    /// the slot has been prefetched, and the hint is corrected; without one it prefetches the slot. Then it calls
+    /// `now_us`, whose result it returns too.
     fn admit_fast(
         table: &mut Table,
-        fingerprint: u64,
-        limit: &Limit,
-        cost: u64,
+        hint: Option<&SlotHint>,
+        charge: (u64, &Limit, u64),
         now_us: impl FnOnce() -> u64,
     ) -> (u64, Option<(Position, Usage)>);
 
@@ -110,14 +111,16 @@ macro_rules! table_algorithms {
             #[inline(always)]
             fn admit_fast(
                 table: &mut Table,
-                fingerprint: u64,
-                limit: &Limit,
-                cost: u64,
+                hint: Option<&SlotHint>,
+                (fingerprint, limit, cost): (u64, &Limit, u64),
                 now_us: impl FnOnce() -> u64,
             ) -> (u64, Option<(Position, Usage)>) {
                 match table.part_mut(fingerprint) {
                     $(AnyPart::$state(part) => {
-                        part.home_address(fingerprint).prefetch();
+                        match hint {
+                            Some(hint) => hint.update(part.array()),
+                            None => prefetch(part.home_address(fingerprint)),
+                        }
                         let now_us = now_us();
                         let state = part.get_mut(fingerprint);
                         (now_us, state.and_then(|state| state.admit_fast(limit, now_us, cost)))
@@ -152,21 +155,27 @@ table_algorithms! {
 }
 
 impl<C: Clock, L: Locks> MemoryStore<C, L> {
-    /// Decides on a single charge by the fingerprint of its key, at `instant_us` or, if it is `None`, now.
+    /// Decides on a single charge by the fingerprint of its key, at `instant_us` or, if it is `None`, now. With a hint
+    /// its slot has been prefetched.
     #[inline]
     pub(super) fn check_single<'a, E: From<StoreError>>(
         &self,
         instant_us: Option<u64>,
         ask: &Charge<'a>,
         fingerprint: u64,
+        hint: Option<&SlotHint>,
     ) -> Result<Decision<'a>, E> {
         match ask.rule.algorithm() {
-            Algorithm::SlidingLog => self.check_as::<SlidingLog, E>(instant_us, ask, fingerprint),
-            Algorithm::CompactLog(_) => self.check_as::<CompactLog, E>(instant_us, ask, fingerprint),
-            Algorithm::SlidingBuckets(..) => self.check_as::<SlidingBuckets, E>(instant_us, ask, fingerprint),
-            Algorithm::SlidingCounter => self.check_as::<SlidingCounter, E>(instant_us, ask, fingerprint),
-            Algorithm::FixedWindow => self.check_as::<FixedWindow, E>(instant_us, ask, fingerprint),
-            Algorithm::Gcra => self.check_as::<Gcra, E>(instant_us, ask, fingerprint),
+            Algorithm::SlidingLog => self.check_as::<SlidingLog, E>(instant_us, ask, fingerprint, hint),
+            Algorithm::CompactLog(_) => self.check_as::<CompactLog, E>(instant_us, ask, fingerprint, hint),
+            Algorithm::SlidingBuckets(..) => {
+                self.check_as::<SlidingBuckets, E>(instant_us, ask, fingerprint, hint)
+            }
+            Algorithm::SlidingCounter => {
+                self.check_as::<SlidingCounter, E>(instant_us, ask, fingerprint, hint)
+            }
+            Algorithm::FixedWindow => self.check_as::<FixedWindow, E>(instant_us, ask, fingerprint, hint),
+            Algorithm::Gcra => self.check_as::<Gcra, E>(instant_us, ask, fingerprint, hint),
         }
     }
 
@@ -182,6 +191,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         instant_us: Option<u64>,
         ask: &Charge<'a>,
         fingerprint: u64,
+        hint: Option<&SlotHint>,
     ) -> Result<Decision<'a>, E> {
         let [limit] = ask.rule.limits() else { return self.check_slowly(instant_us, ask) };
         if ask.cost > limit.units() {
@@ -195,7 +205,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
             return self.check_slowly(instant_us, ask);
         };
         let now_us = || self.now_us(instant_us);
-        let (now_us, admitted) = S::admit_fast(table, fingerprint, limit, ask.cost, now_us);
+        let (now_us, admitted) = S::admit_fast(table, hint, (fingerprint, limit, ask.cost), now_us);
         let Some((position, usage)) = admitted else {
             let hit = Hit { fingerprint, limit, now_us, cost: ask.cost };
             return self.check_locked::<S, E>(shard, hit, ask);

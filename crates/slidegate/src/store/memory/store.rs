@@ -13,6 +13,7 @@ use super::lock::{Lock, Locks, StdLocks};
 use super::locked_shards::LockedShards;
 use super::shard::{Shard, Tally};
 use super::single::note;
+use super::slot_hints::SlotHints;
 use super::spent_receipts::SpentReceipts;
 use super::table::room::Room;
 use crate::charge::{Admission, Charge};
@@ -70,6 +71,7 @@ pub struct MemoryStore<C = SystemClock, L: Locks = StdLocks> {
     pub(super) spent_receipts: L::Of<SpentReceipts>,
     pub(super) id: u32,
     seeded: SeedableRandomState,
+    pub(super) slot_hints: SlotHints,
     budget: Budget,
     /// The watermark of time, which never moves back. States that ended by then may be dropped, and receipts that
     /// expired by then stay expired.
@@ -150,6 +152,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
             #[expect(clippy::cast_possible_truncation, reason = "32 random bits")]
             id: random.hash_one("id") as u32,
             seeded: SeedableRandomState::with_seed(random.hash_one("seed"), SharedSeed::global_random()),
+            slot_hints: SlotHints::new(),
             budget: Budget::new(budget_bytes),
             noted_us: AtomicU64::new(0),
             sweeps: AtomicUsize::new(0),
@@ -203,8 +206,19 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// ```
     #[must_use]
     pub fn on_clock<D: Clock>(self, clock: D) -> MemoryStore<D, L> {
-        let Self { clock: _, shards, spent_receipts, id, seeded, budget, noted_us, sweeps, swept } = self;
-        MemoryStore { clock, shards, spent_receipts, id, seeded, budget, noted_us, sweeps, swept }
+        let Self {
+            clock: _,
+            shards,
+            spent_receipts,
+            id,
+            seeded,
+            slot_hints,
+            budget,
+            noted_us,
+            sweeps,
+            swept,
+        } = self;
+        MemoryStore { clock, shards, spent_receipts, id, seeded, slot_hints, budget, noted_us, sweeps, swept }
     }
 
     /// The clock for calls without a time.
@@ -228,7 +242,9 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         admission: &Admission<'a>,
     ) -> Result<Decision<'a>, E> {
         match admission.only() {
-            Some(charge) => self.check_single(instant_us, charge, self.fingerprint(charge.key.as_str())),
+            Some(charge) => {
+                self.check_single(instant_us, charge, self.fingerprint(charge.key.as_str()), None)
+            }
             None => Ok(self.check_all(self.now_us(instant_us), admission)?),
         }
     }

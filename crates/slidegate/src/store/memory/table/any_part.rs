@@ -6,7 +6,6 @@
 //! of eight, as a hysteresis. Each part changes on its own, so that no call moves more keys than growing does.
 
 use super::part::Part;
-use super::prefetch::PrefetchAddress;
 use super::room::rounded;
 use crate::algorithm::{
     CompactLog, FixedWindow, Gcra, Log, NarrowLog, SlidingBuckets, SlidingCounter, SlidingLog, Window,
@@ -127,12 +126,6 @@ impl AnyPart {
     /// Bytes of the array, as the budget counts them.
     pub(in crate::store::memory) fn bytes(&self) -> usize {
         with_part!(self, part => part.bytes())
-    }
-
-    /// The address of the first slot in which a key may be.
-    #[inline]
-    pub(in crate::store::memory) fn home_address(&self, fingerprint: u64) -> PrefetchAddress {
-        with_part!(self, part => part.home_address(fingerprint))
     }
 
     /// Changes the slot width to suit most keys, if the budget has room for both arrays meanwhile.

@@ -6,7 +6,6 @@
 //! split_table  one part while it is small, eight by the high bits of fingerprints from 2,048 keys on
 //! any_part     a part of any algorithm, at the slot width that suits its keys
 //! part         slots of (fingerprint, state) in one array, ascending, each at its home or a little behind
-//! prefetch     prefetches a slot into the cache
 //! room         slots for new keys and bytes on the heap, within the budget
 //! ```
 
@@ -14,6 +13,5 @@ pub(super) mod any_part;
 pub(super) mod layout;
 pub(super) mod limit_table;
 pub(super) mod part;
-pub(super) mod prefetch;
 pub(super) mod room;
 pub(super) mod split_table;

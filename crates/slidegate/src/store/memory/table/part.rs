@@ -20,8 +20,8 @@
 //! Rejected: an array of one-byte tags, to find the slot before reading it. With a million keys the tags are cache
 //! misses too, followed by that of the slot.
 
-use super::prefetch::PrefetchAddress;
 use crate::algorithm::Window;
+use crate::store::memory::slot_hints::SlotArray;
 
 /// Most slots behind the last home. At seven eighths full, one table in a hundred million needs more; it grows then.
 const OVERFLOW_MAX: usize = 64;
@@ -146,8 +146,19 @@ impl<S: Window> Part<S> {
 
     /// The address of the slot that is the home of a fingerprint.
     #[inline]
-    pub(in crate::store::memory) fn home_address(&self, fingerprint: u64) -> PrefetchAddress {
-        self.slots.get(self.home(fingerprint)).map_or(PrefetchAddress::NONE, PrefetchAddress::of)
+    pub(in crate::store::memory) fn home_address(&self, fingerprint: u64) -> usize {
+        let offset = self.home(fingerprint) * size_of::<Slot<S>>();
+        self.slots.as_ptr().addr().wrapping_add(offset)
+    }
+
+    /// Where its slots are.
+    #[inline]
+    pub(in crate::store::memory) fn array(&self) -> SlotArray {
+        SlotArray {
+            address: self.slots.as_ptr().addr(),
+            bytes: self.homes * size_of::<Slot<S>>(),
+            common_bits: self.common_bits,
+        }
     }
 
     #[inline]

@@ -7,7 +7,6 @@
 
 use super::any_part::{AnyPart, PartState, with_part};
 use super::part::Part;
-use super::prefetch::PrefetchAddress;
 use crate::rule::Algorithm;
 use crate::store::memory::budget::Budget;
 
@@ -97,12 +96,6 @@ impl Table {
     pub(in crate::store::memory) fn bytes(&self) -> usize {
         let own = if let Parts::Eight(parts) = &self.parts { size_of_val(&**parts) } else { 0 };
         own + self.parts().iter().map(AnyPart::bytes).sum::<usize>()
-    }
-
-    /// The address of the first slot in which a key may be.
-    #[inline]
-    pub(in crate::store::memory) fn home_address(&self, fingerprint: u64) -> PrefetchAddress {
-        self.part(fingerprint).home_address(fingerprint)
     }
 
     /// Splits a large table into eight parts, if the budget has room for both arrays meanwhile.
