@@ -36,12 +36,9 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
     /// takes as long as making it.
     #[inline]
     fn decide_charge<'a>(&self, charge: &Charge<'a>) -> Result<Decision<'a>, CheckError> {
-        let mut decided = self.store().check_charge_sync(self.call(), charge);
-        if decided.is_err() {
-            let admission = Admission::of_checked(*charge);
-            self.core().guard.replace_failure(self.policy, &admission, &mut decided);
-        }
-        decided
+        self.store().check_charge_sync(self.call(), charge, &|error| {
+            self.answered(&Admission::of_checked(*charge), Err(error))
+        })
     }
 
     /// Decides and, if every charge passes, makes all of them; otherwise none.

@@ -142,10 +142,19 @@ pub trait LocalStore: Store {
         Ok(block_on(self.check(call.blocking(), admission))?)
     }
 
-    /// [`LocalStore::check_sync`] for one charge, of a cost between 1 and [`Rule::cost_max`].
+    /// [`LocalStore::check_sync`] for one charge, of a cost between 1 and [`Rule::cost_max`]. If the store fails, the
+    /// answer is that of `failed`: an answer that the caller has to look at would be copied.
     #[inline]
-    fn check_charge_sync<'a>(&self, call: Call, charge: &Charge<'a>) -> Result<Decision<'a>, CheckError> {
-        self.check_sync(call, &Admission::of_checked(*charge))
+    fn check_charge_sync<'a>(
+        &self,
+        call: Call,
+        charge: &Charge<'a>,
+        failed: &impl Fn(StoreError) -> Result<Decision<'a>, CheckError>,
+    ) -> Result<Decision<'a>, CheckError> {
+        match self.check_sync(call, &Admission::of_checked(*charge)) {
+            Err(CheckError::Store(error)) => failed(error),
+            decided => decided,
+        }
     }
 
     /// [`Store::check_batch`], blocking; every answer fails with [`CheckError::Store`] only.

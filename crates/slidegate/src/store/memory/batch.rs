@@ -1,6 +1,7 @@
 //! Several admissions in one call.
 
 use super::lock::Locks;
+use super::single::failed;
 use super::store::MemoryStore;
 use crate::charge::Admission;
 use crate::decision::Decision;
@@ -33,7 +34,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
                 match admission.only() {
                     Some(ask) => {
                         let hint = self.slot_hints.get(ask.rule.id(), fingerprint);
-                        self.check_single(Some(now_us), ask, fingerprint, Some(hint))
+                        self.check_single(Some(now_us), ask, fingerprint, Some(hint), &failed)
                     }
                     None => Ok(self.check_all(now_us, admission)?),
                 }

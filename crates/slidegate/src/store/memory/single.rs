@@ -83,6 +83,11 @@ fn admit<'s, S: PartState>(
     }
 }
 
+/// The answer of a store that failed, for callers without an outage policy.
+pub(super) fn failed<'a, E: From<StoreError>>(error: StoreError) -> Result<Decision<'a>, E> {
+    Err(error.into())
+}
+
 /// An algorithm and the tables that may hold its states.
 trait TableAlgorithm {
     /// [`Window::admit_fast`] of a (fingerprint, limit, cost) whose key is in the table. `None`, without any change, in all other cases. With a hint
@@ -156,26 +161,33 @@ table_algorithms! {
 
 impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// Decides on a single charge by the fingerprint of its key, at `instant_us` or, if it is `None`, now. With a hint
-    /// its slot has been prefetched.
+    /// its slot has been prefetched. If the store fails, the answer is that of `failed`.
     #[inline]
-    pub(super) fn check_single<'a, E: From<StoreError>>(
+    pub(super) fn check_single<'a, E>(
         &self,
         instant_us: Option<u64>,
         ask: &Charge<'a>,
         fingerprint: u64,
         hint: Option<&SlotHint>,
+        failed: &impl Fn(StoreError) -> Result<Decision<'a>, E>,
     ) -> Result<Decision<'a>, E> {
         match ask.rule.algorithm() {
-            Algorithm::SlidingLog => self.check_as::<SlidingLog, E>(instant_us, ask, fingerprint, hint),
-            Algorithm::CompactLog(_) => self.check_as::<CompactLog, E>(instant_us, ask, fingerprint, hint),
+            Algorithm::SlidingLog => {
+                self.check_as::<SlidingLog, E>(instant_us, ask, fingerprint, hint, failed)
+            }
+            Algorithm::CompactLog(_) => {
+                self.check_as::<CompactLog, E>(instant_us, ask, fingerprint, hint, failed)
+            }
             Algorithm::SlidingBuckets(..) => {
-                self.check_as::<SlidingBuckets, E>(instant_us, ask, fingerprint, hint)
+                self.check_as::<SlidingBuckets, E>(instant_us, ask, fingerprint, hint, failed)
             }
             Algorithm::SlidingCounter => {
-                self.check_as::<SlidingCounter, E>(instant_us, ask, fingerprint, hint)
+                self.check_as::<SlidingCounter, E>(instant_us, ask, fingerprint, hint, failed)
             }
-            Algorithm::FixedWindow => self.check_as::<FixedWindow, E>(instant_us, ask, fingerprint, hint),
-            Algorithm::Gcra => self.check_as::<Gcra, E>(instant_us, ask, fingerprint, hint),
+            Algorithm::FixedWindow => {
+                self.check_as::<FixedWindow, E>(instant_us, ask, fingerprint, hint, failed)
+            }
+            Algorithm::Gcra => self.check_as::<Gcra, E>(instant_us, ask, fingerprint, hint, failed),
         }
     }
 
@@ -186,29 +198,30 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// The clock is read last, after the slot is prefetched. On some processors reading the tick counter waits for all
     /// earlier loads, so the cache miss of the slot would begin only after it; a prefetch is not waited for.
     #[inline(never)]
-    fn check_as<'a, S: TableAlgorithm, E: From<StoreError>>(
+    fn check_as<'a, S: TableAlgorithm, E>(
         &self,
         instant_us: Option<u64>,
         ask: &Charge<'a>,
         fingerprint: u64,
         hint: Option<&SlotHint>,
+        failed: &impl Fn(StoreError) -> Result<Decision<'a>, E>,
     ) -> Result<Decision<'a>, E> {
-        let [limit] = ask.rule.limits() else { return self.check_slowly(instant_us, ask) };
+        let [limit] = ask.rule.limits() else { return self.check_slowly(instant_us, ask, failed) };
         if ask.cost > limit.units() {
             // Only a shadow rule is asked for a cost that can never pass.
-            return self.check_slowly(instant_us, ask);
+            return self.check_slowly(instant_us, ask, failed);
         }
         let number = self.shard_of(fingerprint);
         let mut shard = self.lock_shard(number);
         let Some((table, last_order)) = shard.only_table(ask.rule) else {
             drop(shard);
-            return self.check_slowly(instant_us, ask);
+            return self.check_slowly(instant_us, ask, failed);
         };
         let now_us = || self.now_us(instant_us);
         let (now_us, admitted) = S::admit_fast(table, hint, (fingerprint, limit, ask.cost), now_us);
         let Some((position, usage)) = admitted else {
             let hit = Hit { fingerprint, limit, now_us, cost: ask.cost };
-            return self.check_locked::<S, E>(shard, hit, ask);
+            return self.check_locked::<S, E>(shard, hit, ask, failed);
         };
         *last_order += 1;
         let order = *last_order;
@@ -218,11 +231,12 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
 
     /// The same for all other charges of a rule with one limit.
     #[inline(never)]
-    fn check_locked<'a, S: TableAlgorithm, E: From<StoreError>>(
+    fn check_locked<'a, S: TableAlgorithm, E>(
         &self,
         mut shard: <L::Of<Shard> as Lock<Shard>>::Guard<'_>,
         hit: Hit<'_>,
         ask: &Charge<'a>,
+        failed: &impl Fn(StoreError) -> Result<Decision<'a>, E>,
     ) -> Result<Decision<'a>, E> {
         let table = shard.only_table(ask.rule);
         let answer = table.and_then(|(table, last_order)| S::admit(table, || self.room(), hit, last_order));
@@ -235,7 +249,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
             Some(Err(Ruling { usage, retry_after_us })) => {
                 Ok(Decision::denied(ask, usage.used, retry_after_us, usage.reset_after_us))
             }
-            None => self.check_slowly(Some(hit.now_us), ask),
+            None => self.check_slowly(Some(hit.now_us), ask, failed),
         }
     }
 
@@ -269,12 +283,16 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
 
     /// The slow path, for a charge on several limits, a shadow rule or a full table.
     #[inline(never)]
-    fn check_slowly<'a, E: From<StoreError>>(
+    fn check_slowly<'a, E>(
         &self,
         instant_us: Option<u64>,
         ask: &Charge<'a>,
+        failed: &impl Fn(StoreError) -> Result<Decision<'a>, E>,
     ) -> Result<Decision<'a>, E> {
-        Ok(self.check_all(self.now_us(instant_us), &Admission::of_checked(*ask))?)
+        match self.check_all(self.now_us(instant_us), &Admission::of_checked(*ask)) {
+            Ok(decision) => Ok(decision),
+            Err(error) => failed(error),
+        }
     }
 
     /// The instant of a call: `instant_us` or, if it is `None`, now.

@@ -12,7 +12,7 @@ use super::budget::{BUDGET_BYTES_DEFAULT, BUDGET_BYTES_MIN, Budget};
 use super::lock::{Lock, Locks, StdLocks};
 use super::locked_shards::LockedShards;
 use super::shard::{Shard, Tally};
-use super::single::note;
+use super::single::{failed, note};
 use super::slot_hints::SlotHints;
 use super::spent_receipts::SpentReceipts;
 use super::table::room::Room;
@@ -243,7 +243,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     ) -> Result<Decision<'a>, E> {
         match admission.only() {
             Some(charge) => {
-                self.check_single(instant_us, charge, self.fingerprint(charge.key.as_str()), None)
+                self.check_single(instant_us, charge, self.fingerprint(charge.key.as_str()), None, &failed)
             }
             None => Ok(self.check_all(self.now_us(instant_us), admission)?),
         }

@@ -17,8 +17,13 @@ impl<C: Clock, L: Locks> LocalStore for MemoryStore<C, L> {
     }
 
     #[inline]
-    fn check_charge_sync<'a>(&self, call: Call, charge: &Charge<'a>) -> Result<Decision<'a>, CheckError> {
-        self.check_single(call.instant_us(), charge, self.fingerprint(charge.key.as_str()), None)
+    fn check_charge_sync<'a>(
+        &self,
+        call: Call,
+        charge: &Charge<'a>,
+        failed: &impl Fn(StoreError) -> Result<Decision<'a>, CheckError>,
+    ) -> Result<Decision<'a>, CheckError> {
+        self.check_single(call.instant_us(), charge, self.fingerprint(charge.key.as_str()), None, failed)
     }
 
     fn check_batch_sync<'a>(
