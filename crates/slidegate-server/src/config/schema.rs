@@ -46,9 +46,9 @@ pub(crate) fn schema() -> Value {
                 "default": "127.0.0.1:8080",
             },
             "store": {
-                "description": "Where states live: memory, or a Redis that several servers share.",
+                "description": "Where states live: memory, a SQLite file, or a Redis that several servers share.",
                 "type": "string",
-                "pattern": "^(memory|(redis|rediss|unix|redis\\+cluster|redis\\+sentinel):.+)$",
+                "pattern": "^(memory|sqlite:.+|(redis|rediss|unix)://.+)$",
                 "default": "memory",
             },
             "threads": {
@@ -137,7 +137,7 @@ fn rule() -> Value {
                 "default": "deny",
             },
             "at_budget": {
-                "description": "What happens to a new key when memory_budget is spent.",
+                "description": "What happens to a new key, or a log that has to grow, when memory_budget is spent.",
                 "enum": ["refuse", "evict-oldest"],
                 "default": "refuse",
             },
