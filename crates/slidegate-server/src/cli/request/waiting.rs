@@ -10,6 +10,7 @@ use slidegate::time::Clock;
 
 use super::answer::CheckAnswer;
 use crate::cli::duration::rounded_up;
+use crate::text::escaped;
 
 /// Most jitter, so that callers refused together do not retry at the same instant: each adds up to a tenth of its wait.
 const JITTER_US_MAX: u64 = 50_000;
@@ -80,7 +81,8 @@ fn sleep<C: Clock, W: Write>(clock: &C, until_us: u64, progress: &mut ProgressLi
             break;
         }
         let left = Duration::from_micros(until_us - now_us);
-        let drawn = progress.draw(|| format!("waiting {} for rule {}", rounded_up(left), answer.rule));
+        let drawn =
+            progress.draw(|| format!("waiting {} for rule {}", rounded_up(left), escaped(&answer.rule)));
         // On a terminal, wake at every whole second of the countdown.
         let part_us = (until_us - now_us) % REDRAW_PERIOD_US;
         let next_us = now_us + if part_us == 0 { REDRAW_PERIOD_US } else { part_us };
@@ -200,5 +202,17 @@ mod tests {
         assert!(lines.iter().any(|line| line.contains("waiting 3s for rule api")), "{drawn:?}");
         assert!(lines.iter().any(|line| line.contains("waiting 1s for rule api")), "{drawn:?}");
         assert!(drawn.ends_with("\r\x1b[K"), "{drawn:?}");
+    }
+
+    /// The rule is the text of a server, which must not control the terminal.
+    #[test]
+    fn the_progress_line_escapes_the_name_of_the_rule() {
+        let clock = SkippingClock(AtomicU64::new(1_000_000));
+        let mut progress = ProgressLine { out: Vec::new(), on_terminal: true, is_drawn: false };
+        let mut answer = answer(Some(1_000));
+        answer.rule = "api\x1b[2J\nallowed".to_owned();
+        sleep(&clock, 2_000_000, &mut progress, &answer);
+        let drawn = String::from_utf8(progress.out).unwrap().replace(CLEAR, "");
+        assert_eq!(drawn, r"waiting 1s for rule api\u{1b}[2J\nallowed");
     }
 }
