@@ -17,7 +17,8 @@ struct Document {
     title: &'static str,
     status: u16,
     detail: String,
-    /// The wrong field: a JSON pointer into the body, or the name of a header.
+    /// The wrong field: a JSON pointer into the body, or the name of a header, a query parameter or another part of the
+    /// request.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,7 +42,8 @@ pub(super) const FOREIGN: ProblemKind = (403, "foreign", "The request comes from
 pub(super) const UNKNOWN_ROUTE: ProblemKind = (404, "unknown-route", "There is nothing at this path");
 pub(super) const NO_FILE: ProblemKind = (409, "no-file", "There is no configuration file");
 pub(super) const BAD_FILE: ProblemKind = (422, "configuration", "The configuration is not accepted");
-pub(super) const STORE_NOT_MIGRATED: ProblemKind = (503, "store", "The store did not migrate its states");
+pub(super) const STORE_NOT_MIGRATED: ProblemKind =
+    (503, "store-migration", "The store did not migrate its states");
 
 impl Problem {
     /// A problem from a text of the form `field: what is wrong; remedy`.
@@ -163,7 +165,7 @@ impl From<ServiceError> for Problem {
 fn pointer(field: &str) -> String {
     match field {
         "body" | "content-type" | "host" | "origin" | "authorization" | "method" | "path" | "store"
-        | "headers" => field.to_owned(),
+        | "headers" | "sec-fetch-site" | "n" => field.to_owned(),
         field => format!("/{}", field.replace(['[', '.'], "/").replace(']', "")),
     }
 }
@@ -194,6 +196,18 @@ mod tests {
                 "remedy": "write 5",
             })
         );
+    }
+
+    /// A JSON pointer would send the reader to a member of the body that does not exist.
+    #[test]
+    fn headers_and_query_parameters_are_named_without_a_pointer() {
+        for field in ["sec-fetch-site", "n", "origin", "body"] {
+            assert_eq!(
+                Problem::malformed(&format!("{field}: is wrong; fix it")).0.field.as_deref(),
+                Some(field)
+            );
+        }
+        assert_eq!(Problem::malformed("key: is empty; name one").0.field.as_deref(), Some("/key"));
     }
 
     #[test]

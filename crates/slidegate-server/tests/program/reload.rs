@@ -108,7 +108,7 @@ fn a_reload_waits_for_a_store_that_does_not_answer() {
     let waits = server.ask("POST", "/v1/admin/reload", "");
     assert_eq!(
         (waits.status, &waits.json()["type"]),
-        (503, &json!("urn:slidegate:problem:store")),
+        (503, &json!("urn:slidegate:problem:store-migration")),
         "{}",
         waits.body
     );
