@@ -8,6 +8,7 @@ const LOG_ENTRY_BYTES: u64 = 16;
 const COMPACT_ENTRY_BYTES: u64 = 12;
 /// A slot of the table (fingerprint and inline state), with its share of free slots and of allocator overhead.
 const SLOT_BYTES: u64 = 64;
+const GCRA_SLOT_BYTES: u64 = 88;
 const LOG_SLOT_BYTES: u64 = 104;
 
 /// The most bytes that one limit takes in memory per key, with costs above 1.
@@ -19,7 +20,7 @@ pub(crate) fn bytes_per_key(limit: &Limit) -> u64 {
         }
         Algorithm::SlidingBuckets(buckets, _) => LOG_SLOT_BYTES + buckets_bytes(buckets, limit.units()),
         Algorithm::SlidingCounter | Algorithm::FixedWindow => SLOT_BYTES,
-        Algorithm::Gcra => LOG_SLOT_BYTES,
+        Algorithm::Gcra => GCRA_SLOT_BYTES,
     }
 }
 
