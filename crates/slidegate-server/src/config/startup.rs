@@ -129,7 +129,7 @@ impl Environment {
             } else {
                 let known: Vec<&str> = known.iter().map(String::as_str).chain([CONFIG]).collect();
                 let remedy = did_you_mean(&name, &known);
-                let text = format!("is not a variable of slidegate and has no effect; {remedy}");
+                let text = format!("is not a setting of `slidegate serve` and has no effect here; {remedy}");
                 read.warnings.push(Finding::new(Source::Name(excerpt(&name)), &text));
             }
         }
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(started.settings.http.port(), 2);
         let warnings: Vec<String> = started.warnings.iter().map(ToString::to_string).collect();
         assert!(
-            warnings[0].contains("SLIDEGATE_COLOUR_OF_BIKESHED: is not a variable of slidegate"),
+            warnings[0].contains("SLIDEGATE_COLOUR_OF_BIKESHED: is not a setting of `slidegate serve`"),
             "{warnings:?}"
         );
         assert!(warnings[1].ends_with("did you mean `SLIDEGATE_HOSTS`?"), "{warnings:?}");
