@@ -1,6 +1,8 @@
 //! The request that the arguments make. No store is opened to build it.
 
-use anyhow::{Result, anyhow, bail};
+use std::slice;
+
+use anyhow::{Error, Result, anyhow, bail};
 use slidegate::charge::CHARGES_MAX;
 use slidegate::rule::OnStoreError;
 use slidegate::ruleset::AdmissionErrorKind;
@@ -10,6 +12,7 @@ use super::answer::{CheckAnswer, KeyOverride};
 use super::args::RequestArgs;
 use super::location::StoreLocation;
 use crate::config::Config;
+use crate::text::excerpt;
 
 /// How a request is answered.
 #[derive(Debug)]
@@ -26,6 +29,8 @@ pub(in crate::cli) struct CommandRequest {
     rules: RuleSet,
     /// Never empty.
     pub(in crate::cli) charges: Vec<ChargeRequest<'static>>,
+    /// Index of the first charge that `--also` gives.
+    also_from: usize,
     pub(super) policy: Option<OnStoreError>,
 }
 
@@ -75,7 +80,8 @@ impl RequestPlan {
         };
         let also = args.also.iter().map(|also| inline(also.rate, &also.key, also.cost.unwrap_or(args.cost)));
         let charges = is_charged.then_some(first).into_iter().chain(also).collect();
-        let request = CommandRequest { rules, charges, policy: args.on_store_error };
+        let also_from = usize::from(is_charged);
+        let request = CommandRequest { rules, charges, also_from, policy: args.on_store_error };
         // A request that can never pass is refused before a store is opened. Only a server knows its own rules.
         if args.rule.is_none() || !location.is_server() {
             request.admission()?;
@@ -96,8 +102,19 @@ impl CommandRequest {
             AdmissionErrorKind::Charge(ChargeError::Count { count }) => {
                 anyhow!("also: {count} limits at once are too many; give at most {CHARGES_MAX}")
             }
-            reason => reason.into(),
+            reason => self.also_error().unwrap_or_else(|| reason.into()),
         })
+    }
+
+    /// The error of the first charge that cannot pass alone, if `--also` gives it. The index in an admission's error is
+    /// not enough: inline rules of one window share their name, whatever their limits.
+    fn also_error(&self) -> Option<Error> {
+        let mut alone = self.charges.iter().enumerate();
+        let (index, charge, error) = alone.find_map(|(index, charge)| {
+            let error = self.rules.admission(slice::from_ref(charge)).err()?;
+            Some((index, charge, error))
+        })?;
+        (index >= self.also_from).then(|| anyhow!("also: `{}`: {error}", excerpt(&charge.key)))
     }
 
     /// The rule and the key of a charge.
