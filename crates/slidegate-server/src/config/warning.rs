@@ -30,13 +30,13 @@ pub(super) fn find(
         let text = format!("http: anybody who can reach {http} can charge and reset keys; {remedy}");
         findings.list.push(Finding::new(source, &text));
     }
-    let is_remote = settings.store.kind() != "memory";
-    if let (true, Some(source)) = (is_remote, given.source("memory_budget")) {
+    let is_external = settings.store.kind() != "memory";
+    if let (true, Some(source)) = (is_external, given.source("memory_budget")) {
         let text = "memory_budget: has no effect, as states live in another store; remove it";
         findings.list.push(Finding::new(source, text));
     }
     for rule in rules {
-        of_rule(rule, is_remote, &mut findings);
+        of_rule(rule, is_external, &mut findings);
     }
     if !rules.is_empty() && rules.iter().all(|rule| rule.rule.shadow()) {
         let text = "every rule is a shadow, so nothing is ever refused; remove `shadow` from the rules that should refuse";
@@ -45,10 +45,10 @@ pub(super) fn find(
     findings.list
 }
 
-fn of_rule(given: &FileRule, is_remote: bool, findings: &mut Findings) {
+fn of_rule(given: &FileRule, is_external: bool, findings: &mut Findings) {
     let FileRule { rule, overrides, at, has_policy } = given;
     let name = excerpt(rule.name());
-    if is_remote && !has_policy {
+    if is_external && !has_policy {
         let text = "on_store_error: is not given, so everything is denied while the store does not answer; write deny to \
                     confirm, or allow";
         findings.add(*at, &format!("rule `{name}`: {text}"));

@@ -15,7 +15,7 @@ use super::process;
 
 /// All counters of one server.
 pub(crate) struct Metrics {
-    /// The kind of store: `memory` or `redis`.
+    /// The kind of store: `memory`, `sqlite` or `redis`.
     store: &'static str,
     clock: Arc<dyn Clock>,
     started_us: u64,
