@@ -120,7 +120,7 @@ fn set_one(settings: &mut Settings, setting: &str, text: &str) -> Result<(), Str
         "threads" => settings.threads = size(count(text, 1, 1_024)?),
         "store" => settings.store = store(text)?,
         "deadline" => settings.deadline = duration(text, MILLISECOND, WAIT_MAX)?,
-        "memory_budget" => settings.memory_budget = Some(bytes(text, BUDGET_BYTES_MIN, 1 << 50)?),
+        "memory_budget" => settings.memory_budget = bytes(text, BUDGET_BYTES_MIN, 1 << 50)?,
         "token_file" => settings.token = Some(token(text)?),
         // Checked only: the rule set holds it, so that it changes without a restart.
         "inline_rules" => _ = boolean(text)?,

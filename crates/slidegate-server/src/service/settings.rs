@@ -20,8 +20,8 @@ pub(crate) struct Settings {
     pub(crate) store: StoreUrl,
     /// How long a store may take before `on_store_error` answers in its place.
     pub(crate) deadline: Duration,
-    /// Bytes that states in this process may take; no bound if `None`.
-    pub(crate) memory_budget: Option<u64>,
+    /// Bytes that states in this process may take.
+    pub(crate) memory_budget: u64,
     /// The token that callers must send as `Authorization: Bearer ...`, if any.
     pub(crate) token: Option<Secret>,
     /// Names besides the loopback ones by which callers may address a server on loopback.
@@ -73,7 +73,7 @@ impl Default for Settings {
             threads: threads(),
             store: StoreUrl::default(),
             deadline: Duration::from_millis(50),
-            memory_budget: Some(BUDGET_BYTES_DEFAULT),
+            memory_budget: BUDGET_BYTES_DEFAULT,
             token: None,
             hosts: Vec::new(),
             headers: vec![HeaderSet::Draft11],

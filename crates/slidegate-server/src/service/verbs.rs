@@ -49,10 +49,7 @@ impl Service {
         rules: RuleSet,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
-        let mut url = settings.store.clone().deadline(settings.deadline)?;
-        if let Some(bytes) = settings.memory_budget {
-            url = url.memory_budget(bytes);
-        }
+        let url = settings.store.clone().deadline(settings.deadline)?.memory_budget(settings.memory_budget);
         let limiter = Limiter::new(url.open_on_clock(Arc::clone(&clock)).await?);
         // A store that no other process shares has no secret: its receipts are valid while this process runs.
         let mut secret = [0; 32];
