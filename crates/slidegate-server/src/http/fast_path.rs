@@ -5,8 +5,8 @@
 //! one with a header that changes its framing, leaves the fast path untouched, and hyper serves the connection from
 //! then on.
 //!
-//! With hyper alone a check costs twice the processor time in this process: head and body take several allocations and
-//! a channel each.
+//! With hyper alone a check costs 1.76 times the processor time in this process: head and body take several allocations
+//! and a channel each.
 
 use httparse::{EMPTY_HEADER, Header, Status};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

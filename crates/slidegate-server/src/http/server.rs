@@ -1,7 +1,8 @@
 //! Accepts connections and hands them to threads.
 //!
-//! There are as many threads as cores, less one, each with its own runtime: a connection stays on its thread, and no
-//! task is stolen. One listener accepts for all threads and assigns each connection to the thread with the fewest.
+//! The setting `threads` says how many threads there are; by default one fewer than cores, and at least one. Each has
+//! its own runtime: a connection stays on its thread, and no task is stolen. One listener accepts for all threads
+//! and assigns each connection to the thread with the fewest.
 //!
 //! Rejected: a listener per thread on the same port (`SO_REUSEPORT`). A second server started by mistake would silently
 //! share the port, and each of the two would count half of the requests.
