@@ -1,5 +1,5 @@
 //! Shared by the benchmarks: statistics, tables, the machine, and the pages that show the samples.
-#![expect(clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
+#![expect(clippy::print_stderr, reason = "a command-line tool prints to the terminal")]
 
 pub mod block;
 pub mod machine;

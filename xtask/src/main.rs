@@ -1,5 +1,5 @@
 //! The commands of development: `cargo xtask` lists them.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints to the terminal")]
 
 mod accuracy;
 mod bench;

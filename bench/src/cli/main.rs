@@ -3,7 +3,7 @@
 //! Every round runs each subject once, one after the other, so that a noisy second of the machine affects all of them.
 //! Subjects that sync the disk have rounds of their own. A time is from the call that starts the process until its exit
 //! status is known, which is what a script waits for.
-#![expect(clippy::print_stdout, reason = "a command-line tool speaks on the terminal")]
+#![expect(clippy::print_stdout, reason = "a command-line tool prints to the terminal")]
 
 mod bench;
 mod options;

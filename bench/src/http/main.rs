@@ -4,7 +4,7 @@
 //! slices of the same length (a closed loop), so that a noisy second of the machine affects all of them. Then each gets
 //! requests at a fixed rate (an open loop): latency counts from the scheduled time of a request, so that a stall is not
 //! hidden by fewer requests.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints to the terminal")]
 
 mod client;
 mod options;

@@ -3,7 +3,7 @@
 //! One redis-server, started for the run. Subjects take turns in slices of the same length, with the same number of
 //! callers over the same number of connections, so that a noisy second of the machine affects all of them. Time is
 //! injected: it advances from call to call, so that every key has the live requests of the scenario.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints to the terminal")]
 
 mod drive;
 mod info;

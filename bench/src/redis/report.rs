@@ -33,8 +33,9 @@ pub(crate) fn about(setting: &BenchSetting, samples: &[Sample]) -> String {
     let BenchSetting { machine, redis, callers, connections, .. } = setting;
     let slices = samples.iter().filter(|sample| sample.rate.is_some());
     let counts = slices.map(|sample| {
-        let kin = |other: &&Sample| (&other.subject, &other.scenario) == (&sample.subject, &sample.scenario);
-        samples.iter().filter(kin).count() as u64
+        let same_kind =
+            |other: &&Sample| (&other.subject, &other.scenario) == (&sample.subject, &sample.scenario);
+        samples.iter().filter(same_kind).count() as u64
     });
     let runs = Spread::of(counts.collect()).map_or(0, |spread| spread.min);
     format!(
