@@ -53,7 +53,7 @@ fn reset(args: &Args, out: &mut impl Write) -> Result<()> {
         all.units = all.units.saturating_add(units);
     }
     let word = if all.units == 1 { "unit" } else { "units" };
-    print(all, &format!("{} {word} forgotten", all.units), args.output, out)
+    print(all, &format!("{} {word} removed", all.units), args.output, out)
 }
 
 fn print(

@@ -72,16 +72,16 @@ fn operation(path: &str, route: Route<'_>) -> Value {
 /// The summary of a route, and the schema of its body.
 fn about(route: Route<'_>) -> (&'static str, Option<&'static str>) {
     match route {
-        Route::Check => ("Ask for units; charges all of them or none", Some("Request")),
-        Route::CheckBatch => ("Ask for several requests, each on its own", Some("Batch")),
-        Route::Peek => ("Ask without charging", Some("Request")),
+        Route::Check => ("Check a request, and charge all of its units or none", Some("Request")),
+        Route::CheckBatch => ("Check several requests, each on its own", Some("Batch")),
+        Route::Peek => ("Check without charging", Some("Request")),
         Route::Explain => {
             ("Explain a decision: rule, override, usage and wait; charges nothing", Some("Request"))
         }
         Route::Refund => ("Take back a whole admission", Some("Refund")),
         Route::Settle => ("Replace the cost of an admission by the units really spent", Some("Settlement")),
         Route::Credit => ("Give back the oldest units of a key", Some("Credit")),
-        Route::Reset => ("Forget a key", Some("Reset")),
+        Route::Reset => ("Reset a key: removes its used units", Some("Reset")),
         Route::Rules => ("The rules in force", None),
         Route::Key { .. } => ("What a key has used of every limit of a rule", None),
         Route::Rlaas { .. } => ("The small-service form, on rule `default`: charges one unit", None),

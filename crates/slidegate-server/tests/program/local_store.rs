@@ -70,7 +70,7 @@ fn a_peek_charges_nothing_and_a_reset_starts_again_at_zero() {
     let peeked = ask("peek", &["--cost", "2"]);
     assert_eq!(peeked.code, 1);
     assert!(peeked.out.starts_with("denied: 1 of 3 units left, retry in "), "{}", peeked.out);
-    assert_eq!(ask("reset", &[]).out, "reset: 2 units forgotten\n");
+    assert_eq!(ask("reset", &[]).out, "reset: 2 units removed\n");
     assert_eq!(ask("reset", &["--json", "--cost", "3"]).out, "{\"applied\":false,\"units\":0}\n");
     assert_eq!(ask("check", &["--cost", "3"]).code, 0);
     let quiet = ask("reset", &["--quiet"]);

@@ -37,7 +37,7 @@ fn rules_are_named_or_inline_and_counts_are_shared_with_the_server() {
     let answer: Value = serde_json::from_str(&peeked.out).expect("JSON");
     assert_eq!((peeked.code, &answer["remaining"], &answer["used"]), (0, &1.into(), &4.into()));
     let reset = ask("reset", &url, &["alice", "--rule", "api"]);
-    assert_eq!((reset.code, reset.out.as_str()), (0, "reset: 4 units forgotten\n"));
+    assert_eq!((reset.code, reset.out.as_str()), (0, "reset: 4 units removed\n"));
 
     let inline = ask("check", &url, &["alice", "--limit", "9/1h", "--algorithm", "gcra"]);
     assert_eq!(inline.out, "allowed: 8 of 9 units left (rule gcra/3600s)\n", "{}", inline.err);
