@@ -136,8 +136,9 @@ fn accepted_live(
 fn until_boundary(opened: &BlockingLimiter, rate: Rate, key: &str) -> Result<Duration> {
     let rule = Rule::inline(rate, Algorithm::FixedWindow);
     let key = format!("{key}-clock");
-    let decision =
-        opened.block_on(opened.limiter.check_async(&rule, &key)).context("cannot ask for the time")?;
+    let decision = opened
+        .block_on(opened.limiter.check_async(&rule, &key))
+        .context("cannot read the time of the store")?;
     decision.reset_after().context("the store does not return the end of its window")
 }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::{Command, CommandFactory, ValueHint};
 use clap_mangen::Man;
 
@@ -77,8 +77,9 @@ fn write_all(command: &Command, dir: &Path) -> Result<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let path = dir.join(format!("{name}.1"));
     let name = || escaped(&path.display().to_string());
-    fs::write(&path, page(command)?)
-        .with_context(|| format!("dir: cannot write {}; create the directory, or choose another", name()))?;
+    fs::write(&path, page(command)?).map_err(|error| {
+        anyhow!("dir: cannot write {}: {error}; create the directory, or choose another", name())
+    })?;
     command
         .get_subcommands()
         .filter(|command| !command.is_hide_set())

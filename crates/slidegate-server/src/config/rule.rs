@@ -83,7 +83,7 @@ fn rates(section: &mut Section<'_, '_>, rule_at: Location) -> Vec<Rate> {
             Vec::new()
         }
         (Some(_), Some(limits)) => {
-            section.mistake(limits.referenced, "limits: is given beside limit; keep one of them");
+            section.mistake(limits.referenced, "limits: cannot be combined with limit; keep one of them");
             Vec::new()
         }
         (None, None) => {

@@ -74,7 +74,7 @@ pub(super) fn on_store_error(node: &Node) -> Result<OnStoreError, String> {
             }
             Ok(OnStoreError::Local(share))
         }
-        other => Err(format!("{} is unknown; {POLICIES}", other.kind())),
+        other => Err(format!("{} is not a policy; {POLICIES}", other.kind())),
     }
 }
 
@@ -117,9 +117,9 @@ mod tests {
         assert!(read("{ local: 0 }").unwrap_err().starts_with("local: 0 would admit nothing"));
         assert!(read("{ local: 2 }").unwrap_err().starts_with("local: `2` is not a decimal"));
         for (text, start) in [
-            ("open", "`open` is unknown; "),
-            ("true", "`true` is unknown; "),
-            ("[deny]", "a list is unknown; "),
+            ("open", "`open` is not a policy; "),
+            ("true", "`true` is not a policy; "),
+            ("[deny]", "a list is not a policy; "),
             ("{}", "local: is missing; "),
             ("{ loc: 0.2 }", "loc: is not a field here; "),
             ("{ local: 0.1, remote: 0.2 }", "remote: is not a field here; "),

@@ -70,12 +70,12 @@ impl AccessControl {
             names.iter().any(|own| own.as_bytes().eq_ignore_ascii_case(name))
         };
         let text = if !head.host.is_none_or(is_own) {
-            "host: is not a name of this server; ask localhost, or add the name to `hosts`"
+            "host: is not a name of this server; send the request to localhost, or add the name to `hosts`"
         } else if !head.origin.is_none_or(|origin| host_of(origin).is_some_and(is_own)) {
-            "origin: is a page of another site; ask from a program, or add its host to `hosts`"
+            "origin: is a page of another site; send the request from a program, or add its host to `hosts`"
         } else if !head.fetch_site.is_none_or(|site| matches!(site, b"none" | b"same-origin")) {
             // A page may omit the origin if it does not read the answer, and the request alone would charge.
-            "sec-fetch-site: is a page of another site; ask from a program"
+            "sec-fetch-site: is not the same origin; send the request from a program"
         } else {
             return Ok(());
         };

@@ -103,7 +103,7 @@ fn request_of(fields: &mut Fields) -> Result<CheckBody<'static>, Malformed> {
         for name in ["rule", "key", "cost"] {
             if fields.take(name).is_some() {
                 let path = fields.path(name);
-                return Err(format!("{path}: is given beside checks; put it into one of them"));
+                return Err(format!("{path}: cannot be combined with checks; put it into one of them"));
             }
         }
         Charges::Several(each(fields, items, one_charge)?)

@@ -116,7 +116,7 @@ fn new_limits(fields: &mut Fields) -> Result<Vec<(String, String)>, Malformed> {
             });
             named.collect()
         }
-        (Some(_), Some(_)) => Err("limits: is given beside limit; keep one of them".to_owned()),
+        (Some(_), Some(_)) => Err("limits: cannot be combined with limit; keep one of them".to_owned()),
         (None, None) => Err("limit: is missing; add it, for example \"limit\":\"7/1m\"".to_owned()),
     }
 }

@@ -101,7 +101,7 @@ impl Receipts {
                 let unexpired = self.alive.get(&line).filter(|live| live.expires_us > now_us);
                 return Ok(unexpired.map(|live| &live.receipt));
             }
-            None => "lies ahead",
+            None => "is not before this line",
             Some(ReceiptStatus::Blank) => "is blank",
             Some(ReceiptStatus::Failed) => "failed",
             Some(ReceiptStatus::Never) => "could never pass",
@@ -144,6 +144,6 @@ mod tests {
         assert_eq!(receipts.get(1, 99_999), Ok(None), "expired, and forgotten");
         assert_eq!(receipts.get(98_000, 99_999), Ok(None), "expired");
         assert!(receipts.get(100_000, 99_999).unwrap().is_some());
-        assert!(receipts.get(100_001, 99_999).unwrap_err().text.contains("lies ahead"));
+        assert!(receipts.get(100_001, 99_999).unwrap_err().text.contains("is not before this line"));
     }
 }

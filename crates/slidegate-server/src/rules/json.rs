@@ -80,7 +80,7 @@ fn rate(fields: &mut Fields) -> Result<Result<Rate, String>, InlineError> {
             Some(_) if rate.contains('/') => {
                 let path = fields.path("window");
                 Err(InlineError::Rule(format!(
-                    "{path}: is given beside a limit that is a rate; remove it, or write the limit as a number"
+                    "{path}: cannot be combined with a limit that is a rate; remove it, or write the limit as a number"
                 )))
             }
             Some(_) => Err(fields.wrong("limit", &expected, &Json::Text(rate)).into()),

@@ -104,7 +104,7 @@ fn every_mistake_of_a_rule_names_rule_and_field() {
         ("{ limit: banana }", 17, "limit: `banana` is not a rate; write LIMIT/WINDOW"),
         ("{ limit: 0/1m }", 17, "limit: 0 units are outside 1 to 1000000000000"),
         ("{ limit: 5/401d }", 17, "limit: window: "),
-        ("{ limit: 5/1m, limits: [5/1m] }", 31, "limits: is given beside limit; keep one of them"),
+        ("{ limit: 5/1m, limits: [5/1m] }", 31, "limits: cannot be combined with limit; keep one of them"),
         ("{ limits: 5/1m }", 18, "limits: expected a list, found `5/1m`"),
         ("{ limits: [] }", 3, "limits: 0 given; give 1 to 16"),
         ("{ limits: [5/1m, 6] }", 25, "limits[1]: expected LIMIT/WINDOW, found `6`"),
@@ -187,7 +187,7 @@ fn every_mistake_of_a_rule_names_rule_and_field() {
         (
             "{ limit: 5/1m, on_store_error: open }",
             39,
-            "on_store_error: `open` is unknown; choose deny, allow or",
+            "on_store_error: `open` is not a policy; choose deny, allow or",
         ),
         ("{ limit: 5/1m, on_store_error: { local: 7 } }", 39, "on_store_error: local: `7` is not a decimal"),
     ] {

@@ -48,7 +48,7 @@ fn invalid_inline_rules_are_refused() {
         (
             &line(r#""limit":"60/1m","window":"1m""#),
             "inline-rule",
-            "charges[0].rule.window: is given beside a limit that is a rate; remove it, or write the limit as a number",
+            "charges[0].rule.window: cannot be combined with a limit that is a rate; remove it, or write the limit as a number",
         ),
         (
             &line(r#""limit":-5"#),

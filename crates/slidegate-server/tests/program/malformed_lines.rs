@@ -137,7 +137,7 @@ fn other_invalid_operations_are_refused() {
         (r#"{"at_us":1,"op":"refund","receipt":3}"#, "malformed", "receipt: expected a text in quotes"),
         (r#"{"at_us":1,"op":"refund","receipt":"3"}"#, "receipt", "`3` does not name a line; write \"#3\""),
         (r##"{"at_us":1,"op":"refund","receipt":"#0"}"##, "receipt", "`#0` does not name a line"),
-        (r##"{"at_us":1,"op":"refund","receipt":"#1"}"##, "receipt", "line 1 lies ahead"),
+        (r##"{"at_us":1,"op":"refund","receipt":"#1"}"##, "receipt", "line 1 is not before this line"),
         (
             r##"{"at_us":1,"op":"refund","receipt":"#9","actual":1}"##,
             "malformed",
@@ -204,7 +204,7 @@ fn references_to_lines_without_a_receipt_are_refused() {
         (5, "receipt", "line 3 failed"),
         (6, "receipt", "line 4 is not a check"),
         (7, "receipt", "line 5 is blank"),
-        (8, "receipt", "line 11 lies ahead"),
+        (8, "receipt", "line 11 is not before this line"),
         (9, "receipt", "is not of rule `search` but of api"),
         (13, "receipt", "line 14 could never pass"),
         (10, "actual", "81 units above the charge of rule `api`, at most 80"),
