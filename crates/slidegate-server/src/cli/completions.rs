@@ -3,12 +3,13 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::CommandFactory;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::{Shell, generate};
 
 use super::Cli;
+use super::output::write_data;
 
 /// Print the completion script of a shell
 #[derive(Debug, clap::Args)]
@@ -35,6 +36,6 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode> {
     // Buffered, because `generate` panics on a closed pipe.
     let mut script = Vec::new();
     generate(args.shell, &mut Cli::command(), "slidegate", &mut script);
-    out.write_all(&script).and_then(|()| out.flush()).context("cannot write the completions")?;
+    write_data(&script, out)?;
     Ok(ExitCode::SUCCESS)
 }

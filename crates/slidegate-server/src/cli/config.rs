@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
+use super::output::write_data;
 use crate::config;
 
 /// Print an example configuration
@@ -40,12 +41,12 @@ const SCHEMA_HELP: &str = "Example: save the schema, and name it in the first li
 /// Prints the example.
 pub(super) fn example(args: &ExampleArgs, out: &mut impl Write) -> Result<ExitCode> {
     let Command::Example = args.command;
-    out.write_all(config::EXAMPLE.as_bytes()).context("cannot write to stdout")?;
+    write_data(config::EXAMPLE.as_bytes(), out)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Prints the schema.
 pub(super) fn schema(out: &mut impl Write) -> Result<ExitCode> {
-    writeln!(out, "{:#}", config::schema()).context("cannot write to stdout")?;
+    write_data(format!("{:#}\n", config::schema()).as_bytes(), out)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::hash::{BuildHasher, RandomState};
-use std::io::{ErrorKind, IsTerminal, Write, stdout};
+use std::io::{IsTerminal, Write, stdout};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use slidegate::{Admission, Algorithm, Limiter, Rate, Rule};
 use slidegate_stores::StoreUrl;
 use tokio::time::{Instant, sleep_until};
 
+use super::output::write_data;
 use crate::stores::BlockingLimiter;
 
 /// Show how each algorithm treats two bursts around a window boundary
@@ -69,10 +70,8 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
         algorithms.iter().map(|&algorithm| accepted(algorithm)).collect::<Result<Vec<_>>>()?
     };
     let report = report(Colours::of_stdout(), &algorithms, &accepted);
-    match out.write_all(report.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to stdout"),
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    write_data(report.as_bytes(), out)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn report(colours: Colours, algorithms: &[Algorithm], accepted: &[u64]) -> String {

@@ -1,12 +1,13 @@
 //! `slidegate help`: the help of a command or of a topic.
 
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::CommandFactory;
 
 use super::Cli;
+use super::output::write_data;
 use crate::text::did_you_mean;
 
 /// Explain a command or a topic: algorithms, keys, exit-status
@@ -34,10 +35,8 @@ const TOPICS: [(&str, &str); 3] = [
 /// Prints the help.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode> {
     let text = explained(&args.words)?;
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to stdout"),
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    write_data(text.as_bytes(), out)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn explained(words: &[String]) -> Result<String> {

@@ -10,6 +10,7 @@ use clap::{Command, CommandFactory, ValueHint};
 use clap_mangen::Man;
 
 use super::Cli;
+use super::output::write_data;
 use crate::text::escaped;
 
 /// Print the manual page, or write a page per command
@@ -31,10 +32,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode> {
     let mut command = Cli::command();
     command.build();
     match &args.dir {
-        None => {
-            let page = page(&command)?;
-            out.write_all(&page).and_then(|()| out.flush()).context("cannot write the page")?;
-        }
+        None => write_data(&page(&command)?, out)?,
         Some(dir) => write_all(&command, dir)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -12,6 +12,7 @@ mod duration;
 mod help;
 mod log;
 mod man;
+mod output;
 mod redis;
 mod replay;
 mod request;

@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use slidegate_redis::scripts;
 
+use super::output::write_data;
 use crate::text::did_you_mean;
 
 /// Print the Redis scripts, so that programs in other languages can share limits
@@ -44,6 +45,6 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode> {
         let names: Vec<&str> = scripts.iter().map(|script| script.name).collect();
         bail!("script: `{name}` is unknown; {}", did_you_mean(name, &names));
     };
-    out.write_all(script.text.as_bytes()).and_then(|()| out.flush()).context("cannot write the script")?;
+    write_data(script.text.as_bytes(), out)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,12 +4,13 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::{Value, json};
 use slidegate::rule::{Decimal, Limit, OnStoreError};
 use slidegate::ruleset::{Override, Overrides};
 use slidegate::{Rule, RuleSet};
 
+use super::output::write_data;
 use crate::config::{Config, Finding, GivenSettings, Source};
 use crate::service::Settings;
 use crate::stores::bytes_per_key;
@@ -43,7 +44,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
         Err(error) if args.json => {
             let mistakes: Vec<Value> = error.mistakes.iter().map(finding_json).collect();
             let refused = json!({ "valid": false, "mistakes": mistakes });
-            writeln!(out, "{refused}").context("cannot write to stdout")?;
+            write_data(format!("{refused}\n").as_bytes(), out)?;
             return Ok(ExitCode::from(2));
         }
         Err(error) => return Err(error.into()),
@@ -56,14 +57,14 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
             "rules": rules.with_overrides().map(rule_json).collect::<Vec<_>>(),
             "warnings": warnings.iter().map(finding_json).collect::<Vec<_>>(),
         });
-        writeln!(out, "{report}").context("cannot write to stdout")?;
+        write_data(format!("{report}\n").as_bytes(), out)?;
         return Ok(ExitCode::SUCCESS);
     }
     for warning in &warnings {
         writeln!(err, "warning: {warning}").ok();
     }
     let text = described(&rules, settings, warnings.len());
-    out.write_all(text.as_bytes()).context("cannot write to stdout")?;
+    write_data(text.as_bytes(), out)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,6 +1,6 @@
 //! Arguments, help, pipes and exit statuses.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 
 use crate::program::{command, file_of, run};
 
@@ -91,9 +91,23 @@ fn blank_lines_are_counted_and_not_answered() {
 #[test]
 fn a_closed_pipe_does_not_panic() {
     let line = r#"{"at_us":1,"op":"inspect","rule":{"limit":5,"window":"1m"},"key":"a"}"#;
-    for (args, input) in [(&["demo"][..], String::new()), (&["replay"], format!("{line}\n").repeat(20_000))] {
-        let mut child = command(args).spawn().unwrap();
-        drop(child.stdout.take());
+    let config = file_of("rules.yaml", "rules: { api: { limit: 5/1m } }\n");
+    for (args, input) in [
+        (&["demo"][..], String::new()),
+        (&["replay"], format!("{line}\n").repeat(20_000)),
+        (&["help", "algorithms"], String::new()),
+        (&["completions", "bash"], String::new()),
+        (&["man"], String::new()),
+        (&["redis", "script", "check"], String::new()),
+        (&["schema"], String::new()),
+        (&["config", "example"], String::new()),
+        (&["validate", &config], String::new()),
+        (&["validate", "--json", &config], String::new()),
+    ] {
+        let (reader, writer) = io::pipe().unwrap();
+        // Before the program starts, so that its first write fails.
+        drop(reader);
+        let mut child = command(args).stdout(writer).spawn().unwrap();
         // The program may have ended before it has read everything.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         let output = child.wait_with_output().unwrap();

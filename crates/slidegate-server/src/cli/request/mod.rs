@@ -20,13 +20,14 @@ pub(super) use target::{Target, Verb};
 pub(super) use values::wait;
 pub(super) use waiting::FinalAnswer;
 
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use slidegate::time::SystemClock;
 
+use super::output::write_data;
 use waiting::ProgressLine;
 
 /// Sends the request, and retries until `wait` is over. If the outage policy answers, stderr says why.
@@ -91,11 +92,7 @@ pub(super) fn print_line(text: &str, output: OutputArgs, out: &mut impl Write) -
     if output.quiet {
         return Ok(());
     }
-    match writeln!(out, "{text}").and_then(|()| out.flush()) {
-        // A closed pipe is not an error: the exit status is the answer.
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write the answer"),
-        _ => Ok(()),
-    }
+    write_data(format!("{text}\n").as_bytes(), out)
 }
 
 /// With `--json`, prints an error as an object on stdout, so that stderr stays empty.
