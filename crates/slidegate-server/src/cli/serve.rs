@@ -14,7 +14,7 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::log::{self, LogFormat};
-use crate::config::{Startup, StartupFile};
+use crate::config::{DEFAULT_RULE, Startup, StartupFile};
 use crate::http::Server;
 use crate::reload::{FileReloader, FileWatch, on_hangup, watch};
 use crate::service::{Bounds, Service, Settings};
@@ -170,8 +170,8 @@ fn watched(reloader: &Arc<FileReloader>) -> Result<FileWatch> {
 /// An example body for the rules of this server.
 fn example(rules: &RuleSet) -> String {
     let name = match rules.iter().next() {
-        Some(first) if rules.get("default").is_err() => first.name(),
-        _ => "default",
+        Some(first) if rules.get(DEFAULT_RULE).is_err() => first.name(),
+        _ => DEFAULT_RULE,
     };
     format!("{{\"rule\":\"{name}\",\"key\":\"alice\"}}")
 }

@@ -18,12 +18,11 @@ use super::section::{Section, UNSUPPORTED};
 use super::setting::{GivenSettings, LISTS, SETTINGS};
 use super::{rate_limiter_form, warning, yaml};
 use crate::service::Settings;
-use crate::text::escaped;
+use crate::text::{BYTE_ORDER_MARK, escaped};
 
 /// Largest configuration file.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 const EXAMPLE: &str = "for example `rules: { api: { limit: 60/1m } }`";
 const TOKEN: &str = "is a secret and does not belong in this file; write it to a file of its own and name that file: \
                      token_file: PATH";

@@ -27,6 +27,7 @@ mod yaml;
 
 pub(crate) use file::Config;
 pub(crate) use finding::{ConfigError, Finding, Source};
+pub(crate) use rate_limiter_form::DEFAULT_RULE;
 pub(crate) use schema::{RATE_PATTERN, schema};
 pub(crate) use setting::GivenSettings;
 pub(crate) use startup::{Startup, StartupFile};

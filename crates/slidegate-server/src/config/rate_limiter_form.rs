@@ -14,8 +14,8 @@ use super::rule_values::{whole, word};
 use super::section::Section;
 use crate::text::{did_you_mean, excerpt};
 
-/// The rule that the form defines.
-pub(super) const DEFAULT_RULE: &str = "default";
+/// The rule that the form defines and the small-service route charges.
+pub(crate) const DEFAULT_RULE: &str = "default";
 
 const FIELDS: [&str; 3] = ["use-algo", "window-size", "max-requests"];
 

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use slidegate::rule::{AtBudget, Limit, OnStoreError};
 use slidegate::{ChargeRequest, Decision, Resolved, Rule, RuleSet};
 
-use super::reply::whole_ms;
 use crate::service::{Explained, LimitUsage};
+use crate::text::whole_ms;
 
 /// All rules, ordered by name.
 pub(super) fn rules(rules: &RuleSet) -> Value {

@@ -12,12 +12,10 @@ use super::problem::Problem;
 use super::reply::{self, Content, Reply, whole_seconds};
 use super::route::{Route, decoded};
 use super::{admin, body_errors, explanation, openapi, rate_headers};
+use crate::config::DEFAULT_RULE;
 use crate::metrics::Transport;
 use crate::reload::FileReloader;
 use crate::service::{HeaderSet, Service, ServiceError, ServiceErrorKind};
-
-/// The rule of the small-service route.
-const DEFAULT_RULE: &str = "default";
 
 thread_local! {
     /// The buffers of a reply and its receipt, reused by the next check on the fast path.

@@ -10,6 +10,7 @@ use slidegate::{Applied, Decision, Verdict};
 
 use crate::metrics::CONTENT_TYPE as METRICS_TYPE;
 use crate::receipts::ReceiptText;
+use crate::text::whole_ms;
 
 /// The length of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`.
 const DATE_BYTES: usize = 29;
@@ -135,11 +136,6 @@ fn field(name: &str, value: Option<u64>, out: &mut Vec<u8>) {
         Some(value) => number(value, out),
         None => out.extend_from_slice(b"null"),
     }
-}
-
-/// Milliseconds, rounded up, so that a caller does not retry too early.
-pub(super) fn whole_ms(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
 /// Seconds, rounded up.

@@ -1,12 +1,11 @@
 //! The output line of an input line. The order of the fields is part of the format.
 
-use std::time::Duration;
-
 use serde::Serialize;
 use slidegate::store::LimitUsage;
 use slidegate::{Applied, Decision, Rule, Verdict};
 
 use super::line_error::LineError;
+use crate::text::whole_us;
 
 /// The answer to one line.
 #[derive(Debug, Serialize)]
@@ -124,9 +123,4 @@ impl From<Applied> for AnswerBody {
     fn from(Applied { applied, units }: Applied) -> Self {
         Self::Applied { applied, units }
     }
-}
-
-/// Microseconds of a duration that a decision holds.
-pub(super) fn whole_us(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).expect("made from microseconds in u64")
 }

@@ -5,7 +5,7 @@ use slidegate::store::BoxStore;
 use slidegate::time::TIME_MAX_US;
 use slidegate::{Applied, ChargeRequest, Limiter, Rate, Receipt, RuleSet};
 
-use super::answer::{AnswerBody, LineAnswer, whole_us};
+use super::answer::{AnswerBody, LineAnswer};
 use super::charges::admission;
 use super::line_error::LineError;
 use super::lines::{LINE_BYTES_MAX, TraceLine};
@@ -13,6 +13,7 @@ use super::operation::{Operation, ReceiptReturn, TimedOperation};
 use super::receipts::{ReceiptStatus, Receipts};
 use crate::reload::with_override_windows;
 use crate::rules::parse_rate;
+use crate::text::whole_us;
 
 /// The rules, limiter and receipts of a replay, and its current line and time.
 #[derive(Debug)]

@@ -2,6 +2,8 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
+use crate::text::BYTE_ORDER_MARK;
+
 /// Longest line of a trace, in bytes, its line break not counted.
 pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
 
@@ -20,8 +22,6 @@ pub(super) struct Lines<R> {
     line: Vec<u8>,
     at_start: bool,
 }
-
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 impl<R: Read> Lines<R> {
     pub(super) fn new(input: BufReader<R>) -> Self {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use slidegate::{Decision, Verdict};
 
 use crate::cli::duration::rounded_up;
-use crate::text::escaped;
+use crate::text::{escaped, whole_ms};
 
 /// The answer, with the field names of the HTTP interface. Numbers are `None` where nothing is counted or known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,9 +160,4 @@ impl fmt::Display for CheckAnswer {
             None => write!(f, " (rule {rule})"),
         }
     }
-}
-
-/// Milliseconds, rounded up, so that a retry is not too early.
-fn whole_ms(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
 }

@@ -10,7 +10,7 @@ use slidegate::time::Clock;
 
 use super::answer::CheckAnswer;
 use crate::cli::duration::rounded_up;
-use crate::text::escaped;
+use crate::text::{escaped, whole_us};
 
 /// Most jitter, so that callers refused together do not retry at the same instant: each adds up to a tenth of its wait.
 const JITTER_US_MAX: u64 = 50_000;
@@ -121,10 +121,6 @@ impl<W: Write> ProgressLine<W> {
             let _ = write!(self.out, "{CLEAR}").and_then(|()| self.out.flush());
         }
     }
-}
-
-fn whole_us(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
