@@ -90,24 +90,24 @@ impl ServiceCounters {
     }
 
     /// Calls the store, and counts the duration and a failure.
-    pub(super) async fn call_store<T: StoreAnswer, E: StoreAnswer>(
+    pub(super) async fn call_store<T: HasStoreError, E: HasStoreError>(
         &self,
         operation: &'static str,
         call: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         let answer = self.timed(operation, call).await;
-        self.note_answer(operation, &answer);
+        self.record_store_health(operation, &answer);
         answer
     }
 
     /// Records whether the store answered, or the outage policy in its place.
-    pub(super) fn note_answer<T: StoreAnswer, E: StoreAnswer>(
+    pub(super) fn record_store_health<T: HasStoreError, E: HasStoreError>(
         &self,
         operation: &'static str,
         answer: &Result<T, E>,
     ) {
         match answer {
-            Ok(answer) if answer.store_error().is_none() => self.store_is_up(),
+            Ok(answer) if answer.store_error().is_none() => self.mark_store_up(),
             Ok(answer) => self.count_failure(operation, answer.store_error()),
             Err(error) => self.count_failure(operation, error.store_error()),
         }
@@ -144,7 +144,7 @@ impl ServiceCounters {
     }
 
     #[inline]
-    fn store_is_up(&self) {
+    fn mark_store_up(&self) {
         let was_down = self.store_is_down.load(Ordering::Relaxed);
         if was_down && self.store_is_down.swap(false, Ordering::Relaxed) {
             tracing::info!("the store answers again");
@@ -152,31 +152,31 @@ impl ServiceCounters {
     }
 }
 
-/// The result of a call: an answer, perhaps by the outage policy, or an error.
-pub(super) trait StoreAnswer {
+/// An answer or an error of a call, which knows whether the store failed.
+pub(super) trait HasStoreError {
     /// The error of the store, if it failed.
     fn store_error(&self) -> Option<&StoreError> {
         None
     }
 }
 
-impl StoreAnswer for Applied {}
+impl HasStoreError for Applied {}
 
-impl StoreAnswer for Vec<LimitUsage> {}
+impl HasStoreError for Vec<LimitUsage> {}
 
-impl StoreAnswer for Decision<'_> {
+impl HasStoreError for Decision<'_> {
     fn store_error(&self) -> Option<&StoreError> {
         self.store_error()
     }
 }
 
-impl StoreAnswer for CheckError {
+impl HasStoreError for CheckError {
     fn store_error(&self) -> Option<&StoreError> {
         if let Self::Store(error) = self { Some(error) } else { None }
     }
 }
 
-impl StoreAnswer for UpdateError {
+impl HasStoreError for UpdateError {
     fn store_error(&self) -> Option<&StoreError> {
         if let Self::Store(error) = self { Some(error) } else { None }
     }

@@ -111,7 +111,7 @@ impl Service {
         let answered = resolved.into_iter().map(|admission| {
             let (admission, decided) = (admission?, decided.next().expect("an answer for each admission"));
             if !admission.asks().is_empty() {
-                self.counters.note_answer("check_batch", &decided);
+                self.counters.record_store_health("check_batch", &decided);
             }
             self.count(transport, &admission, decided)
         });
