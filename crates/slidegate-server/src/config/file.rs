@@ -99,13 +99,13 @@ impl Config {
         self.rules(&GivenSettings::default())
     }
 
-    /// A copy of the rules. `over` (flags and environment) takes precedence over the file's `inline_rules`.
-    pub(crate) fn rules(&self, over: &GivenSettings) -> RuleSet {
+    /// A copy of the rules. `flags_and_env` takes precedence over the file's `inline_rules`.
+    pub(crate) fn rules(&self, flags_and_env: &GivenSettings) -> RuleSet {
         let mut rules = RuleSet::new();
         for FileRule { rule, overrides, .. } in &self.rules {
             rules.insert_with(rule.clone(), overrides.clone());
         }
-        if over.inline_rules().or(self.given.inline_rules()) != Some(true) {
+        if flags_and_env.inline_rules().or(self.given.inline_rules()) != Some(true) {
             rules.forbid_inline(&self.file);
         }
         rules
@@ -123,9 +123,9 @@ impl Config {
         self.given.source("store").map(|_| self.settings.store.clone())
     }
 
-    /// Warnings, given the flags and environment in `over` and the final settings.
-    pub(crate) fn warnings(&self, over: &GivenSettings, settings: &Settings) -> Vec<Finding> {
-        warning::find(&self.file, &self.rules, &over.over(&self.given), settings)
+    /// Warnings about the rules of the file and the final settings.
+    pub(crate) fn warnings(&self, flags_and_env: &GivenSettings, settings: &Settings) -> Vec<Finding> {
+        warning::find(&self.file, &self.rules, &flags_and_env.layered_over(&self.given), settings)
     }
 
     /// Settings that differ from those of `before` and need a restart.

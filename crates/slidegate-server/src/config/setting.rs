@@ -77,7 +77,7 @@ impl GivenSettings {
     }
 
     /// These settings, completed by those of `below`.
-    pub(super) fn over(&self, below: &Self) -> Self {
+    pub(super) fn layered_over(&self, below: &Self) -> Self {
         Self(below.0.iter().chain(&self.0).map(|(setting, given)| (*setting, given.clone())).collect())
     }
 

@@ -37,7 +37,7 @@ pub(crate) struct StartupFile {
     pub(crate) path: PathBuf,
     pub(crate) config: Config,
     /// The settings given by flags and environment, which take precedence over the file.
-    pub(crate) over: GivenSettings,
+    pub(crate) flags_and_env: GivenSettings,
     pub(crate) settings: Settings,
 }
 
@@ -56,24 +56,24 @@ impl Startup {
             Err(error) => (None, error.mistakes),
         };
         let mut settings = config.as_ref().map_or_else(Settings::default, |config| config.settings.clone());
-        let mut over = GivenSettings::default();
-        let of_environment = give(&mut over, &mut settings, texts);
+        let mut flags_and_env = GivenSettings::default();
+        let of_environment = give(&mut flags_and_env, &mut settings, texts);
         let flags = flags.iter().filter_map(|(setting, text)| {
             let name = format!("--{}", setting.replace(['.', '_'], "-"));
             Some((*setting, OsString::from((*text)?), Source::Name(name)))
         });
-        let of_flags = give(&mut over, &mut settings, flags);
+        let of_flags = give(&mut flags_and_env, &mut settings, flags);
         let mistakes = [of_flags, of_environment, of_file].concat();
         if !mistakes.is_empty() {
             return Err(ConfigError { mistakes });
         }
         let Some((path, config)) = path.zip(config) else {
-            warnings.append(&mut warning::find("", &[], &over, &settings));
-            return Ok(Self { rules: without_file(&over), settings, warnings, file: None });
+            warnings.append(&mut warning::find("", &[], &flags_and_env, &settings));
+            return Ok(Self { rules: without_file(&flags_and_env), settings, warnings, file: None });
         };
-        warnings.append(&mut config.warnings(&over, &settings));
-        let rules = config.rules(&over);
-        let file = StartupFile { path, config, over, settings: settings.clone() };
+        warnings.append(&mut config.warnings(&flags_and_env, &settings));
+        let rules = config.rules(&flags_and_env);
+        let file = StartupFile { path, config, flags_and_env, settings: settings.clone() };
         Ok(Self { settings, rules, warnings, file: Some(file) })
     }
 }

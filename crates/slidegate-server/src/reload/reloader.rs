@@ -158,13 +158,13 @@ impl<S: Store> Reloader<S> {
                 ReloadReport { result, hash: None, needs_restart: Vec::new(), warnings: Vec::new() }
             }
             Ok(config) => {
-                let StartupFile { config: started, over, settings, .. } = &self.started;
-                let applied = self.put_in_force(config.rules(over)).await;
+                let StartupFile { config: started, flags_and_env, settings, .. } = &self.started;
+                let applied = self.put_in_force(config.rules(flags_and_env)).await;
                 ReloadReport {
                     hash: applied.is_ok().then(|| config.hash()),
                     result: applied.unwrap_or_else(ReloadResult::StoreFailed),
                     needs_restart: config.changed_settings(started),
-                    warnings: texts(&config.warnings(over, settings)),
+                    warnings: texts(&config.warnings(flags_and_env, settings)),
                 }
             }
         };
