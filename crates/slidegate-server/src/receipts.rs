@@ -29,7 +29,7 @@ const TEXT_MAX: usize = 128 << 10;
 
 /// Writes and reads the receipts of one store.
 #[derive(Debug)]
-pub(crate) struct ReceiptText {
+pub(crate) struct ReceiptCodec {
     key: hmac::Key,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct ReceiptText {
 #[error("receipt: is not one of this store, or was changed; present it exactly as the answer had it")]
 pub(crate) struct BadReceipt;
 
-impl ReceiptText {
+impl ReceiptCodec {
     /// Signs with the store's secret.
     pub(crate) fn new(secret: &[u8; 32]) -> Self {
         Self { key: hmac::Key::new(hmac::HMAC_SHA256, secret) }

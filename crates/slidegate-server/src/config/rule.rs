@@ -8,7 +8,7 @@ use super::finding::Findings;
 use super::node::{Node, YamlValue};
 use super::rule_values::{at_budget, boolean, decimal, on_store_error, rate, whole, word};
 use super::section::{Section, UNSUPPORTED};
-use crate::rules::AlgorithmText;
+use crate::rules::AlgorithmFields;
 use crate::text::{did_you_mean, excerpt, nearest};
 
 /// Names of the fields of a rule.
@@ -94,16 +94,16 @@ fn rates(section: &mut Section<'_, '_>, rule_at: Location) -> Vec<Rate> {
 }
 
 fn algorithm(section: &mut Section<'_, '_>) -> Algorithm {
-    let text = AlgorithmText {
+    let fields = AlgorithmFields {
         algorithm: section.read("algorithm", word),
         buckets: section.read("buckets", whole),
         edge: section.read("edge", word),
         entries: section.read("entries", whole),
     };
-    if text.algorithm.is_none() && section.node("algorithm").is_some() {
+    if fields.algorithm.is_none() && section.node("algorithm").is_some() {
         return Algorithm::default(); // Already a mistake; it is unknown which parameters belong to it.
     }
-    text.parse().unwrap_or_else(|errors| {
+    fields.parse().unwrap_or_else(|errors| {
         for (field, text) in errors {
             let at = section.node(field).map_or(Location::UNKNOWN, |node| node.referenced);
             section.mistake(at, &text);

@@ -16,7 +16,7 @@ use slidegate::{ChargeRequest, Key, Rate};
 
 use super::body_errors;
 use super::problem::Problem;
-use crate::rules::AlgorithmText;
+use crate::rules::AlgorithmFields;
 
 /// The body of a check, a peek or an explanation.
 #[derive(Debug, PartialEq)]
@@ -231,7 +231,7 @@ struct InlineFields<'a> {
 
 impl InlineFields<'_> {
     fn rule(&self) -> Option<InlineRule> {
-        let text = AlgorithmText {
+        let fields = AlgorithmFields {
             algorithm: self.algorithm.as_ref().map(|text| &*text.0),
             buckets: self.buckets,
             edge: self.edge.as_ref().map(|text| &*text.0),
@@ -242,6 +242,6 @@ impl InlineFields<'_> {
             (RuleOrLimit::Text(rate), None) => rate.parse().ok()?,
             _ => return None,
         };
-        Some(InlineRule::new(rate, text.parse().ok()?))
+        Some(InlineRule::new(rate, fields.parse().ok()?))
     }
 }

@@ -9,7 +9,7 @@ use slidegate::time::Clock;
 use slidegate::{Applied, Decision, Verdict};
 
 use crate::metrics::CONTENT_TYPE as METRICS_TYPE;
-use crate::receipts::ReceiptText;
+use crate::receipts::ReceiptCodec;
 use crate::text::whole_ms;
 
 /// The length of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`.
@@ -146,7 +146,7 @@ pub(super) fn whole_seconds(duration: Duration) -> u64 {
 /// Appends a decision as JSON.
 pub(super) fn write_decision(
     decision: &Decision<'_>,
-    receipts: &ReceiptText,
+    receipts: &ReceiptCodec,
     scratch: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) {

@@ -20,9 +20,9 @@ fn rules() -> Vec<Rule> {
     algorithms.enumerate().map(rule).collect()
 }
 
-fn written(text: &ReceiptText, receipt: &Receipt) -> String {
+fn written(codec: &ReceiptCodec, receipt: &Receipt) -> String {
     let mut out = Vec::new();
-    text.write(receipt, &mut Vec::new(), &mut out);
+    codec.write(receipt, &mut Vec::new(), &mut out);
     String::from_utf8(out).unwrap()
 }
 
@@ -30,7 +30,7 @@ fn written(text: &ReceiptText, receipt: &Receipt) -> String {
 /// headroom.
 #[test]
 fn a_receipt_read_back_from_text_settles_like_the_original() {
-    let text = ReceiptText::new(&SECRET);
+    let codec = ReceiptCodec::new(&SECRET);
     for rule in rules() {
         for key in ["alice", "käse 🧀 {}"] {
             let stores = [MemoryStore::new(), MemoryStore::new()];
@@ -40,7 +40,7 @@ fn a_receipt_read_back_from_text_settles_like_the_original() {
                 store.check(NOW_US, &admission).unwrap();
                 store.check(NOW_US + 9, &admission).unwrap().receipt().unwrap()
             });
-            let read_back = text.read(&written(&text, &receipts[1])).unwrap();
+            let read_back = codec.read(&written(&codec, &receipts[1])).unwrap();
             assert_eq!((read_back.id(), read_back.store()), (receipts[1].id(), receipts[1].store()));
             let settled = [
                 stores[0].settle(NOW_US + 20, &receipts[0], 100).unwrap(),
@@ -57,10 +57,10 @@ fn a_receipt_read_back_from_text_settles_like_the_original() {
 
 #[test]
 fn a_receipt_holds_charges_of_several_rules() {
-    let (rules, text, store) = (rules(), ReceiptText::new(&SECRET), MemoryStore::new());
+    let (rules, codec, store) = (rules(), ReceiptCodec::new(&SECRET), MemoryStore::new());
     let charges: Vec<_> = rules.iter().map(|rule| rule.charge("alice", 5).unwrap()).collect();
     let receipt = store.check(NOW_US, &Admission::new(&charges).unwrap()).unwrap().receipt().unwrap();
-    let read_back = text.read(&written(&text, &receipt)).unwrap();
+    let read_back = codec.read(&written(&codec, &receipt)).unwrap();
     assert_eq!(read_back.charges().len(), rules.len());
     for (before, after) in receipt.charges().iter().zip(read_back.charges()) {
         assert_eq!((before.rule(), before.key(), before.cost()), (after.rule(), after.key(), after.cost()));
@@ -74,35 +74,35 @@ fn a_receipt_holds_charges_of_several_rules() {
 
 #[test]
 fn a_changed_text_is_refused() {
-    let (rules, text, store) = (rules(), ReceiptText::new(&SECRET), MemoryStore::new());
+    let (rules, codec, store) = (rules(), ReceiptCodec::new(&SECRET), MemoryStore::new());
     let charge = rules[0].charge("alice", 5).unwrap();
     let receipt = store.check(NOW_US, &Admission::new(&[charge]).unwrap()).unwrap().receipt().unwrap();
-    let good = written(&text, &receipt);
-    assert!(text.read(&good).is_ok());
+    let good = written(&codec, &receipt);
+    assert!(codec.read(&good).is_ok());
     for place in 0..good.len() {
         for other in [b'A', b'_', b'0', b'=', b' '] {
             let mut bytes = good.clone().into_bytes();
             if bytes[place] != other {
                 bytes[place] = other;
-                assert_eq!(text.read(&String::from_utf8(bytes).unwrap()), Err(BadReceipt), "{place}");
+                assert_eq!(codec.read(&String::from_utf8(bytes).unwrap()), Err(BadReceipt), "{place}");
             }
         }
-        assert_eq!(text.read(&good[..place]), Err(BadReceipt), "cut at {place}");
+        assert_eq!(codec.read(&good[..place]), Err(BadReceipt), "cut at {place}");
     }
-    assert_eq!(text.read(&format!("{good}A")), Err(BadReceipt));
-    assert_eq!(text.read(&good.repeat(2_000)), Err(BadReceipt));
-    assert_eq!(ReceiptText::new(&[8; 32]).read(&good), Err(BadReceipt), "another store's secret");
+    assert_eq!(codec.read(&format!("{good}A")), Err(BadReceipt));
+    assert_eq!(codec.read(&good.repeat(2_000)), Err(BadReceipt));
+    assert_eq!(ReceiptCodec::new(&[8; 32]).read(&good), Err(BadReceipt), "another store's secret");
 }
 
 /// An older or a newer program may sign other bytes with the same secret.
 #[test]
 fn signed_bytes_that_are_no_receipt_are_refused() {
-    let text = ReceiptText::new(&SECRET);
+    let codec = ReceiptCodec::new(&SECRET);
     let signed = |bytes: &[u8]| {
-        let mac = hmac::sign(&text.key, bytes);
+        let mac = hmac::sign(&codec.key, bytes);
         let mut out = Vec::new();
         append_base64url(&[bytes, &mac.as_ref()[..MAC_BYTES]].concat(), &mut out);
-        text.read(&String::from_utf8(out).unwrap())
+        codec.read(&String::from_utf8(out).unwrap())
     };
     let mut charge = vec![VERSION];
     charge.extend([0; 24]);

@@ -8,14 +8,14 @@ pub(crate) type ParameterError = (&'static str, String);
 
 /// The four fields that choose an algorithm; absent ones take their defaults.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct AlgorithmText<'a> {
+pub(crate) struct AlgorithmFields<'a> {
     pub(crate) algorithm: Option<&'a str>,
     pub(crate) buckets: Option<u64>,
     pub(crate) edge: Option<&'a str>,
     pub(crate) entries: Option<u64>,
 }
 
-impl AlgorithmText<'_> {
+impl AlgorithmFields<'_> {
     /// The algorithm, or all errors.
     pub(crate) fn parse(self) -> Result<Algorithm, Vec<ParameterError>> {
         let mut errors = Vec::new();
@@ -71,33 +71,33 @@ fn valid_or_push<T>(
 mod tests {
     use super::*;
 
-    fn texts(text: AlgorithmText) -> Vec<String> {
-        text.parse().unwrap_err().into_iter().map(|(_, text)| text).collect()
+    fn texts(fields: AlgorithmFields) -> Vec<String> {
+        fields.parse().unwrap_err().into_iter().map(|(_, text)| text).collect()
     }
 
     #[test]
     fn fields_choose_an_algorithm() {
-        assert_eq!(AlgorithmText::default().parse(), Ok(Algorithm::SlidingLog));
-        let named = |algorithm| AlgorithmText { algorithm: Some(algorithm), ..AlgorithmText::default() };
+        assert_eq!(AlgorithmFields::default().parse(), Ok(Algorithm::SlidingLog));
+        let named = |algorithm| AlgorithmFields { algorithm: Some(algorithm), ..AlgorithmFields::default() };
         for algorithm in Algorithm::ALL {
             assert_eq!(named(algorithm.name()).parse(), Ok(algorithm));
         }
-        let ring = AlgorithmText { buckets: Some(30), edge: Some("dropped"), ..named("sliding-buckets") };
+        let ring = AlgorithmFields { buckets: Some(30), edge: Some("dropped"), ..named("sliding-buckets") };
         let expected = Algorithm::SlidingBuckets(Buckets::new(30).unwrap(), Edge::Dropped);
         assert_eq!(ring.parse(), Ok(expected));
-        let log = AlgorithmText { entries: Some(16), ..named("compact-log") };
+        let log = AlgorithmFields { entries: Some(16), ..named("compact-log") };
         assert_eq!(log.parse(), Ok(Algorithm::CompactLog(Entries::new(16).unwrap())));
     }
 
     #[test]
     fn all_errors_are_reported_and_begin_with_their_field() {
-        let text = AlgorithmText {
+        let fields = AlgorithmFields {
             algorithm: Some("sliding-buckets"),
             buckets: Some(0),
             edge: Some("half"),
             entries: Some(0),
         };
-        let found = texts(text);
+        let found = texts(fields);
         assert!(found[0].starts_with("buckets: 0 is outside"), "{found:?}");
         assert!(found[1].starts_with("edge: `half` is unknown"), "{found:?}");
         let remedy = "not for sliding-buckets; remove it or change the algorithm";
@@ -107,8 +107,9 @@ mod tests {
 
     #[test]
     fn parameters_of_an_unknown_algorithm_are_not_judged() {
-        let text = AlgorithmText { algorithm: Some("leaky"), buckets: Some(60), ..AlgorithmText::default() };
-        assert_eq!(texts(text).len(), 1);
-        assert!(texts(text)[0].starts_with("algorithm: `leaky` is unknown"));
+        let fields =
+            AlgorithmFields { algorithm: Some("leaky"), buckets: Some(60), ..AlgorithmFields::default() };
+        assert_eq!(texts(fields).len(), 1);
+        assert!(texts(fields)[0].starts_with("algorithm: `leaky` is unknown"));
     }
 }

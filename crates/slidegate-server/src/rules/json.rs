@@ -6,7 +6,7 @@ use slidegate::ruleset::{InlineRule, RuleRef};
 use slidegate::{ChargeRequest, Rate, RateError};
 use thiserror::Error;
 
-use super::AlgorithmText;
+use super::AlgorithmFields;
 use crate::text::excerpt;
 use crate::text::fields::{Fields, Malformed};
 use crate::text::json::Json;
@@ -54,7 +54,7 @@ fn inline_rule(mut fields: Fields) -> Result<InlineRule, InlineError> {
     }
     let rate = rate(&mut fields)?;
     let (algorithm, edge) = (fields.text("algorithm")?, fields.text("edge")?);
-    let text = AlgorithmText {
+    let algorithm_fields = AlgorithmFields {
         algorithm: algorithm.as_deref(),
         buckets: fields.whole("buckets", 1..=BUCKETS_MAX.into())?,
         edge: edge.as_deref(),
@@ -64,7 +64,7 @@ fn inline_rule(mut fields: Fields) -> Result<InlineRule, InlineError> {
     fields.finish()?;
     let bad = |text: String| InlineError::Rule(format!("{prefix}{text}"));
     let rate = rate.map_err(bad)?;
-    let algorithm = text.parse().map_err(|errors| bad(errors[0].1.clone()))?;
+    let algorithm = algorithm_fields.parse().map_err(|errors| bad(errors[0].1.clone()))?;
     Ok(InlineRule::new(rate, algorithm))
 }
 

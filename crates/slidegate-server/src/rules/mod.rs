@@ -5,6 +5,6 @@ mod algorithm;
 mod json;
 mod live;
 
-pub(crate) use algorithm::AlgorithmText;
+pub(crate) use algorithm::AlgorithmFields;
 pub(crate) use json::{InlineError, charge_request, parse_rate};
 pub(crate) use live::LiveRules;

@@ -16,7 +16,7 @@ use super::counters::ServiceCounters;
 use super::error::{ServiceError, ServiceErrorKind};
 use super::settings::Settings;
 use crate::metrics::{ChargeOutcome, Transport};
-use crate::receipts::ReceiptText;
+use crate::receipts::ReceiptCodec;
 use crate::rules::LiveRules;
 use crate::stores::OpenError;
 
@@ -27,7 +27,7 @@ pub(crate) struct Service {
     /// Public for reloads, which carry states over with it. The wires use the verbs below, which count.
     pub(crate) limiter: Arc<Limiter<BoxStore>>,
     /// Writes and reads receipts.
-    pub(crate) receipts: ReceiptText,
+    pub(crate) receipts: ReceiptCodec,
     pub(crate) counters: ServiceCounters,
 }
 
@@ -58,7 +58,7 @@ impl Service {
             None => SystemRandom::new().fill(&mut secret).map_err(|_| OpenError::Random)?,
         }
         let counters = ServiceCounters::new(url.kind(), clock);
-        let receipts = ReceiptText::new(&secret);
+        let receipts = ReceiptCodec::new(&secret);
         Ok(Self { live: Arc::new(LiveRules::new(rules)), limiter: Arc::new(limiter), receipts, counters })
     }
 
