@@ -145,11 +145,11 @@ fn serve(
 /// A reloader that reports to the log and the metrics.
 fn reloader(file: StartupFile, service: &Service) -> FileReloader {
     let metrics = Arc::clone(&service.counters.metrics);
-    metrics.configured(&file.config.hash());
+    metrics.set_config_hash(&file.config.hash());
     FileReloader::new(file, Arc::clone(&service.live), Arc::clone(&service.limiter), move |report| {
-        metrics.reloaded(report.is_good());
+        metrics.count_reload(report.is_good());
         if let Some(hash) = &report.hash {
-            metrics.configured(hash);
+            metrics.set_config_hash(hash);
         }
         for warning in &report.warnings {
             tracing::warn!("{warning}");

@@ -56,7 +56,7 @@ impl Handlers {
     /// Counts the duration of a decision.
     fn observe_duration(&self, begun_us: u64) {
         let took_us = self.clock.now_us().saturating_sub(begun_us);
-        self.service.counters.metrics.took(Transport::Http, took_us);
+        self.service.counters.metrics.observe_decision(Transport::Http, took_us);
     }
 
     async fn answer_any(&self, route: Route<'_>, request: HttpRequest<'_>) -> Reply {

@@ -13,14 +13,14 @@ const KINDS: [&str; 5] = ["full", "unavailable", "ambiguous", "refused", "other"
 
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
-    took: [Histogram; OPERATIONS.len()],
+    durations: [Histogram; OPERATIONS.len()],
     failed: Striped<{ OPERATIONS.len() * KINDS.len() }>,
 }
 
 impl Operations {
     /// Counts the duration of a call.
-    pub(crate) fn took(&self, operation: &str, took_us: u64) {
-        self.took[index_or_last(&OPERATIONS, operation)].observe(took_us);
+    pub(crate) fn observe_call(&self, operation: &str, took_us: u64) {
+        self.durations[index_or_last(&OPERATIONS, operation)].observe(took_us);
     }
 
     /// Counts a failed call.
@@ -33,8 +33,9 @@ impl Operations {
     pub(super) fn expose(&self, to: &mut Exposition, store: &str) {
         let name = "slidegate_store_operation_duration_seconds";
         to.family(name, "histogram", "How long the store took to answer.");
-        for (operation, took) in OPERATIONS.iter().zip(&self.took).filter(|(_, took)| !took.is_empty()) {
-            took.expose(to, &[("store", store), ("op", operation)]);
+        let called = OPERATIONS.iter().zip(&self.durations).filter(|(_, durations)| !durations.is_empty());
+        for (operation, durations) in called {
+            durations.expose(to, &[("store", store), ("op", operation)]);
         }
         let help = "Calls that the store did not answer, by what failed.";
         to.family("slidegate_store_errors_total", "counter", help);
@@ -64,7 +65,7 @@ mod tests {
         operations.failed("check", "full");
         operations.failed("check", "on fire");
         operations.failed("ponder", "ambiguous");
-        operations.took("peek", 3);
+        operations.observe_call("peek", 3);
         let mut to = Exposition::default();
         operations.expose(&mut to, "redis");
         let text = to.text;

@@ -20,7 +20,7 @@ pub(crate) struct Metrics {
     clock: Arc<dyn Clock>,
     started_us: u64,
     pub(crate) decisions: Decisions,
-    took: [Histogram; Transport::ALL.len()],
+    decision_durations: [Histogram; Transport::ALL.len()],
     pub(crate) operations: Operations,
     connections_opened: AtomicU64,
     connections_closed: AtomicU64,
@@ -42,7 +42,7 @@ impl Metrics {
             clock,
             started_us,
             decisions: Decisions::default(),
-            took: Default::default(),
+            decision_durations: Default::default(),
             operations: Operations::default(),
             connections_opened: AtomicU64::default(),
             connections_closed: AtomicU64::default(),
@@ -56,12 +56,12 @@ impl Metrics {
 
     /// Counts the duration of a decision, from the request read to the answer ready.
     #[inline]
-    pub(crate) fn took(&self, transport: Transport, took_us: u64) {
-        self.took[transport as usize].observe(took_us);
+    pub(crate) fn observe_decision(&self, transport: Transport, took_us: u64) {
+        self.decision_durations[transport as usize].observe(took_us);
     }
 
     /// Counts a reload.
-    pub(crate) fn reloaded(&self, ok: bool) {
+    pub(crate) fn count_reload(&self, ok: bool) {
         self.last_reload_failed.store(!ok, Ordering::Relaxed);
         if ok {
             self.reloads_ok.fetch_add(1, Ordering::Relaxed);
@@ -72,7 +72,7 @@ impl Metrics {
     }
 
     /// Records the hash of the configuration in force.
-    pub(crate) fn configured(&self, hash: &str) {
+    pub(crate) fn set_config_hash(&self, hash: &str) {
         hash.clone_into(&mut self.config_hash.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
@@ -99,8 +99,8 @@ impl Metrics {
         self.expose_limits(&mut to, rules);
         let name = "slidegate_decision_duration_seconds";
         to.family(name, "histogram", "How long a decision took, from the request read to the answer ready.");
-        for ((_, transport), took) in Transport::ALL.iter().zip(&self.took) {
-            took.expose(&mut to, &[("transport", transport), ("store", self.store)]);
+        for ((_, transport), durations) in Transport::ALL.iter().zip(&self.decision_durations) {
+            durations.expose(&mut to, &[("transport", transport), ("store", self.store)]);
         }
         self.operations.expose(&mut to, self.store);
         if let Some(stats) = stats {

@@ -65,16 +65,16 @@ fn every_counter_is_in_the_text() {
     metrics.decisions.count(Transport::Http, "api", ChargeOutcome::Denied, 1);
     metrics.decisions.count(Transport::Http, "sliding-log/60s", ChargeOutcome::ShadowDenied, 1);
     metrics.decisions.count(Transport::Http, "/login", ChargeOutcome::Denied, 1);
-    metrics.took(Transport::Http, 12);
-    metrics.operations.took("check", 2);
+    metrics.observe_decision(Transport::Http, 12);
+    metrics.operations.observe_call("check", 2);
     metrics.operations.failed("check", "ambiguous");
     metrics.connection_opened();
     metrics.connection_opened();
     metrics.connection_closed();
     clock.advance(Duration::from_millis(1_500));
-    metrics.reloaded(true);
+    metrics.count_reload(true);
     clock.advance(Duration::from_secs(60));
-    metrics.reloaded(false);
+    metrics.count_reload(false);
     let text = exposed(&metrics);
     for line in [
         r#"slidegate_decisions_total{rule="api",result="allowed",transport="http"} 1"#,

@@ -120,7 +120,7 @@ impl ServiceCounters {
         }
         let begun_us = self.clock.now_us();
         let answer = call.await;
-        self.metrics.operations.took(operation, self.clock.now_us().saturating_sub(begun_us));
+        self.metrics.operations.observe_call(operation, self.clock.now_us().saturating_sub(begun_us));
         answer
     }
 
