@@ -147,14 +147,14 @@ fn reloader(file: StartupFile, service: &Service) -> FileReloader {
     let metrics = Arc::clone(&service.counters.metrics);
     metrics.set_config_hash(&file.config.hash());
     FileReloader::new(file, Arc::clone(&service.live), Arc::clone(&service.limiter), move |report| {
-        metrics.count_reload(report.is_good());
+        metrics.count_reload(report.is_in_force());
         if let Some(hash) = &report.hash {
             metrics.set_config_hash(hash);
         }
         for warning in &report.warnings {
             tracing::warn!("{warning}");
         }
-        if report.is_good() {
+        if report.is_in_force() {
             tracing::info!("{report}");
         } else {
             tracing::error!("{report}");

@@ -74,7 +74,7 @@ pub(super) fn read(name: &Spanned<String>, node: &Node, findings: &mut Findings)
         form.read::<()>(field, |_| Err(format!("{text}; choose another")));
     });
     let rule = Rule::builder(DEFAULT_RULE).limit(rate.ok()?).algorithm(named.unwrap_or_default());
-    rule.build().ok().filter(|_| form.is_good())
+    rule.build().ok().filter(|_| form.has_no_mistakes())
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ pub(super) fn read(name: &Spanned<String>, node: &Node, findings: &mut Findings)
     let rule = rule
         .on_store_error(policy.unwrap_or_default())
         .at_budget(section.read("at_budget", at_budget).unwrap_or_default());
-    if !section.is_good() {
+    if !section.has_no_mistakes() {
         return None;
     }
     let given = section.node("overrides");

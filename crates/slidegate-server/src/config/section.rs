@@ -41,7 +41,7 @@ impl<'a, 'f> Section<'a, 'f> {
     }
 
     /// Whether the section has no mistakes so far.
-    pub(super) fn is_good(&self) -> bool {
+    pub(super) fn has_no_mistakes(&self) -> bool {
         self.findings.list.len() == self.findings_before
     }
 

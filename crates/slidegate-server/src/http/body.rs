@@ -44,14 +44,14 @@ impl<'a> Charges<'a> {
 impl<'a> CheckBody<'a> {
     /// Parses a body.
     pub(super) fn read(body: &'a [u8]) -> Result<Self, Problem> {
-        match Self::read_good(body) {
+        match Self::read_valid(body) {
             Some(request) => Ok(request),
             None => body_errors::request(body).map_err(|text| Problem::malformed(&text)),
         }
     }
 
     /// Parses a body; `None` if it is not valid.
-    pub(super) fn read_good(body: &'a [u8]) -> Option<Self> {
+    pub(super) fn read_valid(body: &'a [u8]) -> Option<Self> {
         serde_json::from_slice::<RawBody<'_>>(body).ok()?.request()
     }
 

@@ -53,7 +53,7 @@ pub(super) async fn serve(
                 NextRequest::Complete { body, end } => (body, end),
                 other => break other,
             };
-            let Some(request) = CheckBody::read_good(&rest[body]) else {
+            let Some(request) = CheckBody::read_valid(&rest[body]) else {
                 break NextRequest::NotPlain;
             };
             // `connection: close` may only answer the last pipelined request.

@@ -47,7 +47,7 @@ pub(crate) struct ReloadReport {
 
 impl ReloadReport {
     /// Whether the file is valid and in force.
-    pub(crate) fn is_good(&self) -> bool {
+    pub(crate) fn is_in_force(&self) -> bool {
         !matches!(self.result, ReloadResult::Refused(_) | ReloadResult::StoreFailed(_))
     }
 }
@@ -97,7 +97,8 @@ pub(crate) struct Reloader<S> {
 struct LastReload {
     /// The text of the file, if it could be read.
     text: Option<String>,
-    is_good: bool,
+    /// Whether its file came into force.
+    is_in_force: bool,
     /// Whether a valid file waits for a store that could not migrate its states.
     is_waiting: bool,
 }
@@ -117,7 +118,8 @@ impl<S: Store> Reloader<S> {
         limiter: Arc<Limiter<S>>,
         on_reload: impl Fn(&ReloadReport) + Send + Sync + 'static,
     ) -> Self {
-        let last = LastReload { text: Some(started.config.text.clone()), is_good: true, is_waiting: false };
+        let last =
+            LastReload { text: Some(started.config.text.clone()), is_in_force: true, is_waiting: false };
         Self { started, live, limiter, last: Mutex::new(last), on_reload: Box::new(on_reload) }
     }
 
@@ -143,7 +145,7 @@ impl<S: Store> Reloader<S> {
         let text = Config::read(self.path());
         let known = text.as_ref().ok() == last.text.as_ref();
         // A missing file is reported once. A file that waits for the store is retried.
-        if known && !last.is_waiting && (text.is_ok() || !last.is_good) {
+        if known && !last.is_waiting && (text.is_ok() || !last.is_in_force) {
             return None;
         }
         Some(self.reload(&mut last, text).await)
@@ -168,7 +170,7 @@ impl<S: Store> Reloader<S> {
                 }
             }
         };
-        last.is_good = report.is_good();
+        last.is_in_force = report.is_in_force();
         last.is_waiting = matches!(report.result, ReloadResult::StoreFailed(_));
         (self.on_reload)(&report);
         report

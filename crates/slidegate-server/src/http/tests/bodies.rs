@@ -12,7 +12,7 @@ fn fast_and_slow_parser_agree_on_fuzzed_bodies() {
     for seed in 0..20_000 {
         let body = mutated(&mut Random::new(seed));
         let text = String::from_utf8_lossy(&body);
-        match (CheckBody::read_good(&body), body_errors::request(&body)) {
+        match (CheckBody::read_valid(&body), body_errors::request(&body)) {
             (Some(fast), Ok(slow)) => {
                 assert_eq!(fast, slow, "seed {seed}: {text}");
                 accepted += 1;
@@ -27,7 +27,7 @@ fn fast_and_slow_parser_agree_on_fuzzed_bodies() {
     }
     assert!(accepted > 1_000 && refused > 1_000, "{accepted} were accepted and {refused} refused");
     for seed in SEEDS {
-        assert!(CheckBody::read_good(seed.as_bytes()).is_some(), "{seed}");
+        assert!(CheckBody::read_valid(seed.as_bytes()).is_some(), "{seed}");
     }
 }
 
@@ -40,7 +40,7 @@ fn a_list_in_place_of_an_object_is_refused() {
         r#"{"rule":[5,"60s"],"key":"alice"}"#,
         r#"{"rule":"api","key":"alice","on_store_error":{"allow":null}}"#,
     ] {
-        assert!(CheckBody::read_good(body.as_bytes()).is_none(), "{body}");
+        assert!(CheckBody::read_valid(body.as_bytes()).is_none(), "{body}");
         assert!(body_errors::request(body.as_bytes()).is_err(), "{body}");
     }
     for body in [r#"{"checks":[["api","alice"]]}"#, r#"[[{"rule":"api","key":"alice"}]]"#] {

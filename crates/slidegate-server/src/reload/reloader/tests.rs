@@ -90,7 +90,7 @@ impl Server {
     /// The next report of a valid file. The watch may read a file that is still empty while it is written.
     fn next_good_report(&self) -> ReloadReport {
         std::iter::repeat_with(|| self.next_report())
-            .find(ReloadReport::is_good)
+            .find(ReloadReport::is_in_force)
             .expect("the iterator never ends")
     }
 }
@@ -157,7 +157,7 @@ fn edits_of_every_field_under_load_never_exceed_the_limit() {
         for edit in edits.iter().cycle().take(edits.len() * 3) {
             let before = asked.load(Ordering::Relaxed);
             let report = server.edit(&api(edit));
-            assert!(report.is_good(), "{edit}: {report}");
+            assert!(report.is_in_force(), "{edit}: {report}");
             while asked.load(Ordering::Relaxed) < before + 500 {
                 std::thread::yield_now();
             }
@@ -165,7 +165,7 @@ fn edits_of_every_field_under_load_never_exceed_the_limit() {
         stop.store(true, Ordering::Relaxed);
         callers.into_iter().map(|caller| caller.join().expect("no caller panics")).collect()
     });
-    assert!(server.edit(&api("limit: 1000/3h")).is_good());
+    assert!(server.edit(&api("limit: 1000/3h")).is_in_force());
     let mut totals: HashMap<u64, u64> = HashMap::new();
     for (number, count) in admitted.into_iter().flatten() {
         *totals.entry(number).or_default() += count;
@@ -206,7 +206,7 @@ fn used_units_survive_added_and_removed_overrides() {
     for (name, before, after) in edits {
         let server = Server::start(&format!("override-{name}"), &before);
         assert!((0..5).all(|_| ask(&server.live.load(), &server.limiter, NOW_US, "eve")), "{name}");
-        assert!(server.edit(&after).is_good(), "{name}");
+        assert!(server.edit(&after).is_in_force(), "{name}");
         server.limiter.clock().advance(Duration::from_micros(MINUTE_US));
         let now_us = server.limiter.clock().now_us();
         server.limiter.store().sweep(now_us);
@@ -218,7 +218,7 @@ fn used_units_survive_added_and_removed_overrides() {
         assert!(
             server
                 .edit(&after.replacen("limit: 5", "limit: 7", 1).replacen("limit: 6", "limit: 8", 1))
-                .is_good()
+                .is_in_force()
         );
         server.limiter.store().sweep(now_us);
         let used =
@@ -233,7 +233,7 @@ fn an_unchanged_override_keeps_its_stamps() {
     let server = Server::start("stays", &api("limit: 5/1h, overrides: { dan: 5/3s }"));
     assert!((0..5).all(|_| ask(&server.live.load(), &server.limiter, NOW_US, "dan")));
     server.limiter.clock().advance(Duration::from_secs(2));
-    assert!(server.edit(&api("limit: 6/1h, overrides: { dan: 5/3s }")).is_good());
+    assert!(server.edit(&api("limit: 6/1h, overrides: { dan: 5/3s }")).is_in_force());
     assert!(
         ask(&server.live.load(), &server.limiter, NOW_US + 3_000_000, "dan"),
         "three seconds after the first"
@@ -257,7 +257,7 @@ fn charges_of_requests_in_flight_are_migrated_too() {
         assert!(ask(&in_flight, &server.limiter, NOW_US, "alice"), "the fourth, under the old rule");
         assert!(!reload.is_finished(), "requests in flight are waited for");
         drop(in_flight);
-        assert!(reload.join().unwrap().is_good());
+        assert!(reload.join().unwrap().is_in_force());
     });
     server.limiter.clock().advance(Duration::from_micros(2 * MINUTE_US));
     let now_us = server.limiter.clock().now_us();
@@ -288,14 +288,14 @@ fn an_invalid_file_keeps_the_old_rules_and_is_reported() {
             report.to_string().starts_with("configuration refused, the old rules stay in force: "),
             "{report}"
         );
-        assert!(!report.is_good() && server.next_report() == report);
+        assert!(!report.is_in_force() && server.next_report() == report);
         assert_eq!(server.limit(), 5, "{config}");
     }
     fs::remove_file(server.path()).unwrap();
     let report = server.reload();
     assert!(report.to_string().contains("cannot be read"), "{report}");
     assert_eq!(server.limit(), 5);
-    assert!(server.edit(&api("limit: 6/1m")).is_good());
+    assert!(server.edit(&api("limit: 6/1m")).is_in_force());
     assert_eq!(server.limit(), 6);
 }
 
@@ -334,7 +334,7 @@ fn the_watch_detects_writes_renames_and_removal() {
     assert_eq!(server.limit(), 7);
 
     fs::remove_file(server.path()).unwrap();
-    assert!(!server.next_report().is_good());
+    assert!(!server.next_report().is_in_force());
     assert_eq!(server.limit(), 7);
 
     server.write(&api("limit: 8/1m"));
@@ -430,7 +430,7 @@ fn sighup_reloads() {
     let own = std::process::id().to_string();
     assert!(std::process::Command::new("kill").args(["-HUP", &own]).status().unwrap().success());
     let report = server.next_report();
-    assert!(report.is_good(), "{report}");
+    assert!(report.is_in_force(), "{report}");
     assert_eq!(server.limit(), 6);
 }
 
