@@ -68,22 +68,22 @@ impl Top {
     fn merged(&self, listed: usize, of: fn(&Sketches) -> &Sketch) -> Vec<TopKey> {
         let mut by_name = HashMap::<(String, String), KeyTotals>::new();
         // The most that a key can have been counted in all sketches together without a counter in any.
-        let mut floor = 0;
+        let mut min_count = 0;
         for worker in &self.workers {
             let sketches = locked(worker);
             let sketch = of(&sketches);
-            floor += sketch.floor();
+            min_count += sketch.min_count();
             for counter in sketch.counters() {
                 let name = (counter.rule().to_owned(), counter.key().to_owned());
                 let totals = by_name.entry(name).or_default();
                 totals.count += counter.count;
                 totals.error += counter.error;
-                totals.floors += sketch.floor();
+                totals.min_counts += sketch.min_count();
             }
         }
         let counted = |((rule, key), totals): ((String, String), KeyTotals)| {
-            // A sketch without a counter for the key may have missed up to its floor.
-            let missed = floor - totals.floors;
+            // A sketch without a counter for the key may have missed up to its smallest count.
+            let missed = min_count - totals.min_counts;
             TopKey { rule, key, count: totals.count + missed, error: totals.error + missed }
         };
         let mut all: Vec<TopKey> = by_name.into_iter().map(counted).collect();
@@ -108,8 +108,8 @@ fn locked(worker: &Mutex<Sketches>) -> MutexGuard<'_, Sketches> {
 struct KeyTotals {
     count: u64,
     error: u64,
-    /// Floors of these sketches.
-    floors: u64,
+    /// Smallest counts of these sketches.
+    min_counts: u64,
 }
 
 #[cfg(test)]

@@ -65,11 +65,11 @@ impl Sketch {
         let known = self.by_name.find(hash, |&number| counters[number].is_of(rule, key));
         let number = match known {
             Some(&number) => number,
-            None if self.counters.len() < COUNTERS => self.begin(hash, rule, key),
-            None => self.displace(hash, rule, key),
+            None if self.counters.len() < COUNTERS => self.insert(hash, rule, key),
+            None => self.replace_min(hash, rule, key),
         };
         self.counters[number].count += 1;
-        self.sink(self.counters[number].heap_index);
+        self.sift_down(self.counters[number].heap_index);
     }
 
     /// All counters, in no order.
@@ -78,12 +78,12 @@ impl Sketch {
     }
 
     /// The most that a key without a counter can have occurred.
-    pub(super) fn floor(&self) -> u64 {
+    pub(super) fn min_count(&self) -> u64 {
         if self.counters.len() < COUNTERS { 0 } else { self.counters[self.heap[0]].count }
     }
 
     /// Adds a counter at zero, which rises to the top of the heap.
-    fn begin(&mut self, hash: u64, rule: &str, key: &str) -> usize {
+    fn insert(&mut self, hash: u64, rule: &str, key: &str) -> usize {
         let number = self.counters.len();
         let name = [rule, key].concat();
         self.counters.push(Counter {
@@ -95,7 +95,7 @@ impl Sketch {
             error: 0,
         });
         self.heap.push(number);
-        self.note(hash, number);
+        self.index_name(hash, number);
         let mut heap_index = number;
         while heap_index > 0 && self.count_at(heap_index) < self.count_at((heap_index - 1) / 2) {
             self.swap(heap_index, (heap_index - 1) / 2);
@@ -105,7 +105,7 @@ impl Sketch {
     }
 
     /// Gives the smallest counter to another key.
-    fn displace(&mut self, hash: u64, rule: &str, key: &str) -> usize {
+    fn replace_min(&mut self, hash: u64, rule: &str, key: &str) -> usize {
         let number = self.heap[0];
         let counter = &mut self.counters[number];
         if let Ok(entry) = self.by_name.find_entry(counter.hash, |&other| other == number) {
@@ -115,17 +115,17 @@ impl Sketch {
         counter.name.push_str(rule);
         counter.name.push_str(key);
         (counter.rule_bytes, counter.hash, counter.error) = (rule.len(), hash, counter.count);
-        self.note(hash, number);
+        self.index_name(hash, number);
         number
     }
 
-    fn note(&mut self, hash: u64, number: usize) {
+    fn index_name(&mut self, hash: u64, number: usize) {
         let counters = &self.counters;
         self.by_name.insert_unique(hash, number, |&other| counters[other].hash);
     }
 
     /// Moves a counter that has grown down the heap.
-    fn sink(&mut self, mut heap_index: usize) {
+    fn sift_down(&mut self, mut heap_index: usize) {
         loop {
             let below =
                 [2 * heap_index + 1, 2 * heap_index + 2].into_iter().filter(|&below| below < self.heap.len());
@@ -192,7 +192,7 @@ mod tests {
         }
         assert_eq!(frequent, 0, "every frequent key has a counter");
         assert_eq!(sketch.counters().iter().map(|counter| counter.count).sum::<u64>(), all);
-        assert!(sketch.floor() <= fair);
+        assert!(sketch.min_count() <= fair);
     }
 
     #[test]
