@@ -143,7 +143,7 @@ fn until_boundary(opened: &BlockingLimiter, rate: Rate, key: &str) -> Result<Dur
 
 fn line(colours: Colours, algorithm: Algorithm, accepted: u64) -> String {
     let count = format!("{}  accepted {accepted} of {}", algorithm.name(), 2 * LIMIT);
-    let mark = if accepted > LIMIT { colours.alarm("OVER ") } else { colours.calm("holds") };
+    let mark = if accepted > LIMIT { colours.red_bold("OVER ") } else { colours.green("holds") };
     let bound = algorithm.admitted_max(LIMIT);
     let formula = match 2 * LIMIT - bound {
         LIMIT => "L".to_owned(),
@@ -164,13 +164,13 @@ impl Colours {
         Self(stdout().is_terminal() && !unwanted)
     }
 
-    /// Red and bold: the limit was exceeded.
-    fn alarm(self, text: &str) -> String {
+    /// For a limit that was exceeded.
+    fn red_bold(self, text: &str) -> String {
         self.wrap("1;31", text)
     }
 
-    /// Green: the limit holds.
-    fn calm(self, text: &str) -> String {
+    /// For a limit that holds.
+    fn green(self, text: &str) -> String {
         self.wrap("32", text)
     }
 
@@ -185,8 +185,8 @@ mod tests {
 
     #[test]
     fn colours_wrap_the_text_in_escapes() {
-        assert_eq!(Colours(true).alarm("OVER"), "\x1b[1;31mOVER\x1b[0m");
-        assert_eq!(Colours(true).calm("holds"), "\x1b[32mholds\x1b[0m");
-        assert_eq!(Colours(false).alarm("OVER"), "OVER");
+        assert_eq!(Colours(true).red_bold("OVER"), "\x1b[1;31mOVER\x1b[0m");
+        assert_eq!(Colours(true).green("holds"), "\x1b[32mholds\x1b[0m");
+        assert_eq!(Colours(false).red_bold("OVER"), "OVER");
     }
 }

@@ -91,12 +91,12 @@ pub(super) fn run(args: &Args, err: &mut impl Write) -> Result<ExitCode> {
     let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     warnings.extend(raise_limit(&mut settings.bounds));
     let format = log::install(args.log_level, args.log_format)?;
-    let greet = |greeting: &str| match format {
+    let announce = |announcement: &str| match format {
         // As plain text, so that people can copy the command.
-        LogFormat::Text => drop(writeln!(err, "{greeting}")),
-        LogFormat::Json => tracing::info!("{greeting}"),
+        LogFormat::Text => drop(writeln!(err, "{announcement}")),
+        LogFormat::Json => tracing::info!("{announcement}"),
     };
-    serve(&settings, rules, file, &warnings, greet)
+    serve(&settings, rules, file, &warnings, announce)
 }
 
 fn serve(
@@ -104,7 +104,7 @@ fn serve(
     rules: RuleSet,
     file: Option<StartupFile>,
     warnings: &[String],
-    greet: impl FnOnce(&str),
+    announce: impl FnOnce(&str),
 ) -> Result<ExitCode> {
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime
@@ -120,7 +120,7 @@ fn serve(
         let _watch = reloader.as_ref().map(watched).transpose()?;
         let server = Server::bind(settings, service, clock, reloader)?;
         let address = server.address();
-        greet(&format!(
+        announce(&format!(
             "slidegate listens on http://{address}; try: curl -d '{example}' -H 'content-type: application/json' http://{address}/v1/check"
         ));
         for warning in warnings {

@@ -47,11 +47,11 @@ fn which(index: usize, requests: &[ChargeRequest<'_>]) -> String {
 fn never(rules: &RuleSet, requests: &[ChargeRequest<'_>], rule: &str, cost: u64, text: &str) -> String {
     let is_of_rule = |request: &&ChargeRequest<'_>| request.rule.name() == rule;
     for (first, request) in requests.iter().enumerate().filter(|(_, request)| is_of_rule(request)) {
-        let twins = requests.iter().filter(is_of_rule).filter(|twin| twin.key == request.key);
-        let total = twins.clone().fold(0_u64, |sum, twin| sum.saturating_add(twin.cost));
+        let same_key = requests.iter().filter(is_of_rule).filter(|other| other.key == request.key);
+        let total = same_key.clone().fold(0_u64, |sum, other| sum.saturating_add(other.cost));
         if total == cost && matches!(rules.resolve(request), Ok(Resolved::Limited(_))) {
             let (which, key) = (which(first, requests), excerpt(&request.key));
-            return match text.strip_prefix("cost: ").filter(|_| twins.count() > 1) {
+            return match text.strip_prefix("cost: ").filter(|_| same_key.count() > 1) {
                 Some(text) => format!("{which}cost: with the other charges of key `{key}`, {text}"),
                 None => format!("{which}{text}"),
             };
