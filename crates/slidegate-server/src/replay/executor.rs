@@ -189,7 +189,7 @@ mod tests {
     use slidegate::store::Store;
     use slidegate_stores::StoreUrl;
 
-    /// A trace in which every key occurs once used to keep every key in memory.
+    /// A trace in which every key occurs once must not keep every key in memory.
     #[test]
     fn idle_keys_are_swept() {
         let opened = BlockingLimiter::open(&StoreUrl::default()).unwrap();

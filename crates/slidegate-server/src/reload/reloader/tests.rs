@@ -241,7 +241,7 @@ fn an_unchanged_override_keeps_its_stamps() {
 }
 
 /// A request that loaded the old rules may charge under them after the first migration. Its charge, and all before it,
-/// used to expire with the old window even if the new window was longer.
+/// must not expire with the old window if the new window is longer.
 #[test]
 fn charges_of_requests_in_flight_are_migrated_too() {
     let server = Server::start("in-flight", &api("limit: 5/1m"));
