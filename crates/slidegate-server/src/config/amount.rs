@@ -42,7 +42,7 @@ pub(super) fn bytes(text: &str, least: u64, most: u64) -> Result<u64, String> {
 }
 
 /// The amount in the largest unit that divides it.
-pub(crate) fn bytes_shown(bytes: u64) -> String {
+fn bytes_shown(bytes: u64) -> String {
     let unit = BYTE_UNITS.iter().rev().find(|(_, unit)| bytes > 0 && bytes.is_multiple_of(*unit));
     unit.map_or_else(|| bytes.to_string(), |(name, unit)| format!("{}{name}", bytes / unit))
 }

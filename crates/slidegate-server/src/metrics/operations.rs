@@ -5,8 +5,8 @@ use super::histogram::Histogram;
 use super::striped::Striped;
 
 /// Operations of a store; unknown ones count as the last.
-const OPERATIONS: [&str; 10] =
-    ["check", "check_batch", "peek", "refund", "settle", "credit", "reset", "inspect", "change", "other"];
+const OPERATIONS: [&str; 9] =
+    ["check", "check_batch", "peek", "refund", "settle", "credit", "reset", "inspect", "other"];
 
 /// Kinds of failures; unknown ones count as the last.
 const KINDS: [&str; 5] = ["full", "unavailable", "ambiguous", "refused", "other"];
