@@ -3,7 +3,7 @@
 //! The program starts itself once per subject, scenario and repetition: a fresh process has a fresh heap, and no
 //! subject inherits the pages or the branch history of another. Subjects take turns within a repetition, so that a
 //! noisy minute of the machine affects all of them.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks on the terminal")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints to the terminal")]
 
 mod child;
 mod flood;

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Run it again within a minute: memory starts anew, the other two remember.
-#![expect(clippy::print_stdout, reason = "an example speaks on the terminal")]
+#![expect(clippy::print_stdout, reason = "an example prints to the terminal")]
 
 use std::env;
 use std::error::Error;

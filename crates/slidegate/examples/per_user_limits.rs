@@ -1,7 +1,7 @@
 //! Limits per user, from a table: a plan for everyone, other limits for some, no limit or no access for a few.
 //!
 //! `cargo run -p slidegate --example per_user_limits`
-#![expect(clippy::print_stdout, reason = "an example speaks on the terminal")]
+#![expect(clippy::print_stdout, reason = "an example prints to the terminal")]
 
 use std::error::Error;
 

@@ -1,7 +1,7 @@
 //! Tokens of a language model: charge an estimate before the call, settle the true cost after it, in another task.
 //!
 //! `cargo run -p slidegate --example settle_tokens`
-#![expect(clippy::print_stdout, reason = "an example speaks on the terminal")]
+#![expect(clippy::print_stdout, reason = "an example prints to the terminal")]
 
 use std::error::Error;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Several limits at once: a request passes all of them or is charged to none.
 //!
 //! `cargo run -p slidegate --example several_limits`
-#![expect(clippy::print_stdout, reason = "an example speaks on the terminal")]
+#![expect(clippy::print_stdout, reason = "an example prints to the terminal")]
 
 use std::error::Error;
 

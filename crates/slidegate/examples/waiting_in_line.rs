@@ -1,7 +1,7 @@
 //! Waiting in line: `acquire_async` waits until the request is admitted, first come first served.
 //!
 //! `cargo run -p slidegate --example waiting_in_line`
-#![expect(clippy::print_stdout, reason = "an example speaks on the terminal")]
+#![expect(clippy::print_stdout, reason = "an example prints to the terminal")]
 
 use std::error::Error;
 use std::sync::Arc;
