@@ -49,6 +49,9 @@ pub(crate) fn run(run: Run) -> Result<Sample> {
         }
         ours => {
             let algorithm = algorithm(ours).expect("all others are listed above");
+            if run.scenario == Scenario::HotManualClock {
+                return bench.shared(&SlidegateMemory::on_manual_clock(algorithm, "100000000/1h")?);
+            }
             bench.shared(&SlidegateMemory::new(algorithm, run.scenario.traffic())?)
         }
     }
@@ -115,7 +118,8 @@ impl Bench {
     /// Measures memory or growth on this thread.
     fn untimed<W: Worker>(&self, worker: &mut W) -> Result<Sample> {
         if self.run.scenario.measure() == Measure::Growth {
-            let calls = grow(worker, self.keys())?;
+            let hits = self.run.subject.hits(self.run.scenario, self.run.effort);
+            let calls = grow(worker, self.keys(), hits)?;
             return Ok(Sample { calls: Some(calls), ..Sample::of(self.run) });
         }
         self.preload(worker)?;

@@ -27,22 +27,23 @@ pub(crate) struct CallTimes {
 
 const MILLISECOND_NS: u32 = 1_000_000;
 
-/// Charges every key for the first time.
-pub(crate) fn grow<W: Worker>(worker: &mut W, keys: u64) -> Result<CallTimes> {
+/// Charges every key for the first time and, if there are more `hits`, again.
+pub(crate) fn grow<W: Worker>(worker: &mut W, keys: u64, hits: u64) -> Result<CallTimes> {
     // Not zeros, whose pages the system would allocate at the first write, between the calls.
-    let mut calls_ns = vec![u32::MAX; usize::try_from(keys)?];
+    let mut calls_ns = vec![u32::MAX; usize::try_from(keys * hits)?];
     let mut slots = calls_ns.iter_mut();
     let (mut refused, mut worst_cpu_ns) = (0_u64, 0);
     let mut cpu_ns = thread_cpu_ns();
-    every_key(keys, |key| {
+    let mut call = |key: &str| {
         let (allowed, took_ns) = timed(|| worker.decide(key));
         // Read once per call, so it includes the time between two calls; the wall time of a call is an upper bound.
         let before_ns = mem::replace(&mut cpu_ns, thread_cpu_ns());
         worst_cpu_ns = (cpu_ns - before_ns).min(took_ns.into()).max(worst_cpu_ns);
         refused += u64::from(!allowed);
-        *slots.next().expect("a slot for every key") = took_ns;
-    });
-    ensure!(refused == 0, "{refused} first hits were refused; the limit is too low");
+        *slots.next().expect("a slot for every call") = took_ns;
+    };
+    (0..hits).for_each(|_| every_key(keys, &mut call));
+    ensure!(refused == 0, "{refused} hits were refused; the limit is too low");
     Ok(CallTimes { worst_cpu_ns, ..summarised(calls_ns) })
 }
 
@@ -92,7 +93,7 @@ mod tests {
 
     #[test]
     fn every_call_is_timed() {
-        let calls = grow(&mut EmptyLoop, 1_000).unwrap();
+        let calls = grow(&mut EmptyLoop, 1_000, 2).unwrap();
         assert!(calls.worst_ns < u64::from(u32::MAX) && calls.worst_cpu_ns > 0, "{calls:?}");
         assert!(calls.median_ns <= calls.p99_99_ns && calls.p99_99_ns <= calls.worst_ns, "{calls:?}");
     }

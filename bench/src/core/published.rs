@@ -1,4 +1,4 @@
-//! The block of the README that shows the committed samples.
+//! The pages that show the committed samples.
 
 use std::path::Path;
 
@@ -12,15 +12,26 @@ use slidegate_bench::published::{Published, quick_is_too_short};
 
 const PUBLISHED: Published<BenchSetting, Sample> = Published {
     name: "core",
-    pages: &[(
-        Block {
-            page: "README.md",
-            name: "bench core",
-            before: "## State of the project\n",
-            section: "## Speed and memory\n",
-        },
-        summary::markdown,
-    )],
+    pages: &[
+        (
+            Block {
+                page: "README.md",
+                name: "bench core",
+                before: "## State of the project\n",
+                section: "## Speed and memory\n",
+            },
+            summary::brief,
+        ),
+        (
+            Block {
+                page: "docs/performance.md",
+                name: "bench core",
+                before: "## Over HTTP\n",
+                section: "## In the process\n",
+            },
+            summary::markdown,
+        ),
+    ],
     too_short: |setting| quick_is_too_short(setting.quick),
 };
 
@@ -65,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_shows_the_committed_samples() {
+    fn the_pages_show_the_committed_samples() {
         let wrong = PUBLISHED.mismatch().unwrap();
         assert_eq!(wrong, None, "`cargo xtask bench table` writes it");
     }
@@ -78,7 +89,7 @@ mod tests {
             line.split_whitespace().filter(|cell| *cell != "|").map(str::to_owned).collect::<Vec<_>>()
         };
         let dashes = |count| vec!["-"; count];
-        let counter = [vec!["slidegate", "sliding-counter", "-", "-", "200"], dashes(6)].concat();
+        let counter = [vec!["slidegate", "sliding-counter", "-", "-", "200"], dashes(7)].concat();
         assert_eq!(row("slidegate sliding-counter"), counter);
         assert_eq!(row("governor / sliding-counter")[5], "3.00");
         assert_eq!(row("sliding-counter / floor")[5], "2.00");

@@ -51,8 +51,12 @@ pub(crate) enum Scenario {
     Zipf1,
     /// 1 M keys, some popular, 2 threads
     Zipf2,
+    /// One key, 1 thread, on a manual clock: for counting instructions with callgrind
+    HotManualClock,
     /// 10 M keys, all equally likely, 1 thread
     Large1,
+    /// 10 M keys, all equally likely, 2 threads
+    Large2,
     /// Memory of 500 k keys
     #[value(name = "memory-500k")]
     MemorySmall,
@@ -87,6 +91,7 @@ impl Scenario {
             (Self::FloodEvicting, ..) => format!("flood of {keys} new keys at the budget, old ones evicted"),
             (_, Measure::Flood, _) => format!("flood of {keys} new keys at the budget"),
             (_, Measure::Growth, _) => format!("single calls while growing to {keys} keys"),
+            (Self::HotManualClock, ..) => "one hot key, 1 thread, manual clock".to_owned(),
             (_, Measure::Time, Traffic::Hot) => format!("one hot key, {threads}"),
             (_, Measure::Time, Traffic::Uniform) => format!("{keys} keys uniform, {threads}"),
             (_, Measure::Time, Traffic::Zipf) => format!("{keys} keys zipf 1.0, {threads}"),
@@ -104,14 +109,14 @@ impl Scenario {
 
     pub(crate) fn threads(self) -> usize {
         match self {
-            Self::Hot2 | Self::Uniform2 | Self::Zipf2 => 2,
+            Self::Hot2 | Self::Uniform2 | Self::Zipf2 | Self::Large2 => 2,
             _ => 1,
         }
     }
 
     pub(crate) fn traffic(self) -> Traffic {
         match self {
-            Self::Hot1 | Self::Hot2 => Traffic::Hot,
+            Self::Hot1 | Self::Hot2 | Self::HotManualClock => Traffic::Hot,
             Self::Zipf1 | Self::Zipf2 => Traffic::Zipf,
             _ => Traffic::Uniform,
         }
@@ -120,9 +125,9 @@ impl Scenario {
     /// Keys before the clock starts, or at the end where growth is measured.
     pub(crate) fn keys(self, effort: Effort) -> u64 {
         let full = match self {
-            Self::Hot1 | Self::Hot2 => 1_000,
+            Self::Hot1 | Self::Hot2 | Self::HotManualClock => 1_000,
             Self::MemorySmall => 500_000,
-            Self::Large1 | Self::MemoryLarge | Self::Growth => 10_000_000,
+            Self::Large1 | Self::Large2 | Self::MemoryLarge | Self::Growth => 10_000_000,
             Self::Flood | Self::FloodEvicting => 20_000_000,
             _ => 1_000_000,
         };
@@ -134,16 +139,23 @@ impl Scenario {
         let full = match self {
             _ if self.measure() == Measure::Memory => 0,
             Self::Growth | Self::Flood | Self::FloodEvicting => return self.keys(effort),
-            Self::Hot1 | Self::Hot2 | Self::Large1 => 10_000_000,
+            Self::Hot1 | Self::Hot2 | Self::Large1 | Self::Large2 => 10_000_000,
             _ => 5_000_000,
         };
         if effort == Effort::Quick { full / 5 } else { full }
     }
 
-    /// Whether it needs minutes and gigabytes.
+    /// Whether it is measured only if it is named, or with `--large`: it needs minutes and gigabytes, or a profiler.
     pub(crate) fn large(self) -> bool {
-        matches!(self, Self::Large1 | Self::MemoryLarge | Self::Saturated | Self::Growth)
-            || self.measure() == Measure::Flood
+        matches!(
+            self,
+            Self::HotManualClock
+                | Self::Large1
+                | Self::Large2
+                | Self::MemoryLarge
+                | Self::Saturated
+                | Self::Growth
+        ) || self.measure() == Measure::Flood
     }
 
     /// The timeout of a child: several times the slowest subject's time.

@@ -1,4 +1,4 @@
-//! The benchmark in one table, for the README.
+//! The benchmark in one table, and in three lines for the README.
 
 use crate::markdown::Table;
 use crate::results::Measurement;
@@ -7,7 +7,7 @@ use crate::scenario::{Effort, Measure, Scenario};
 use crate::statistics::{Spread, megabytes, ratio, short_time, thousands};
 use crate::subject::Subject;
 
-const COLUMNS: [(Scenario, &str); 9] = [
+const COLUMNS: [(Scenario, &str); 10] = [
     (Scenario::Hot1, "hot 1T"),
     (Scenario::Hot2, "hot 2T"),
     (Scenario::Uniform1, "1M uniform 1T"),
@@ -15,12 +15,19 @@ const COLUMNS: [(Scenario, &str); 9] = [
     (Scenario::Zipf1, "1M zipf 1T"),
     (Scenario::Zipf2, "1M zipf 2T"),
     (Scenario::Large1, "10M uniform 1T"),
+    (Scenario::Large2, "10M uniform 2T"),
     (Scenario::Memory, "B/key 1M"),
     (Scenario::MemoryLarge, "B/key 10M"),
 ];
 
 /// The subjects that are compared with governor and the floor.
-const COMPARED: [Subject; 2] = [Subject::SlidingCounter, Subject::SlidingLog];
+const COMPARED: [Subject; 4] =
+    [Subject::SlidingCounter, Subject::Gcra, Subject::SlidingLog, Subject::SlidingCounterBatch];
+
+/// The lines and columns of the README.
+const BRIEF: [Subject; 3] = [Subject::SlidingCounter, Subject::SlidingLog, Subject::Governor];
+const BRIEF_COLUMNS: [Scenario; 6] =
+    [Scenario::Hot1, Scenario::Hot2, Scenario::Uniform1, Scenario::Zipf1, Scenario::Large1, Scenario::Memory];
 
 /// The totals of memory in the text below the table.
 const TOTALS: [(Subject, Scenario); 5] = [
@@ -55,8 +62,28 @@ pub(crate) fn markdown(measured: &Measurement) -> String {
         runs(samples),
         measured.setting.machine
     ));
-    line("Every sample is in [bench/results/core.json](bench/results/core.json).");
+    line("Every sample is in [bench/results/core.json](../bench/results/core.json).");
     text
+}
+
+/// Three lines and a link.
+pub(crate) fn brief(measured: &Measurement) -> String {
+    let samples = &measured.samples;
+    let columns = COLUMNS.iter().filter(|(scenario, _)| BRIEF_COLUMNS.contains(scenario));
+    let mut head = vec!["ns per decision".to_owned()];
+    head.extend(columns.clone().map(|(_, title)| (*title).to_owned()));
+    let mut table = Table::new(head);
+    for subject in BRIEF {
+        let figures = columns
+            .clone()
+            .map(|&(scenario, _)| cell(spread(samples, subject, scenario, Sample::figure), scenario));
+        table.push([subject.title()].into_iter().chain(figures).collect());
+    }
+    format!(
+        "{table}\nOne or two threads (T), resident bytes per key, on {}. All limiters, memory, growth and the profile of a \
+         check:\n[docs/performance.md](docs/performance.md).\n",
+        measured.setting.machine
+    )
 }
 
 /// The scenarios without a sample, by subject.
@@ -120,14 +147,15 @@ fn totals(samples: &[Sample]) -> Option<String> {
     sentence("Total memory", TOTALS.into_iter().filter_map(total))
 }
 
-/// The minimum of the worst calls, because the machine may delay any of them, and the median.
+/// The processor time of the worst call. The minimum too, because the system may do work of its own in any call.
 fn growth(samples: &[Sample]) -> Option<String> {
     let worst = |subject: Subject| {
-        let worst_ns = |sample: &Sample| sample.calls.as_ref().map(|calls| calls.worst_ns);
+        let worst_ns = |sample: &Sample| sample.calls.as_ref().map(|calls| calls.worst_cpu_ns);
         let worst = spread(samples, subject, Scenario::Growth, worst_ns)?;
         Some(format!("{subject} {} ({})", short_time(worst.min), short_time(worst.median)))
     };
-    let what = "Longest single call while 10 M keys arrive, in the best run (in the median run)";
+    let what =
+        "Most processor time of a single call while 10 M keys arrive, in the best run (in the median run)";
     sentence(what, Subject::all().into_iter().filter_map(worst))
 }
 

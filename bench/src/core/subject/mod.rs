@@ -85,11 +85,17 @@ impl Subject {
     pub(crate) fn takes_part(self, scenario: Scenario) -> bool {
         match scenario {
             Scenario::Saturated => self == Self::CompactLog,
+            Scenario::HotManualClock => {
+                matches!(self, Self::SlidingCounter | Self::SlidingLog | Self::FixedWindow | Self::Gcra)
+            }
             Scenario::Flood | Scenario::FloodEvicting => {
                 matches!(self, Self::SlidingCounter | Self::SlidingLog)
             }
             Scenario::Growth => {
-                matches!(self, Self::SlidingCounter | Self::Governor | Self::Floor | Self::EmptyLoop)
+                matches!(
+                    self,
+                    Self::SlidingCounter | Self::SlidingLog | Self::Governor | Self::Floor | Self::EmptyLoop
+                )
             }
             _ if self == Self::SlidingCounterBatch && scenario.measure() != Measure::Time => false,
             _ => self != Self::EmptyLoop && scenario.threads() <= self.threads_max(),
@@ -107,10 +113,16 @@ impl Subject {
     /// Hits of every key before the clock starts. The size of a log is its number of requests: with the timed ones it
     /// has ten, where all keys are equally likely.
     pub(crate) fn hits(self, scenario: Scenario, effort: Effort) -> u64 {
+        if scenario == Scenario::Growth {
+            return if self == Self::SlidingLog { GROWTH_HITS } else { 1 };
+        }
         let timed = scenario.decisions(effort) * scenario.threads() as u64 / scenario.keys(effort);
         if self == Self::SlidingLog { 10_u64.saturating_sub(timed).max(1) } else { 1 }
     }
 }
+
+/// Hits of every key of a growing `sliding-log`: enough that its tables change their slot width.
+const GROWTH_HITS: u64 = 8;
 
 /// The name on the command line.
 impl fmt::Display for Subject {
