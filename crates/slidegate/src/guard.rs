@@ -67,7 +67,8 @@ impl Guard {
     }
 }
 
-/// The policy of the strictest rule. Shadow rules take no part, unless there are no others.
+/// The policy of the strictest rule. Shadow rules take no part: if there are no others it is `Allow`, because a shadow
+/// rule never denies.
 fn strictest(admission: &Admission<'_>) -> OnStoreError {
     let enforced = admission.asks().iter().filter(|ask| !ask.rule.shadow());
     let strictness = |policy: &OnStoreError| match policy {

@@ -41,7 +41,8 @@ pub struct ReceiptStamp {
 pub struct ChargePlace {
     /// The limit as it was when the charge was made.
     pub limit: Limit,
-    /// The sequence number of the charge in the store. A state that was recreated later does not accept the receipt.
+    /// The sequence number of the charge in the store (in memory, SQLite), or the generation of the state (Redis). A state
+    /// that was recreated later does not accept the receipt.
     pub order: u64,
     /// The position in the state.
     pub position: Position,
@@ -95,10 +96,10 @@ impl Position {
     }
 }
 
-/// The position of a charge in the state of one limit, and its sequence number: a [`ChargePlace`] without the limit.
+/// The position of a charge in the state of one limit, and its order: a [`ChargePlace`] without the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrderedPosition {
-    /// The sequence number of the charge in the store.
+    /// The sequence number of the charge in the store, or the generation of the state; see [`ChargePlace::order`].
     pub order: u64,
     /// The position in the state.
     pub position: Position,
@@ -153,7 +154,7 @@ impl ReceiptCharge {
 
 /// Proof of an admission. The first refund or settlement spends it; dropping it does nothing.
 ///
-/// It borrows nothing: it can be sent to another task or thread, and on wires to another process.
+/// It borrows nothing: it can be sent to another task, thread or process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
     stamp: ReceiptStamp,

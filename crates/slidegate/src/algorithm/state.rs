@@ -77,7 +77,8 @@ impl State {
     }
 
     /// The instant from which no charge counts and no receipt could give anything back: the state may be dropped then.
-    /// 0 for the state of a new key.
+    /// For a state without any charge: 0 or, of `fixed-window` and `sliding-counter`, the end of the windows that begin in
+    /// 1970.
     #[must_use]
     pub fn ends_us(&self) -> u64 {
         with_window!(&self.window, window => window.ends_us(&self.limit))

@@ -79,7 +79,8 @@ pub trait Window: Clone + std::fmt::Debug + Default + Eq + Send + 'static {
     fn expires_us(limit: &Limit, position: Position) -> u64;
 
     /// The instant, in microseconds since 1970, from which no charge counts and no receipt could give anything back:
-    /// the state may be dropped then. 0 for the state of a new key.
+    /// the state may be dropped then. For a state without any charge: 0 or, of `fixed-window` and `sliding-counter`, the
+    /// end of the windows that begin in 1970.
     fn ends_us(&self, limit: &Limit) -> u64;
 
     /// The latest possible instant of the last charge.

@@ -192,14 +192,14 @@ impl<'a> Decision<'a> {
         self.binding().remaining()
     }
 
-    /// Time until this same request passes if nobody else spends, to the microsecond; zero when
-    /// allowed, `None` if unknown.
+    /// Time until this same request passes if nothing else is charged meanwhile, to the microsecond; zero when allowed,
+    /// `None` if unknown.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.binding().retry_after()
     }
 
-    /// Time until nothing is used of any charged limit.
+    /// Time until nothing is used of any limit that took part in the decision, on a denial too; `None` if unknown.
     #[must_use]
     pub fn reset_after(&self) -> Option<Duration> {
         self.binding().reset_after()

@@ -69,10 +69,10 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
         decided
     }
 
-    /// Decides several admissions, each on its own, at one reading of the clock, and answers in their order.
+    /// Decides several admissions, each on its own and in their order, and answers in their order.
     ///
-    /// In memory it is faster than as many checks: the clock is read once, and on x86-64 the states of 16 keys at a time
-    /// are prefetched, so that their cache misses overlap.
+    /// In memory it is faster than as many checks: the clock is read once for all of them, and on x86-64 the states of 16
+    /// keys at a time are prefetched, so that their cache misses overlap. Other stores read the clock once per admission.
     ///
     /// ```
     /// use slidegate::{Admission, Limiter, Rule};

@@ -169,7 +169,7 @@ impl Queues {
 
     /// Removes a waiter from all its queues; returns the waiters that became first.
     fn leave(&mut self, ticket: u64) -> Vec<u64> {
-        let waiter = self.waiters.remove(&ticket).expect("a place is left once");
+        let waiter = self.waiters.remove(&ticket).expect("a ticket leaves its queues once");
         let mut next = Vec::new();
         for (rule, key) in &waiter.states {
             let by_key = self.by_rule.get_mut(rule).expect("a queue with a waiter");
@@ -197,7 +197,7 @@ impl Queues {
     }
 
     fn waiter(&mut self, ticket: u64) -> &mut Waiter {
-        self.waiters.get_mut(&ticket).expect("it waits until its place is dropped")
+        self.waiters.get_mut(&ticket).expect("it waits until its ticket is dropped")
     }
 
     /// Marks the waiters that are first and were not woken yet; returns their wakers.

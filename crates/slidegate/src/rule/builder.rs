@@ -238,7 +238,7 @@ impl Rule {
         self.on_store_error
     }
 
-    /// What happens to a new key when the store's memory is spent.
+    /// What happens when the store's memory is spent and a new key or a growing log needs more.
     #[must_use]
     pub fn at_budget(&self) -> AtBudget {
         self.at_budget
@@ -290,7 +290,8 @@ impl RuleBuilder {
         self
     }
 
-    /// What happens to a new key when the store's memory is spent; [`AtBudget::Refuse`] by default.
+    /// What happens when the store's memory is spent and a new key or a growing log needs more; [`AtBudget::Refuse`] by
+    /// default.
     #[must_use]
     pub fn at_budget(mut self, policy: AtBudget) -> Self {
         self.rule.at_budget = policy;

@@ -4,8 +4,8 @@ use super::Decimal;
 
 /// The answer when the store fails.
 ///
-/// A shared store fails when its network fails; the in-process store when its memory budget is spent and a
-/// new key needs a slot.
+/// A shared store fails when its network fails; the in-process store when its memory budget is spent and a new key
+/// needs a slot or a growing log more memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum OnStoreError {
@@ -14,15 +14,17 @@ pub enum OnStoreError {
     Deny,
     /// Admit: no request is lost, the limit does not hold.
     Allow,
-    /// Limit within this process, at this share of the limit.
+    /// Reserved for a limit within this process, at this share of the limit. This version treats it as
+    /// [`OnStoreError::Deny`].
     Local(Decimal),
 }
 
-/// What happens to a new key when the store's memory budget is spent.
+/// What happens when the store's memory budget is spent and a new key or a growing log needs more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum AtBudget {
-    /// The store fails as full, and [`OnStoreError`] applies. Existing keys keep their counts.
+    /// The store fails as full, and [`OnStoreError`] applies. Existing keys keep their counts; those that need no more
+    /// memory are still decided.
     #[default]
     Refuse,
     /// Approximate LRU eviction: of a few neighbouring keys of the rule, the one charged longest ago is dropped. Its

@@ -31,9 +31,16 @@ pub enum Update<'u> {
 
 /// Where states live.
 ///
-/// Every call is one atomic step, at one reading of the store's clock. Nothing happens before its future is polled;
-/// a future that is dropped before it is ready may or may not have been executed. A failure is never a denial,
-/// and says whether the charge [may have been made](StoreError::maybe_charged).
+/// A check, a peek, an inspection, a credit and a reset are one atomic step each, at one reading of the store's clock; a
+/// check is so however many charges it has. Other calls are several steps, and calls of others may run in between:
+///
+/// - a batch is one step per admission;
+/// - a refund or settlement of several states may change them one after the other, but spends its receipt once;
+/// - a live change goes through the states of the rule, one or a few at a time.
+///
+/// Nothing happens before a call's future is polled; a future that is dropped before it is ready may or may not have
+/// been executed. A failure is never a denial, and says whether the charge
+/// [may have been made](StoreError::maybe_charged).
 ///
 /// Users call a [`Limiter`](crate::Limiter), which adds the outage policy and waiting. To write a store: build a
 /// [`Decision`] from one [`StateAnswer`](crate::decision::StateAnswer) per ask of the admission, and test it with
@@ -112,7 +119,7 @@ pub trait Store: Send + Sync {
         key: Key<'_>,
     ) -> impl Future<Output = Result<Vec<LimitUsage>, StoreError>> + Send;
 
-    /// Applies a live change of a rule to all its states.
+    /// Applies a live change of a rule to all its states. After a failure some of them may have been changed.
     fn change(&self, call: Call, rule: &Rule) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// The secret shared by all processes that use this store: receipts that leave a process are signed with it. `None`

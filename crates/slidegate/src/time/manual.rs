@@ -44,7 +44,7 @@ struct Sleepers {
 }
 
 impl ManualClock {
-    /// A clock that shows `now_us`.
+    /// A clock that shows `now_us`, at most [`TIME_MAX_US`].
     #[must_use]
     pub fn at_us(now_us: u64) -> Self {
         Self { now_us: AtomicU64::new(now_us.min(TIME_MAX_US)), sleepers: Mutex::default() }
