@@ -1,9 +1,18 @@
 //! The limiter: a store, the outage policy, and queues of waiting requests.
 //!
-//! ```text
-//! check, check_async   one charge      acquire      waits, first come first served per key
-//! check_all            all or none     waiters      the queues
-//! ```
+//! | verbs of [`Limiter`] | what they do |
+//! |---|---|
+//! | `check`, `check_n`, `check_all`, `decide` | decide and, if everything passes, charge: one unit, `n` units, several charges, an [`Admission`] |
+//! | `check_batch` | decides several admissions, each on its own |
+//! | `peek`, `peek_all`, `peek_admission` | decide without charging |
+//! | `inspect` | reports what is used of every limit of a rule |
+//! | `acquire`, `acquire_all` | wait until the request is admitted, first come, first served per key |
+//! | `refund`, `settle` | take back an admission by its receipt, or replace its cost by the actual cost |
+//! | `credit`, `reset` | give back units of a key, or drop its state |
+//! | `change` | applies a live change of a rule to the states of all its keys |
+//!
+//! Every verb has an asynchronous form on every store, named with `_async`: `check_async`. A local store, in memory or in
+//! a file, has the blocking form too, without the suffix.
 
 mod acquire;
 mod async_verbs;
@@ -214,7 +223,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     ///
     /// # Panics
     ///
-    /// A verb panics at an instant after [`crate::time::TIME_MAX_US`].
+    /// If the instant is after [`crate::time::TIME_MAX_US`].
     #[must_use]
     pub fn at_us(&self, at_us: u64) -> Limiter<S, &Core<S>> {
         Limiter { call: Call::at_us(at_us), ..self.view() }

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use crate::time::TIME_MAX_US;
+
 /// The options of a store call: its instant, its deadline, and whether it may block the caller's thread.
 ///
 /// ```
@@ -26,11 +28,15 @@ impl Call {
         Self { at_us: None, deadline: None, blocking: false }
     }
 
-    /// A call at that instant, in microseconds since 1970 and at most [`crate::time::TIME_MAX_US`]; for tests and
-    /// replays. It may be earlier than an earlier call's: time then stands still for states that have
-    /// seen a later instant.
+    /// A call at that instant, in microseconds since 1970; for tests and replays. It may be earlier than an earlier
+    /// call's: time then stands still for states that have seen a later instant.
+    ///
+    /// # Panics
+    ///
+    /// If the instant is after [`TIME_MAX_US`]: sums of instants and windows could overflow in the store.
     #[must_use]
     pub fn at_us(at_us: u64) -> Self {
+        assert!(at_us <= TIME_MAX_US, "{at_us} us is after the year 9999, the latest instant of a call");
         Self { at_us: Some(at_us), ..Self::now() }
     }
 
@@ -67,5 +73,21 @@ impl Call {
     #[must_use]
     pub fn deadline(self) -> Option<Instant> {
         self.deadline
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_instant_of_the_year_9999_is_accepted() {
+        assert_eq!(Call::at_us(TIME_MAX_US).instant_us(), Some(TIME_MAX_US));
+    }
+
+    #[test]
+    #[should_panic(expected = "is after the year 9999")]
+    fn a_later_instant_panics_before_any_store_is_called() {
+        let _ = Call::at_us(TIME_MAX_US + 1);
     }
 }
