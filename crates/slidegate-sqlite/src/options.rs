@@ -43,8 +43,8 @@ impl Durability {
 ///
 /// let options = SqliteOptions::from_url("sqlite:/var/lib/quota.db?durability=normal&deadline=2s")?;
 /// assert_eq!(options.path(), Path::new("/var/lib/quota.db"));
-/// let same = SqliteOptions::new("/var/lib/quota.db").durability(Durability::Normal).deadline(Duration::from_secs(2));
-/// assert_eq!(options, same);
+/// let same = SqliteOptions::new("/var/lib/quota.db").durability(Durability::Normal);
+/// assert_eq!(options, same.deadline(Duration::from_secs(2))?);
 ///
 /// let error = SqliteOptions::from_url("sqlite:quota.db?durability=none").unwrap_err();
 /// assert_eq!(error.to_string(), "store: the durability `none` is unknown; give `full` or `normal`");
@@ -102,17 +102,15 @@ impl SqliteOptions {
         self
     }
 
-    /// How long a call may wait for the file; 5 s by default, at most [`DEADLINE_MAX`].
-    #[must_use]
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.deadline = Some(deadline.min(DEADLINE_MAX));
-        self
+    /// How long a call may wait for the file; 5 s by default, from 1 ms to [`DEADLINE_MAX`].
+    pub fn deadline(mut self, deadline: Duration) -> Result<Self, OptionsError> {
+        self.deadline = Some(checked(deadline).ok_or_else(|| out_of_range(&format!("{deadline:?}")))?);
+        Ok(self)
     }
 
     /// The same, unless a deadline was given before, by the URL or by [`SqliteOptions::deadline`].
-    #[must_use]
-    pub fn deadline_unless_given(self, deadline: Duration) -> Self {
-        if self.deadline.is_some() { self } else { self.deadline(deadline) }
+    pub fn deadline_unless_given(self, deadline: Duration) -> Result<Self, OptionsError> {
+        if self.deadline.is_some() { Ok(self) } else { self.deadline(deadline) }
     }
 
     /// The file.
@@ -136,9 +134,16 @@ fn durability_of(text: &str) -> Result<Durability, OptionsError> {
 }
 
 fn deadline_of(text: &str) -> Result<Duration, OptionsError> {
-    let range = Duration::from_millis(1)..=DEADLINE_MAX;
-    let deadline = parse_window(text).filter(|deadline| range.contains(deadline));
-    deadline.ok_or_else(|| OptionsError::Deadline { text: shortened(text) })
+    parse_window(text).and_then(checked).ok_or_else(|| out_of_range(text))
+}
+
+/// The deadline, if it is in the range of deadlines.
+fn checked(deadline: Duration) -> Option<Duration> {
+    (Duration::from_millis(1)..=DEADLINE_MAX).contains(&deadline).then_some(deadline)
+}
+
+fn out_of_range(text: &str) -> OptionsError {
+    OptionsError::Deadline { text: shortened(text) }
 }
 
 /// Decodes percent-encoding; `None` if it is malformed.
@@ -216,7 +221,7 @@ pub enum OptionsError {
     },
     /// A deadline out of range.
     #[error(
-        "store: the deadline `{text}` is no time from 1ms to 10m; give it as rates have windows, such as 2s"
+        "store: the deadline `{text}` is not a duration from 1ms to 10m; write a number with a unit, such as 2s"
     )]
     Deadline {
         /// The given text.
@@ -239,6 +244,26 @@ mod tests {
         ] {
             assert_eq!(SqliteOptions::from_url(url).unwrap(), SqliteOptions::new(path), "{url}");
         }
+    }
+
+    #[test]
+    fn deadlines_out_of_range_are_refused() {
+        let options = || SqliteOptions::new("quota.db");
+        for (deadline, text) in [
+            (Duration::ZERO, "`0ns`"),
+            (Duration::from_micros(999), "`999\u{b5}s`"),
+            (DEADLINE_MAX + Duration::from_nanos(1), "`600.000000001s`"),
+        ] {
+            let error = options().deadline(deadline).unwrap_err();
+            assert!(
+                matches!(error, OptionsError::Deadline { .. }) && error.to_string().contains(text),
+                "{error}"
+            );
+            assert_eq!(options().deadline_unless_given(deadline).unwrap_err(), error);
+        }
+        let longest = options().deadline(DEADLINE_MAX).unwrap();
+        assert_eq!(longest.deadline_or_default(), DEADLINE_MAX);
+        assert_eq!(longest.clone().deadline_unless_given(Duration::from_secs(1)).unwrap(), longest);
     }
 
     #[test]

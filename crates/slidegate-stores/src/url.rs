@@ -103,13 +103,13 @@ impl StoreUrl {
         Self { budget_bytes: Some(bytes), ..self }
     }
 
-    /// Sets the deadline of a call, unless the URL has one; no effect in memory.
+    /// Sets the deadline of a call, unless the URL has one; no effect in memory. Out of the store's range it is an error.
     pub fn deadline(self, deadline: Duration) -> Result<Self, UrlError> {
         let _ = deadline;
         let target = match self.target {
             Target::Memory => Target::Memory,
             #[cfg(feature = "sqlite")]
-            Target::Sqlite(options) => Target::Sqlite(Box::new(options.deadline_unless_given(deadline))),
+            Target::Sqlite(options) => Target::Sqlite(Box::new(options.deadline_unless_given(deadline)?)),
             #[cfg(feature = "redis")]
             Target::Redis(options) => Target::Redis(Box::new(options.deadline(deadline)?)),
         };

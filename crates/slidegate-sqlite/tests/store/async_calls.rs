@@ -52,7 +52,7 @@ fn run_all<T>(futures: Vec<impl Future<Output = T>>, clock: &SystemClock) -> (Ve
 fn a_hundred_calls_on_a_locked_file_end_after_about_one_deadline() {
     const DEADLINE_US: u64 = 300_000;
     let directory = Directory::new();
-    let options = options(directory.file()).deadline(Duration::from_micros(DEADLINE_US));
+    let options = options(directory.file()).deadline(Duration::from_micros(DEADLINE_US)).unwrap();
     let store = SqliteStore::open_with(&options).unwrap();
     let rule = rule("api", &["1000/400d"], Algorithm::SlidingLog);
     let (other, request, clock) = (lock(&directory), admission(&[(&rule, "alice", 1)]), SystemClock::new());
@@ -76,7 +76,7 @@ fn a_hundred_calls_on_a_locked_file_end_after_about_one_deadline() {
 fn a_batch_on_a_locked_file_ends_after_about_one_deadline() {
     const DEADLINE_US: u64 = 100_000;
     let directory = Directory::new();
-    let options = options(directory.file()).deadline(Duration::from_micros(DEADLINE_US));
+    let options = options(directory.file()).deadline(Duration::from_micros(DEADLINE_US)).unwrap();
     let store = SqliteStore::open_with(&options).unwrap();
     let rule = rule("api", &["1000/400d"], Algorithm::SlidingLog);
     let (_other, clock) = (lock(&directory), SystemClock::new());

@@ -120,8 +120,8 @@ fn a_call_that_times_out_is_unavailable_and_not_charged() {
     let directory = Directory::new();
     let rule = rule("api", &["5/400d"], Algorithm::SlidingLog);
     let patient = open(directory.file());
-    let impatient =
-        SqliteStore::open_with(&options(directory.file()).deadline(Duration::from_millis(30))).unwrap();
+    let short = options(directory.file()).deadline(Duration::from_millis(30)).unwrap();
+    let impatient = SqliteStore::open_with(&short).unwrap();
     let other = rusqlite::Connection::open(directory.file()).unwrap();
     check(&patient, Call::now(), &rule, 1);
     other.execute_batch("BEGIN IMMEDIATE").unwrap();

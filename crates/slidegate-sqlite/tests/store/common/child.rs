@@ -115,8 +115,10 @@ pub fn run_child() {
     let durability = if *durability == "full" { Durability::Full } else { Durability::Normal };
     let algorithm = Algorithm::ALL[algorithm.parse::<usize>().unwrap()];
     let (rule, cost): (_, u64) = (rule(algorithm.name(), &[rate], algorithm), cost.parse().unwrap());
-    let options =
-        SqliteOptions::new(path).durability(durability).deadline(std::time::Duration::from_secs(120));
+    let options = SqliteOptions::new(path)
+        .durability(durability)
+        .deadline(std::time::Duration::from_secs(120))
+        .unwrap();
     let print = |line: String| std::io::stdout().write_all(line.as_bytes()).unwrap();
     // The test harness has begun a line.
     print("\n".to_owned());

@@ -49,7 +49,7 @@ impl Drop for Directory {
 
 /// Options with a deadline that a busy machine meets, and without syncs.
 pub fn options(path: impl Into<PathBuf>) -> SqliteOptions {
-    SqliteOptions::new(path).durability(Durability::Normal).deadline(Duration::from_secs(120))
+    SqliteOptions::new(path).durability(Durability::Normal).deadline(Duration::from_secs(120)).unwrap()
 }
 
 pub fn open(path: impl Into<PathBuf>) -> SqliteStore {
