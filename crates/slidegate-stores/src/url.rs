@@ -15,6 +15,21 @@ use crate::error::{OpenError, UrlError};
 /// The most characters of a URL that an error repeats.
 const URL_CHARS_MAX: usize = 64;
 
+/// The schemes that `slidegate-redis` knows. It answers those of a cluster and of Sentinel, which are not supported yet.
+const REDIS_SCHEMES: [&str; 11] = [
+    "redis",
+    "rediss",
+    "unix",
+    "redis+unix",
+    "valkey",
+    "valkeys",
+    "valkey+unix",
+    "redis+cluster",
+    "rediss+cluster",
+    "redis+sentinel",
+    "rediss+sentinel",
+];
+
 /// A parsed store URL. Parsing finds every error that the text alone shows.
 ///
 /// ```
@@ -55,12 +70,12 @@ impl FromStr for StoreUrl {
             #[cfg(not(feature = "sqlite"))]
             "sqlite" => Err(UrlError::NotBuilt { scheme: "sqlite", feature: "sqlite" }),
             #[cfg(feature = "redis")]
-            "redis" | "rediss" | "unix" | "redis+cluster" | "redis+sentinel" => {
+            scheme if REDIS_SCHEMES.contains(&scheme) => {
                 let target = Target::Redis(Box::new(RedisOptions::new(text)?));
                 Ok(Self { target, ..Self::default() })
             }
             #[cfg(not(feature = "redis"))]
-            "redis" | "rediss" | "unix" | "redis+cluster" | "redis+sentinel" => {
+            scheme if REDIS_SCHEMES.contains(&scheme) => {
                 Err(UrlError::NotBuilt { scheme: "redis", feature: "redis" })
             }
             // The text after a scheme may be a password, and so may the text before an `@`.
@@ -143,6 +158,32 @@ mod tests {
 
     fn error(text: &str) -> String {
         text.parse::<StoreUrl>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn every_scheme_of_redis_is_given_to_its_store() {
+        for scheme in REDIS_SCHEMES {
+            let url = format!(
+                "{scheme}://{}",
+                if scheme.ends_with("unix") { "/run/redis.sock" } else { "cache:6379" }
+            );
+            match url.parse::<StoreUrl>() {
+                Ok(parsed) => assert_eq!(parsed.kind(), "redis", "{url}"),
+                Err(UrlError::Redis(error)) => {
+                    assert!(error.to_string().contains("not supported yet"), "{url}: {error}");
+                }
+                Err(error) => panic!("{url}: {error}"),
+            }
+        }
+        // What its store does not know is unknown here too.
+        for scheme in ["valkey+cluster", "redis+tls", "http"] {
+            let url = format!("{scheme}://cache:6379");
+            assert!(
+                matches!(RedisOptions::new(&url), Err(slidegate_redis::OptionsError::Scheme { .. })),
+                "{url}"
+            );
+            assert!(matches!(url.parse::<StoreUrl>(), Err(UrlError::Unknown { .. })), "{url}");
+        }
     }
 
     #[test]
