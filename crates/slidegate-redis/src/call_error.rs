@@ -54,7 +54,7 @@ const KNOWN: &[(&str, ErrorClass, &str)] = &[
     ("NOPERM", Refused, "grant the store's user EVAL, EVALSHA, SCAN, INFO and its keys with ACL SETUSER"),
     ("NOAUTH", Refused, "give the password in the URL: redis://:PASSWORD@HOST"),
     ("WRONGPASS", Refused, "correct the user and the password in the URL"),
-    ("DENIED", Refused, "give Redis a password and us the same, or let it listen where only we are"),
+    ("DENIED", Refused, "set a password in Redis and in the URL, or bind Redis to a private address"),
     ("MISCONF", Refused, "Redis cannot save its data and takes no writes: see its log"),
     ("NOREPLICAS", Refused, "Redis wants more replicas before it takes writes: see min-replicas-to-write"),
     ("CROSSSLOT", Refused, "charge keys together only if they share a hash tag: see key_template"),

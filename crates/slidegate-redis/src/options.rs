@@ -57,7 +57,8 @@ pub enum LogLayout {
 
 impl RedisOptions {
     /// The default options for the Redis at a URL: `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, `rediss://` for TLS,
-    /// `unix:///PATH[?db=N&user=U&pass=P]` for a socket in the file system.
+    /// `unix:///PATH[?db=N&user=U&pass=P]` for a socket in the file system. `valkey://` and `valkeys://` are the same as
+    /// `redis://` and `rediss://`.
     pub fn new(url: &str) -> Result<Self, OptionsError> {
         Ok(Self {
             endpoint: Endpoint::parse(url)?,
@@ -144,7 +145,7 @@ pub enum OptionsError {
     },
     /// A scheme that is not one of a Redis.
     #[error(
-        "store: `{scheme}://` is no scheme of a Redis; use redis://, rediss:// (TLS) or unix://, for example {FORM}"
+        "store: `{scheme}://` is not a Redis scheme; use redis://, rediss:// (TLS) or unix://, for example {FORM}"
     )]
     Scheme {
         /// What stands before `://`.

@@ -157,7 +157,7 @@ impl Meta {
         let meta = connection.prepare_cached(sql)?.query_row([], Self::read).optional()?;
         meta.ok_or_else(|| {
             FileError::Refused(
-                "the file has lost its own row; restore it from a copy, or move it away".into(),
+                "the table `meta` of the file is empty; restore it from a copy, or move it away".into(),
             )
         })
     }

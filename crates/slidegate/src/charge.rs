@@ -229,7 +229,7 @@ pub enum ChargeError {
         count: usize,
     },
     /// A charge of nothing.
-    #[error("cost: 0 asked of rule `{rule}`; ask for at least 1 unit, or peek to ask without charging")]
+    #[error("cost: 0 asked of rule `{rule}`; charge at least 1 unit, or peek, which charges nothing")]
     Zero {
         /// The rule.
         rule: String,

@@ -24,7 +24,7 @@ pub enum OpenError {
 pub enum ConnectError {
     /// The server cannot be reached.
     #[error(
-        "store: no connection to Redis at {address}: {why}; see whether it runs, and whether the address is right"
+        "store: no connection to Redis at {address}: {why}; check that it is running and that the address is right"
     )]
     Unreachable {
         /// The address of the server.
@@ -34,7 +34,7 @@ pub enum ConnectError {
     },
     /// The server does not answer in time.
     #[error(
-        "store: Redis at {address} was not ready within {after_ms} ms; see whether it runs, or raise connect_timeout"
+        "store: Redis at {address} was not ready within {after_ms} ms; check that it is running, or raise connect_timeout"
     )]
     TimedOut {
         /// The address of the server.
@@ -52,7 +52,7 @@ pub enum ConnectError {
     },
     /// The user or the password is wrong or missing.
     #[error(
-        "store: Redis at {address} does not let us in: {why}; correct the user and the password in the URL"
+        "store: Redis at {address} refused the login: {why}; correct the user and the password in the URL"
     )]
     Login {
         /// The address of the server.

@@ -46,7 +46,7 @@ fn a_store_that_cannot_be_opened_has_one_error_for_the_url_and_the_connection() 
     run(async {
         let error = RedisStore::connect("http://localhost").await.unwrap_err();
         assert!(matches!(error, OpenError::Options(_)), "{error:?}");
-        assert!(error.to_string().contains("no scheme of a Redis"), "{error}");
+        assert!(error.to_string().contains("not a Redis scheme"), "{error}");
         let error = RedisStore::connect(&server.url()).await.unwrap_err();
         assert!(matches!(error, OpenError::Connect(_)), "{error:?}");
         assert!(error.to_string().contains("no connection to Redis at"), "{error}");
