@@ -41,9 +41,12 @@ pub use link::{ConnectError, OpenError};
 pub use options::{CONNECTIONS_MAX, LogLayout, OptionsError, RedisOptions, WAIT_MAX};
 pub use store::RedisStore;
 
-/// The code of the project's README runs as a test.
+/// The code of the READMEs, this crate's and the project's, is tested.
 #[cfg(doctest)]
 mod readme {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+
     #[doc = include_str!("../../../README.md")]
     struct ProjectReadme;
 }

@@ -1,8 +1,19 @@
-//! The Lua scripts: one text per verb, joined from the files in `scripts/`.
+//! The Lua scripts, one per verb, for callers in other languages.
 //!
-//! `constants.lua` and `time.lua` come first, then the fast path of `check` and `peek`, then the general part: wide
-//! numbers, values, the algorithms, and the verb's own file. Each algorithm is a branch of one function, so that a call
-//! only builds the algorithm that it uses. Named constants are replaced by their values.
+//! Load a script once with `SCRIPT LOAD` and call it by its hash:
+//!
+//! ```text
+//! SCRIPT LOAD <Script::text>
+//! EVALSHA <Script::sha> 1 sg:{alice}:api "" 4711 5 sliding-log 60 60000000
+//! ```
+//!
+//! This call of [`CHECK`] charges 5 units of a limit of 60 a minute. A comment in each text describes its `KEYS`, its
+//! `ARGV` and its reply. If Redis answers `NOSCRIPT`, as after a restart, load the script again.
+
+// A text is joined from the files in `scripts/`. `constants.lua` and `time.lua` come first, then the fast path of
+// `check` and `peek`, then the general part: wide numbers, values, the algorithms, and the verb's own file. Each
+// algorithm is a branch of one function, so that a call only builds the algorithm that it uses. Named constants are
+// replaced by their values.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -29,7 +29,7 @@
 //! }
 //! ```
 //!
-//! An admission is on disk before its answer, as [`Durability`] says; a denial writes nothing. A call that finds the
+//! An admission is written before its answer, and [`Durability`] says what it survives; a denial writes nothing. A call that finds the
 //! file locked waits for the lock until its deadline. A failure is never a denial: a
 //! [`StoreError`](slidegate::store::StoreError) says whether the charge may have been made.
 
@@ -58,3 +58,10 @@ pub use error::OpenError;
 pub use options::{DEADLINE_DEFAULT, DEADLINE_MAX, Durability, OptionsError, SqliteOptions};
 pub use store::SqliteStore;
 pub use worker::QUEUE_MAX;
+
+/// The code of the README is tested.
+#[cfg(doctest)]
+mod readme {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+}

@@ -19,6 +19,7 @@
 //! | `redis://HOST:PORT`, `rediss://` (TLS), `unix:///PATH`, or `valkey://`, `valkeys://` | in a Redis or Valkey that a fleet shares | `redis` |
 //!
 //! Both features are on by default.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod error;
 mod url;
@@ -34,4 +35,11 @@ use slidegate::store::BoxStore;
 /// thread opens a SQLite file.
 pub async fn open(url: &str) -> Result<BoxStore, OpenError> {
     url.parse::<StoreUrl>()?.open().await
+}
+
+/// The code of the README is tested.
+#[cfg(doctest)]
+mod readme {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
 }
