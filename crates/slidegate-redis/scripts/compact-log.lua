@@ -66,7 +66,7 @@ local function encode(state, ages_us, marks, count)
   state.text, state.offset, state.count, state.format = table.concat(parts), 1, count, format
 end
 
--- Merges neighbours while their sum is at sum_max `group_max`.
+-- Merges neighbours while their sum is at most `group_max`.
 local function merge(state, group_max)
   local ages_us, marks = decoded(state)
   local kept = 1

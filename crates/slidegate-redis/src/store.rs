@@ -78,7 +78,7 @@ impl RedisStore {
         Ok(Self { link, keys, layout, number, random: RandomState::new(), drawn, latest_us })
     }
 
-    /// Draws a number that is not guessable and not drawn twice.
+    /// Draws a number that cannot be guessed, and very rarely repeats: the keyed hash of a counter.
     fn draw(&self) -> u64 {
         self.random.hash_one(self.drawn.fetch_add(1, Ordering::Relaxed))
     }

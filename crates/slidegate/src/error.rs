@@ -15,8 +15,8 @@ pub enum StoreError {
         /// The budget.
         budget_bytes: u64,
     },
-    /// The request was not sent to a shared store: no connection, or no time left. Failures before execution were
-    /// retried until the deadline.
+    /// A shared store did not execute the request: no connection, no time left, or a server that is not ready. Where a
+    /// retry could help, it was retried until the deadline.
     #[error("store: could not be asked, so nothing was charged: {why}")]
     Unavailable {
         /// The cause and the remedy. It contains no password.

@@ -106,7 +106,7 @@ pub enum KeyError {
         /// Length of the text.
         bytes: usize,
     },
-    /// The text holds a control character, which logs and wires could not carry faithfully.
+    /// The text holds a control character, which logs and protocols may garble.
     #[error("key: has the control character {character:?} at byte {offset}; remove or percent-encode it")]
     Control {
         /// The character.

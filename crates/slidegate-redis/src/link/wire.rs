@@ -100,7 +100,7 @@ impl Wire {
             counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         });
         let login = target.endpoint.login.clone().set_protocol(protocol);
-        // Calls have deadlines, round trips do not.
+        // Off: `open` limits the handshake, and `round_trip` the wait for replies.
         let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
         let connection = MultiplexedConnection::new_with_config(&login, stream, config).await;
         Ok(connection.map(|(requests, driver)| Self {

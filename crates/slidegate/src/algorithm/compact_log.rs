@@ -29,8 +29,8 @@
 //! histograms (13 times larger for the same error, because they promise a relative error that a limiter
 //! has no use for), and merging by time (an error without a bound in units).
 //!
-//! **Bad at** little: a refund of a merged charge is taken from the merged entry, and a late unit keeps
-//! the whole entry alive.
+//! **Weakness:** a refund of a merged charge is taken from the merged entry, and a late unit keeps the whole
+//! entry alive.
 
 use std::collections::VecDeque;
 

@@ -17,7 +17,7 @@
 //!
 //! **State.** A window number and a count: 16 bytes, whatever the limit.
 //!
-//! **Bad at** boundaries. It exists for migration and comparison.
+//! **Weakness:** bursts on both sides of a boundary. It exists for migration and comparison.
 
 use super::window::{Ruling, Usage, Window};
 use crate::receipt::{ChargePlace, Position};

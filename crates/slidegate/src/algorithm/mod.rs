@@ -8,7 +8,7 @@
 //! | [`sliding-log`](SlidingLog) | 8 B per live request, 16 B with costs; the first 11 of cost 1 in place, in 56 B, or the first 5 in 32 B | L | never |
 //! | [`compact-log`](CompactLog) | at most 12 B x K | L | by at most about 2L/(K-2) units |
 //! | [`sliding-buckets`](SlidingBuckets) | 1 to 8 B per bucket | L (full), 2L-1 (interpolated), 2L (dropped) | by what arrived in one bucket (full) |
-//! | [`sliding-counter`](SlidingCounter) | two counts and a number | 2L-1 | down to an empty window |
+//! | [`sliding-counter`](SlidingCounter) | two counts and a number | 2L-1 | even when the true window is empty |
 //! | [`fixed-window`](FixedWindow) | a count and a number | 2L | never |
 //! | [`gcra`](Gcra) | a backlog and an instant | 2L-1 | never |
 //!

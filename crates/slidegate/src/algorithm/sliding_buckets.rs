@@ -28,7 +28,7 @@
 //! **Cost.** A decision looks only at buckets that expired since the last charge, at most the whole ring
 //! once: a year idle costs the same as a second. Only a refusal walks the ring, to find its wait.
 //!
-//! **Bad at** clients that burst once per window: with *full* each burst counts up to one bucket too long, so
+//! **Weakness:** clients that burst once per window: with *full* each burst counts up to one bucket too long, so
 //! that they get half their limit.
 
 use std::ops::RangeInclusive;

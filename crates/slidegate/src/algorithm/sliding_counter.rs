@@ -25,7 +25,7 @@
 //! **State.** A window number and two counts in 16 bytes; 24 more on the heap for counts above 2^39, which
 //! only limits of hundreds of thousands of millions reach.
 //!
-//! **Bad at** adversaries and bursts. It is the cheapest algorithm.
+//! **Weakness:** adversaries and bursts. It is the cheapest algorithm.
 
 use super::packed_counts::{COUNT_BITS, Counts, PackedCounts};
 use super::wide::{narrow, product, quotient, share_rounded_up};

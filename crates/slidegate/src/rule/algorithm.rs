@@ -52,7 +52,7 @@ impl Algorithm {
         Self::Gcra,
     ];
 
-    /// The name, as configuration, wires and states spell it.
+    /// The name in configuration files, requests and stored states.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
