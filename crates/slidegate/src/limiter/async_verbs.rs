@@ -2,7 +2,7 @@
 
 use std::borrow::Borrow;
 
-use super::{Core, Limiter, asked};
+use super::{Core, Limiter, needing_store};
 use crate::charge::{Admission, Charge};
 use crate::decision::Decision;
 use crate::key::Key;
@@ -35,21 +35,21 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
 
     /// Decides on an [`Admission`].
     pub async fn decide_async<'a>(&self, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError> {
-        if let Some(decision) = Self::without_asking(admission) {
+        if let Some(decision) = Self::decision_without_store(admission) {
             return Ok(decision);
         }
-        self.answered(admission, self.store().check(self.call(), admission).await)
+        self.or_outage_policy(admission, self.store().check(self.call(), admission).await)
     }
 
     /// Decides synchronously if the store never waits, as in memory: it saves callers a boxed future.
     /// `None`, without any effect, for all other stores.
     #[inline]
     pub fn try_decide<'a>(&self, admission: &Admission<'a>) -> Option<Result<Decision<'a>, CheckError>> {
-        if let Some(decision) = Self::without_asking(admission) {
+        if let Some(decision) = Self::decision_without_store(admission) {
             return Some(Ok(decision));
         }
         let decided = self.store().try_check(self.call(), admission)?;
-        Some(self.answered(admission, decided))
+        Some(self.or_outage_policy(admission, decided))
     }
 
     /// Decides several admissions, each on its own and in their order, and answers in their order.
@@ -67,10 +67,10 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         admissions: &[Admission<'a>],
         policy: impl Fn(usize) -> Option<OnStoreError>,
     ) -> Vec<Result<Decision<'a>, CheckError>> {
-        let asked = asked(admissions);
+        let asked = needing_store(admissions);
         let decided =
             if asked.is_empty() { Vec::new() } else { self.store().check_batch(self.call(), &asked).await };
-        self.answered_batch(admissions, decided, policy)
+        self.or_outage_policy_batch(admissions, decided, policy)
     }
 
     /// Decides on one unit without charging it.
@@ -88,10 +88,10 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         &self,
         admission: &Admission<'a>,
     ) -> Result<Decision<'a>, CheckError> {
-        if let Some(decision) = Self::without_asking(admission) {
+        if let Some(decision) = Self::decision_without_store(admission) {
             return Ok(decision);
         }
-        self.answered(admission, self.store().peek(self.call(), admission).await)
+        self.or_outage_policy(admission, self.store().peek(self.call(), admission).await)
     }
 
     /// Takes back a whole admission. A receipt works once; a spent or expired one gives nothing back.

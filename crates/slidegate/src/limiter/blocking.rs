@@ -59,7 +59,7 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
     /// Decides on an [`Admission`].
     #[inline]
     pub fn decide<'a>(&self, admission: &Admission<'a>) -> Result<Decision<'a>, CheckError> {
-        if let Some(decision) = Self::without_asking(admission) {
+        if let Some(decision) = Self::decision_without_store(admission) {
             return Ok(decision);
         }
         let mut decided = self.store().check_sync(self.call(), admission);
@@ -98,7 +98,7 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
             match decided.get_mut(index) {
                 Some(Ok(_)) => {}
                 Some(failed) => self.core().guard.replace_failure(self.policy, admission, failed),
-                None => decided.push(self.answered(admission, Err(fewer_answers()))),
+                None => decided.push(self.or_outage_policy(admission, Err(fewer_answers()))),
             }
         }
         decided

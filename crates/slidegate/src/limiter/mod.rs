@@ -251,7 +251,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
 
     /// The store's decision or, if it failed, that of the outage policy.
     #[inline]
-    fn answered<'a>(
+    fn or_outage_policy<'a>(
         &self,
         admission: &Admission<'a>,
         decided: Result<Decision<'a>, StoreError>,
@@ -260,25 +260,25 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     }
 
     /// The same for a batch. `decided` has an answer for each admission with asks.
-    fn answered_batch<'a>(
+    fn or_outage_policy_batch<'a>(
         &self,
         admissions: &[Admission<'a>],
         decided: Vec<Result<Decision<'a>, StoreError>>,
         policy: impl Fn(usize) -> Option<OnStoreError>,
     ) -> Vec<Result<Decision<'a>, CheckError>> {
         let mut decided = decided.into_iter();
-        let answered = admissions.iter().enumerate().map(|(index, admission)| {
-            if let Some(decision) = Self::without_asking(admission) {
+        let decisions = admissions.iter().enumerate().map(|(index, admission)| {
+            if let Some(decision) = Self::decision_without_store(admission) {
                 return Ok(decision);
             }
             let decided = decided.next().unwrap_or_else(|| Err(fewer_answers()));
             self.core().guard.answer(policy(index), admission, decided)
         });
-        answered.collect()
+        decisions.collect()
     }
 
     /// The decision on an admission of unlimited keys only, which needs no store.
-    fn without_asking<'a>(admission: &Admission<'a>) -> Option<Decision<'a>> {
+    fn decision_without_store<'a>(admission: &Admission<'a>) -> Option<Decision<'a>> {
         admission.asks().is_empty().then(|| Decision::new(admission, [], None))
     }
 
@@ -297,7 +297,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
 }
 
 /// The admissions of a batch that need the store.
-fn asked<'b, 'a>(admissions: &'b [Admission<'a>]) -> Cow<'b, [Admission<'a>]> {
+fn needing_store<'b, 'a>(admissions: &'b [Admission<'a>]) -> Cow<'b, [Admission<'a>]> {
     if admissions.iter().all(|admission| !admission.asks().is_empty()) {
         return Cow::Borrowed(admissions);
     }
