@@ -42,7 +42,7 @@ impl ServiceCounters {
     /// Counts a decision, made by the store or by the outage policy, on a request that came in on `transport`.
     pub(super) fn count_decision(&self, transport: Transport, decision: &Decision<'_>) {
         let (allowed, degraded) = (decision.allowed(), decision.degraded());
-        for verdict in decision.states() {
+        for verdict in decision.state_verdicts() {
             let (outcome, units) = match verdict.allowed() {
                 // An unlimited key counts only if the whole request passes.
                 true if verdict.unlimited() => (ChargeOutcome::Allowed, 0),

@@ -230,10 +230,10 @@ impl<'a> Decision<'a> {
     }
 
     /// One verdict per state: charges on the same state share one. Each unlimited charge has its own.
-    pub fn states(&self) -> impl Iterator<Item = Verdict<'_>> + Clone {
+    pub fn state_verdicts(&self) -> impl Iterator<Item = Verdict<'_>> + Clone {
         let (single, several) = match &self.0 {
             Form::Single(single) => (Some(single.verdict()), None),
-            Form::Several(several) => (None, Some(several.states())),
+            Form::Several(several) => (None, Some(several.state_verdicts())),
         };
         single.into_iter().chain(several.into_iter().flatten())
     }

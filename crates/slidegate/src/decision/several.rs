@@ -140,7 +140,7 @@ impl<'a> Several<'a> {
     }
 
     /// The verdict of every state, and of every unlimited charge.
-    pub(super) fn states(&self) -> impl Iterator<Item = Verdict<'_>> + Clone {
+    pub(super) fn state_verdicts(&self) -> impl Iterator<Item = Verdict<'_>> + Clone {
         let free = self.sources.iter().filter_map(|source| match source {
             VerdictSource::Ask(_) => None,
             VerdictSource::Unlimited { rule, key, cost } => Some(unlimited(rule, key, *cost)),
