@@ -30,13 +30,13 @@ const SPAN_PARTS: u64 = 1_000 * PARTS_PER_US;
 const MEASURABLE_PARTS: u64 = SPAN_PARTS / 8 * 7;
 
 /// A line is too flat by this share: the monotonic clock's rate may be corrected by 1/2000 meanwhile.
-const FLATTER_SHARE: u64 = 1_024;
+const SLOPE_MARGIN_SHARE: u64 = 1_024;
 
 /// A sample that took longer than this share of the span, 1/4 us, is too imprecise for a line.
-const VAGUE_SHARE: u64 = 4_096;
+const IMPRECISE_SHARE: u64 = 4_096;
 
 /// A rate that differs from the one before by more than this share must be measured again.
-const SURPRISE_SHARE: u64 = 256;
+const RATE_CHANGE_SHARE: u64 = 256;
 
 /// A line begins 1/16 us before the monotonic clock, because the processor may read the ticks a
 /// few instructions early, and because a slow counter shows the last whole tick.
@@ -89,34 +89,34 @@ impl<T: Ticks, R: Reference> Interpolated<T, R> {
     /// Time since the reference's origin, in parts.
     #[inline]
     pub(super) fn now_parts(&self) -> u64 {
-        self.on_line().unwrap_or_else(|| self.off_line())
+        self.interpolate().unwrap_or_else(|| self.read_reference())
     }
 
     #[inline]
-    fn on_line(&self) -> Option<u64> {
+    fn interpolate(&self) -> Option<u64> {
         let parts = self.line.load()?.at(self.ticks.read())?;
-        Some(self.line.show_on_line(parts))
+        Some(self.line.at_least_floor(parts))
     }
 
     #[cold]
-    fn off_line(&self) -> u64 {
+    fn read_reference(&self) -> u64 {
         if !self.ticks.steady() {
             return self.reference_parts();
         }
         let mut fitter = match self.fitter.try_lock() {
             Ok(fitter) => fitter,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return self.line.show(self.reference_parts()),
+            Err(TryLockError::WouldBlock) => return self.line.raise_floor(self.reference_parts()),
         };
         // Another thread may have replaced the line meanwhile.
-        if let Some(parts) = self.on_line() {
+        if let Some(parts) = self.interpolate() {
             return parts;
         }
         let sample = self.sample();
         if let Some(line) = fitter.fit(sample) {
             self.line.replace(line);
         }
-        self.line.show(sample.parts)
+        self.line.raise_floor(sample.parts)
     }
 
     /// Reads the ticks before and after the reference, so that a pause in between is detected.
@@ -172,11 +172,11 @@ impl Rate {
 
     fn agrees_with(self, known: Self) -> bool {
         let (span, known) = (self.span_ticks(), known.span_ticks());
-        span.abs_diff(known) <= known / SURPRISE_SHARE
+        span.abs_diff(known) <= known / RATE_CHANGE_SHARE
     }
 
     fn too_vague(self, sample: Sample) -> bool {
-        sample.ticks_after.wrapping_sub(sample.ticks_before) > self.span_ticks() / VAGUE_SHARE
+        sample.ticks_after.wrapping_sub(sample.ticks_before) > self.span_ticks() / IMPRECISE_SHARE
     }
 
     fn line_from(self, sample: Sample) -> Line {
@@ -185,7 +185,7 @@ impl Rate {
         Line {
             ticks: sample.ticks_after,
             parts: sample.parts.saturating_sub(REORDERING_PARTS),
-            slope: slope - slope / FLATTER_SHARE,
+            slope: slope - slope / SLOPE_MARGIN_SHARE,
             span_ticks: self.span_ticks(),
         }
     }

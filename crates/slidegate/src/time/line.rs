@@ -49,7 +49,7 @@ pub(super) struct SharedLine {
     parts: AtomicU64,
     slope: AtomicU64,
     span_ticks: AtomicU64,
-    /// The latest reading that was not on the line; see [`SharedLine::show`].
+    /// The latest reading that was not on the line; see [`SharedLine::raise_floor`].
     floor: AtomicU64,
 }
 
@@ -77,7 +77,7 @@ impl SharedLine {
     pub(super) fn replace(&self, line: Line) {
         let version = self.version.load(Ordering::Relaxed);
         let old = self.load().expect("one thread at a time replaces the line");
-        self.show(old.end());
+        self.raise_floor(old.end());
         self.version.store(version + 1, Ordering::Relaxed);
         fence(Ordering::Release);
         self.ticks.store(line.ticks, Ordering::Relaxed);
@@ -89,14 +89,14 @@ impl SharedLine {
 
     /// Raises the floor to a reading that is not on the line, so that no later reading is earlier. Returns the
     /// reading to show: the floor, if it was higher.
-    pub(super) fn show(&self, parts: u64) -> u64 {
+    pub(super) fn raise_floor(&self, parts: u64) -> u64 {
         self.floor.fetch_max(parts, Ordering::Relaxed).max(parts)
     }
 
     /// The reading to show for an instant on the line. It does not raise the floor: readings on the line are monotonic
     /// already.
     #[inline]
-    pub(super) fn show_on_line(&self, parts: u64) -> u64 {
+    pub(super) fn at_least_floor(&self, parts: u64) -> u64 {
         self.floor.load(Ordering::Relaxed).max(parts)
     }
 }
@@ -122,14 +122,14 @@ mod tests {
     #[test]
     fn readings_never_go_back() {
         let shared = SharedLine::default();
-        assert_eq!(shared.show(510), 510);
-        assert_eq!(shared.show(400), 510);
+        assert_eq!(shared.raise_floor(510), 510);
+        assert_eq!(shared.raise_floor(400), 510);
         shared.replace(LINE);
         assert_eq!(shared.load(), Some(LINE));
-        assert_eq!(shared.show_on_line(505), 510, "shown before the line began");
-        assert_eq!(shared.show_on_line(520), 520);
+        assert_eq!(shared.at_least_floor(505), 510, "shown before the line began");
+        assert_eq!(shared.at_least_floor(520), 520);
         shared.replace(Line { parts: 550, ..LINE });
-        assert_eq!(shared.show_on_line(551), 600, "the end of the line before");
+        assert_eq!(shared.at_least_floor(551), 600, "the end of the line before");
     }
 
     #[test]
