@@ -17,7 +17,7 @@ use crate::file_error::FileError;
 use crate::lock_wait::{Deadline, LockWait};
 use crate::owned_admission::{AdmissionAnswers, OwnedCharge};
 use crate::rows::{self, Meta, Row};
-use crate::transaction::{LockMode, StepEnd, transact};
+use crate::transaction::{LockMode, TransactionEnd, transact};
 use crate::wal;
 
 /// The latest time is stored again when it has advanced by this much.
@@ -30,7 +30,7 @@ pub(crate) struct Engine<C> {
     pub(crate) connection: Arc<ConnectionLock>,
     pub(crate) clock: C,
     /// Whether a caller supplied the clock.
-    pub(crate) is_own_clock: bool,
+    pub(crate) has_custom_clock: bool,
     /// The clock of deadlines: it is never set back.
     pub(crate) monotonic: Arc<SystemClock>,
     /// The timeout of a call without a deadline.
@@ -44,7 +44,7 @@ impl<C> Engine<C> {
     pub(crate) fn on_clock<D>(&self, clock: D) -> Engine<D> {
         let Self { connection, clock: _, monotonic, deadline, wal, .. } = self;
         let (connection, monotonic) = (Arc::clone(connection), Arc::clone(monotonic));
-        Engine { connection, clock, is_own_clock: true, monotonic, deadline: *deadline, wal: wal.clone() }
+        Engine { connection, clock, has_custom_clock: true, monotonic, deadline: *deadline, wal: wal.clone() }
     }
 
     /// The deadline of a call made now.
@@ -71,7 +71,7 @@ impl<C: Clock> CallContext<'_, '_, C> {
     pub(crate) fn step<T>(
         &mut self,
         lock_mode: LockMode,
-        mut step: impl FnMut(&Connection, u64) -> Result<StepEnd<T>, FileError>,
+        mut step: impl FnMut(&Connection, u64) -> Result<TransactionEnd<T>, FileError>,
     ) -> Result<T, FileError> {
         let locked = self.engine.connection.lock(self.lock_wait)?;
         if !self.lock_wait.has_caller() {
@@ -81,8 +81,8 @@ impl<C: Clock> CallContext<'_, '_, C> {
         match transact(locked.connection(), self.lock_wait, lock_mode, |connection| {
             step(connection, now_us())
         })? {
-            StepEnd::Rollback(value) => Ok(value),
-            StepEnd::Commit(value) => {
+            TransactionEnd::Rollback(value) => Ok(value),
+            TransactionEnd::Commit(value) => {
                 wal::checkpoint_if_long(locked.connection(), &self.engine.wal);
                 Ok(value)
             }
@@ -118,7 +118,7 @@ impl<C: Clock> CallContext<'_, '_, C> {
         }
         self.step(LockMode::Deferred, |connection, now_us| {
             let rows = load_all(connection, charges)?;
-            Ok(StepEnd::Rollback(AdmissionAnswers::uncharged(&verdicts(charges, &rows, now_us))))
+            Ok(TransactionEnd::Rollback(AdmissionAnswers::uncharged(&verdicts(charges, &rows, now_us))))
         })
     }
 
@@ -127,18 +127,18 @@ impl<C: Clock> CallContext<'_, '_, C> {
         let (rule, key) = (charge.rule().name(), charge.key().as_str());
         self.step(LockMode::Deferred, |connection, now_us| {
             let (Some(record), before) = Row::split(rows::load(connection, rule, key)?) else {
-                return Ok(StepEnd::Rollback(Applied::default()));
+                return Ok(TransactionEnd::Rollback(Applied::default()));
             };
             let mut meta = Meta::load(connection)?;
             meta.order += 1;
             let (after, units) = record.clone().credited(meta.order, now_us, charge);
             let applied = Applied { applied: units > 0, units };
             if after == record {
-                return Ok(StepEnd::Rollback(applied));
+                return Ok(TransactionEnd::Rollback(applied));
             }
             rows::save(connection, rule, key, &after, before)?;
             meta.save(connection)?;
-            Ok(StepEnd::Commit(applied))
+            Ok(TransactionEnd::Commit(applied))
         })
     }
 
@@ -147,7 +147,7 @@ impl<C: Clock> CallContext<'_, '_, C> {
         let (rule, key) = (state.rule().name(), state.key().as_str());
         self.step(LockMode::Deferred, |connection, now_us| {
             let Some(bytes) = rows::bytes_of(connection, rule, key)? else {
-                return Ok(StepEnd::Rollback(Applied::default()));
+                return Ok(TransactionEnd::Rollback(Applied::default()));
             };
             let units = match Record::from_bytes(&bytes) {
                 Ok(record) => record.used_max(now_us),
@@ -157,7 +157,7 @@ impl<C: Clock> CallContext<'_, '_, C> {
                 Err(_) => 0,
             };
             rows::delete(connection, rule, key)?;
-            Ok(StepEnd::Commit(Applied { applied: units > 0, units }))
+            Ok(TransactionEnd::Commit(Applied { applied: units > 0, units }))
         })
     }
 
@@ -165,7 +165,7 @@ impl<C: Clock> CallContext<'_, '_, C> {
         let (rule, key) = (state.rule(), state.key().as_str());
         self.step(LockMode::Deferred, |connection, now_us| {
             let row = rows::load(connection, rule.name(), key)?;
-            Ok(StepEnd::Rollback(Record::usages(row.as_ref().map(|row| &row.record), now_us, rule)))
+            Ok(TransactionEnd::Rollback(Record::usages(row.as_ref().map(|row| &row.record), now_us, rule)))
         })
     }
 
@@ -186,17 +186,17 @@ impl<C: Clock> CallContext<'_, '_, C> {
                 }
             }
             if !wrote {
-                return Ok(StepEnd::Rollback(last));
+                return Ok(TransactionEnd::Rollback(last));
             }
             meta.save(connection)?;
-            Ok(StepEnd::Commit(last))
+            Ok(TransactionEnd::Commit(last))
         })
     }
 
     pub(crate) fn secret(&mut self) -> Result<[u8; SECRET_BYTES], FileError> {
         let secret = self.step(LockMode::Deferred, |connection, _| {
             let sql = "SELECT secret FROM meta WHERE id = 1";
-            Ok(StepEnd::Rollback(connection.query_row(sql, [], |row| row.get::<_, Vec<u8>>(0))?))
+            Ok(TransactionEnd::Rollback(connection.query_row(sql, [], |row| row.get::<_, Vec<u8>>(0))?))
         })?;
         secret.try_into().map_err(|other: Vec<u8>| {
             let bytes = other.len();
@@ -211,12 +211,12 @@ fn admit(
     connection: &Connection,
     now_us: u64,
     charges: &[Charge<'_>],
-) -> Result<StepEnd<AdmissionAnswers>, FileError> {
+) -> Result<TransactionEnd<AdmissionAnswers>, FileError> {
     let rows = load_all(connection, charges)?;
     let verdicts = verdicts(charges, &rows, now_us);
     let passes = verdicts.iter().all(|verdict| verdict.allowed() || verdict.shadow());
     if !passes || !verdicts.iter().any(Verdict::allowed) {
-        return Ok(StepEnd::Rollback(AdmissionAnswers::uncharged(&verdicts)));
+        return Ok(TransactionEnd::Rollback(AdmissionAnswers::uncharged(&verdicts)));
     }
     let mut meta = Meta::load(connection)?;
     let mut answers = AdmissionAnswers::charged(ReceiptStamp { id: drawn_id()?, store: meta.number });
@@ -238,7 +238,7 @@ fn admit(
     meta.save(connection)?;
     // A state charged on a clock that was set back may have ended by the noted time, but not by now.
     rows::sweep_some(connection, now_us.min(meta.noted_us))?;
-    Ok(StepEnd::Commit(answers))
+    Ok(TransactionEnd::Commit(answers))
 }
 
 fn load_all(connection: &Connection, charges: &[Charge<'_>]) -> Result<Vec<Option<Row>>, FileError> {

@@ -10,7 +10,7 @@ use slidegate::{Applied, ReceiptError};
 use crate::engine::CallContext;
 use crate::file_error::FileError;
 use crate::rows::{self, Meta, Row, signed};
-use crate::transaction::{LockMode, StepEnd};
+use crate::transaction::{LockMode, TransactionEnd};
 
 /// The most records of spent receipts.
 const RECORDS_MAX: u64 = 1 << 20;
@@ -60,7 +60,7 @@ impl<C: Clock> CallContext<'_, '_, C> {
         self.step(LockMode::Immediate, |connection, now_us| {
             let mut meta = Meta::load(connection)?;
             if receipt.store() != meta.number {
-                return Ok(StepEnd::Rollback(Err(ReceiptError::Foreign)));
+                return Ok(TransactionEnd::Rollback(Err(ReceiptError::Foreign)));
             }
             // Records up to here are deleted, so their receipts stay expired, even if the clock is set back.
             let latest_us = meta.presented_us.max(meta.noted_us).max(now_us);
@@ -85,7 +85,7 @@ impl<C: Clock> CallContext<'_, '_, C> {
             }
             meta.presented_us = latest_us;
             meta.save(connection)?;
-            Ok(StepEnd::Commit(answer))
+            Ok(TransactionEnd::Commit(answer))
         })
     }
 }

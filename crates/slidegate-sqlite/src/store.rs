@@ -69,7 +69,7 @@ impl SqliteStore {
             engine: Arc::new(Engine {
                 connection,
                 clock: WallClock,
-                is_own_clock: false,
+                has_custom_clock: false,
                 monotonic,
                 deadline,
                 wal,

@@ -10,13 +10,13 @@ use crate::engine::CallContext;
 use crate::file_error::FileError;
 use crate::rows::{self, Meta};
 use crate::store::SqliteStore;
-use crate::transaction::{LockMode, StepEnd};
+use crate::transaction::{LockMode, TransactionEnd};
 
 impl<C: Clock> SqliteStore<C> {
     fn step<T>(
         &self,
         lock_mode: LockMode,
-        mut step: impl FnMut(&Connection) -> Result<StepEnd<T>, FileError>,
+        mut step: impl FnMut(&Connection) -> Result<TransactionEnd<T>, FileError>,
     ) -> Result<T, FileError> {
         let (engine, call) = (&*self.engine, Call::now());
         let lock_wait = &mut engine.lock_wait(call)?;
@@ -33,8 +33,10 @@ impl<C: Clock + 'static> ExpiringStore for SqliteStore<C> {
     }
 
     async fn noted_us(&self) -> Option<u64> {
-        self.step(LockMode::Deferred, |connection| Ok(StepEnd::Rollback(Meta::load(connection)?.noted_us)))
-            .ok()
+        self.step(LockMode::Deferred, |connection| {
+            Ok(TransactionEnd::Rollback(Meta::load(connection)?.noted_us))
+        })
+        .ok()
     }
 
     /// Not on a clock that was set back: states charged on it must stay until it has caught up.
@@ -42,11 +44,11 @@ impl<C: Clock + 'static> ExpiringStore for SqliteStore<C> {
         let swept = self.step(LockMode::Immediate, |connection| {
             let mut meta = Meta::load(connection)?;
             if now_us < meta.noted_us {
-                return Ok(StepEnd::Rollback(None));
+                return Ok(TransactionEnd::Rollback(None));
             }
             meta.noted_us = now_us;
             meta.save(connection)?;
-            Ok(StepEnd::Commit(Some(
+            Ok(TransactionEnd::Commit(Some(
                 connection.execute("DELETE FROM state WHERE expires_us <= ?1", [rows::signed(now_us)])?,
             )))
         });
@@ -55,7 +57,7 @@ impl<C: Clock + 'static> ExpiringStore for SqliteStore<C> {
 
     async fn snapshot(&self, rule: &Rule, key: Key<'_>) -> Option<String> {
         let bytes = self.step(LockMode::Deferred, |connection| {
-            Ok(StepEnd::Rollback(rows::bytes_of(connection, rule.name(), key.as_str())?))
+            Ok(TransactionEnd::Rollback(rows::bytes_of(connection, rule.name(), key.as_str())?))
         });
         bytes.ok().flatten().map(|bytes| format!("{bytes:?}"))
     }

@@ -7,7 +7,7 @@ use crate::lock_wait::LockWait;
 
 /// How the transaction of a step ends.
 #[derive(Debug)]
-pub(crate) enum StepEnd<T> {
+pub(crate) enum TransactionEnd<T> {
     /// Everything it wrote stays.
     Commit(T),
     /// It wrote nothing.
@@ -29,8 +29,8 @@ pub(crate) fn transact<T>(
     connection: &Connection,
     lock_wait: &mut LockWait<'_>,
     lock_mode: LockMode,
-    mut step: impl FnMut(&Connection) -> Result<StepEnd<T>, FileError>,
-) -> Result<StepEnd<T>, FileError> {
+    mut step: impl FnMut(&Connection) -> Result<TransactionEnd<T>, FileError>,
+) -> Result<TransactionEnd<T>, FileError> {
     let mut lock_mode = lock_mode;
     loop {
         match attempt(connection, lock_mode, &mut step) {
@@ -45,8 +45,8 @@ pub(crate) fn transact<T>(
 fn attempt<T>(
     connection: &Connection,
     lock_mode: LockMode,
-    step: &mut impl FnMut(&Connection) -> Result<StepEnd<T>, FileError>,
-) -> Result<StepEnd<T>, FileError> {
+    step: &mut impl FnMut(&Connection) -> Result<TransactionEnd<T>, FileError>,
+) -> Result<TransactionEnd<T>, FileError> {
     execute(
         connection,
         match lock_mode {
@@ -56,11 +56,11 @@ fn attempt<T>(
     )?;
     let open = OpenTransaction(connection);
     match step(connection)? {
-        StepEnd::Rollback(value) => Ok(StepEnd::Rollback(value)),
-        StepEnd::Commit(value) => {
+        TransactionEnd::Rollback(value) => Ok(TransactionEnd::Rollback(value)),
+        TransactionEnd::Commit(value) => {
             execute(connection, "COMMIT").map_err(FileError::at_commit)?;
             drop(open);
-            Ok(StepEnd::Commit(value))
+            Ok(TransactionEnd::Commit(value))
         }
     }
 }

@@ -107,6 +107,6 @@ impl<C: Clock + 'static> Store for SqliteStore<C> {
 
     fn wait_clock(&self) -> &dyn Clock {
         // The wall clock may be set back while callers wait.
-        if self.engine.is_own_clock { &self.engine.clock } else { &*self.engine.monotonic }
+        if self.engine.has_custom_clock { &self.engine.clock } else { &*self.engine.monotonic }
     }
 }

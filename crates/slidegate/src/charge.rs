@@ -121,13 +121,13 @@ impl<'a> Admission<'a> {
         if charge.rule.can_admit(charge.cost) {
             Ok(Self::of_checked(charge))
         } else {
-            Self::of_doubtful(charge)
+            Self::of_inadmissible(charge)
         }
     }
 
-    /// One charge that can pass only if its rule is a shadow.
+    /// One charge of a cost that its rule never admits: an error, unless the rule is a shadow.
     #[cold]
-    fn of_doubtful(charge: Charge<'a>) -> Result<Self, ChargeError> {
+    fn of_inadmissible(charge: Charge<'a>) -> Result<Self, ChargeError> {
         Self::of_several(&[charge], |_| false)
     }
 

@@ -40,7 +40,7 @@ impl<'a> Key<'a> {
 
     /// A key from text that was checked before.
     #[inline]
-    pub(crate) fn known(text: &'a str) -> Self {
+    pub(crate) fn new_unchecked(text: &'a str) -> Self {
         Self(text)
     }
 

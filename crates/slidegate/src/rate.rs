@@ -83,7 +83,7 @@ impl Rate {
 impl fmt::Display for Rate {
     /// Writes the window in the largest unit that divides it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.limit, window_shown(self.window()))
+        write!(f, "{}/{}", self.limit, format_window(self.window()))
     }
 }
 
@@ -91,14 +91,14 @@ impl FromStr for Rate {
     type Err = RateError;
 
     fn from_str(text: &str) -> Result<Self, RateError> {
-        let malformed = || RateError::Malformed { text: cut(text) };
+        let malformed = || RateError::Malformed { text: truncated(text) };
         let (limit_text, window_text) = text.split_once('/').ok_or_else(malformed)?;
         let limit = parse_digits(limit_text).ok_or_else(malformed)?;
         let window = parse_window(window_text).ok_or_else(malformed)?;
         // Errors repeat the typed text: a number above u64 has saturated.
         Self::new(limit, window).map_err(|error| match error {
-            RateError::Limit { .. } => RateError::Limit { limit: cut(limit_text) },
-            RateError::Window { .. } => RateError::WindowText { text: cut(window_text) },
+            RateError::Limit { .. } => RateError::Limit { limit: truncated(limit_text) },
+            RateError::Window { .. } => RateError::WindowText { text: truncated(window_text) },
             other => other,
         })
     }
@@ -129,13 +129,13 @@ fn parse_digits(text: &str) -> Option<u64> {
     is_number.then(|| text.parse().unwrap_or(u64::MAX))
 }
 
-/// The text as errors repeat it: cut at 64 characters.
-pub(crate) fn cut(text: &str) -> String {
+/// The text as errors repeat it: truncated to 64 characters.
+pub(crate) fn truncated(text: &str) -> String {
     text.chars().take(64).collect()
 }
 
 /// The duration in the largest unit that divides it; with a fraction if milliseconds do not.
-fn window_shown(window: Duration) -> String {
+fn format_window(window: Duration) -> String {
     let unit = UNITS_MS.iter().rev().find(|(_, unit_ms)| {
         window.subsec_nanos() % 1_000_000 == 0 && window.as_millis() % u128::from(*unit_ms) == 0
     });
@@ -165,7 +165,7 @@ pub enum RateError {
         limit: String,
     },
     /// The window is shorter than [`WINDOW_MIN`] or longer than [`WINDOW_MAX`].
-    #[error("window: {} is outside 1 ms to 400 d; choose a window in that range", window_shown(*window))]
+    #[error("window: {} is outside 1 ms to 400 d; choose a window in that range", format_window(*window))]
     Window {
         /// The window asked for.
         window: Duration,

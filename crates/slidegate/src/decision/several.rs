@@ -83,7 +83,7 @@ impl<'a> AnsweredAsk<'a> {
     }
 
     fn verdict(&self) -> Verdict<'_> {
-        self.answer.verdict(Charge::new(&self.rule, Key::known(&self.key), self.cost))
+        self.answer.verdict(Charge::new(&self.rule, Key::new_unchecked(&self.key), self.cost))
     }
 
     fn is_charged(&self) -> bool {
@@ -195,5 +195,5 @@ impl<'a> Several<'a> {
 }
 
 fn unlimited<'s>(rule: &'s Rule, key: &'s str, cost: u64) -> Verdict<'s> {
-    Verdict::on(Charge::new(rule, Key::known(key), cost), Basis::Unlimited)
+    Verdict::on(Charge::new(rule, Key::new_unchecked(key), cost), Basis::Unlimited)
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::rate::cut;
+use crate::rate::truncated;
 
 /// Most sub-buckets of a `sliding-buckets` window.
 pub const BUCKETS_MAX: u16 = 4_096;
@@ -151,7 +151,7 @@ impl FromStr for Algorithm {
         Self::ALL
             .into_iter()
             .find(|algorithm| algorithm.name() == text)
-            .ok_or_else(|| AlgorithmError::Unknown { text: cut(text) })
+            .ok_or_else(|| AlgorithmError::Unknown { text: truncated(text) })
     }
 }
 
@@ -189,7 +189,7 @@ impl FromStr for Edge {
         Self::ALL
             .into_iter()
             .find(|edge| edge.name() == text)
-            .ok_or_else(|| AlgorithmError::UnknownEdge { text: cut(text) })
+            .ok_or_else(|| AlgorithmError::UnknownEdge { text: truncated(text) })
     }
 }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::rate::cut;
+use crate::rate::truncated;
 
 const ONE_PPM: u32 = 1_000_000;
 
@@ -46,7 +46,7 @@ impl FromStr for Decimal {
     type Err = DecimalError;
 
     fn from_str(text: &str) -> Result<Self, DecimalError> {
-        let malformed = || DecimalError { text: cut(text) };
+        let malformed = || DecimalError { text: truncated(text) };
         let (whole, places) = text.split_once('.').unwrap_or((text, "0"));
         let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
         let significant = places.trim_end_matches('0');

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::{ChargeRequest, ResolveError, Resolved, RuleSet};
 use crate::charge::{Admission, CHARGES_MAX, Charge, ChargeError};
-use crate::rate::cut;
+use crate::rate::truncated;
 
 /// Why requests cannot be an admission. Nothing was charged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -94,7 +94,7 @@ impl RuleSet {
     ) -> Result<Resolved<'a>, AdmissionErrorKind> {
         match self.resolve(request)? {
             Resolved::Blocked(charge) => Err(AdmissionErrorKind::Blocked {
-                key: cut(charge.key.as_str()),
+                key: truncated(charge.key.as_str()),
                 rule: charge.rule.name().to_owned(),
             }),
             resolved => Ok(resolved),

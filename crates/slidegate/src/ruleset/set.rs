@@ -8,7 +8,7 @@ use super::inline_table::InlineTable;
 use super::{ChargeRequest, Override, Overrides, Resolved, RuleRef, nearest};
 use crate::charge::Charge;
 use crate::key::{Key, KeyError};
-use crate::rate::cut;
+use crate::rate::truncated;
 use crate::rule::Rule;
 
 /// Most names that an error lists.
@@ -144,7 +144,7 @@ impl RuleSet {
     }
 
     fn entry(&self, name: &str) -> Result<&(Rule, Overrides), ResolveError> {
-        let unknown = || ResolveError::UnknownRule { name: cut(name), remedy: self.remedy(name) };
+        let unknown = || ResolveError::UnknownRule { name: truncated(name), remedy: self.remedy(name) };
         self.by_name.get(name).ok_or_else(unknown)
     }
 
