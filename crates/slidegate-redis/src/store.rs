@@ -216,7 +216,7 @@ impl Store for RedisStore {
                 let (spent, units) = self.present(call, receipt, ReceiptUse::Refund).await?;
                 Ok(Applied { applied: spent && units > 0, units })
             }
-            Update::Settle(receipt, actual) => match receipt.settled_cost(actual) {
+            Update::Settle(receipt, actual) => match receipt.cost_to_settle(actual) {
                 Ok(cost) => {
                     let (spent, units) = self.present(call, receipt, ReceiptUse::Settle(actual)).await?;
                     Ok(Applied { applied: spent && (units > 0 || actual == cost), units })

@@ -35,7 +35,7 @@ impl<C: Clock> CallContext<'_, '_, C> {
     /// Replaces the cost of an admission by what was spent.
     pub(crate) fn settle(&mut self, receipt: &Receipt, actual: u64) -> Result<ReceiptResult, FileError> {
         self.spend(receipt, |connection, meta, now_us| {
-            let cost = match receipt.settled_cost(actual) {
+            let cost = match receipt.cost_to_settle(actual) {
                 Ok(cost) => cost,
                 Err(error) => return Ok(Err(error)),
             };

@@ -187,7 +187,7 @@ impl Receipt {
     }
 
     /// The common cost of its charges; an error if it cannot be settled for `actual`.
-    pub fn settled_cost(&self, actual: u64) -> Result<u64, ReceiptError> {
+    pub fn cost_to_settle(&self, actual: u64) -> Result<u64, ReceiptError> {
         let mut cost = None;
         for charge in self.charges() {
             let first = *cost.get_or_insert(charge.cost());

@@ -28,7 +28,7 @@
 //! can be given back. Taking out one stretch moves the later ones towards the present. The state counts
 //! the units taken out; otherwise a later refund would give back units that have drained.
 //!
-//! **Bad at** hard caps: an upstream that allows L in any window sees nearly twice that. It exists for
+//! **Weakness.** Hard caps: an upstream that allows L in any window sees nearly twice that. It exists for
 //! migration and for `CL.THROTTLE`.
 
 use super::packed_line::{Line, PackedLine};

@@ -21,7 +21,7 @@
 //! are costs. Rejected: one entry per unit of cost (10,000 writes for a cost of 10,000), and a plain cost per entry
 //! (a wait would need a scan).
 //!
-//! **Bad at** great limits: memory grows with what is admitted. `compact-log` keeps the promise in bounded memory.
+//! **Weakness.** Large limits: memory grows with what is admitted. `compact-log` keeps the promise in bounded memory.
 
 use super::log_entries::Entries;
 use super::window::{Ruling, Usage, Window};

@@ -37,7 +37,7 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
     #[inline]
     fn decide_charge<'a>(&self, charge: &Charge<'a>) -> Result<Decision<'a>, CheckError> {
         self.store().check_charge_sync(self.call(), charge, &|error| {
-            self.answered(&Admission::of_checked(*charge), Err(error))
+            self.or_outage_policy(&Admission::of_checked(*charge), Err(error))
         })
     }
 

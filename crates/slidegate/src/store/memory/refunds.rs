@@ -48,7 +48,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// ```
     pub fn settle(&self, now_us: u64, receipt: &Receipt, actual: u64) -> Result<Applied, ReceiptError> {
         self.spend(now_us, receipt, |store| {
-            let cost = receipt.settled_cost(actual)?;
+            let cost = receipt.cost_to_settle(actual)?;
             let moved = receipt.charges().iter().map(|charge| match actual.checked_sub(cost) {
                 Some(0) => 0,
                 Some(excess) => store.charge_excess(now_us, charge, excess),

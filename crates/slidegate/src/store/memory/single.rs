@@ -90,12 +90,12 @@ pub(super) fn failed<'a, E: From<StoreError>>(error: StoreError) -> Result<Decis
 
 /// An algorithm and the tables that may hold its states.
 trait TableAlgorithm {
-    /// [`Window::admit_fast`] of a (fingerprint, limit, cost) whose key is in the table. `None`, without any change, in all other cases. With a hint
-    /// the slot has been prefetched, and the hint is corrected; without one it prefetches the slot. Then it calls
+    /// [`Window::admit_fast`] of a (fingerprint, limit, cost) whose key is in the table. `None`, without any change, in all other cases. If the
+    /// slot was prefetched by a hint, corrects the hint; otherwise prefetches the slot. Then it calls
     /// `now_us`, whose result it returns too.
     fn admit_fast(
         table: &mut Table,
-        hint: Option<&SlotHint>,
+        prefetched: Option<&SlotHint>,
         charge: (u64, &Limit, u64),
         now_us: impl FnOnce() -> u64,
     ) -> (u64, Option<(Position, Usage)>);
@@ -116,13 +116,13 @@ macro_rules! table_algorithms {
             #[inline(always)]
             fn admit_fast(
                 table: &mut Table,
-                hint: Option<&SlotHint>,
+                prefetched: Option<&SlotHint>,
                 (fingerprint, limit, cost): (u64, &Limit, u64),
                 now_us: impl FnOnce() -> u64,
             ) -> (u64, Option<(Position, Usage)>) {
                 match table.part_mut(fingerprint) {
                     $(AnyPart::$state(part) => {
-                        match hint {
+                        match prefetched {
                             Some(hint) => hint.update(part.array()),
                             None => prefetch(part.home_address(fingerprint)),
                         }
@@ -160,34 +160,34 @@ table_algorithms! {
 }
 
 impl<C: Clock, L: Locks> MemoryStore<C, L> {
-    /// Decides on a single charge by the fingerprint of its key, at `instant_us` or, if it is `None`, now. With a hint
-    /// its slot has been prefetched. If the store fails, the answer is that of `failed`.
+    /// Decides on a single charge by the fingerprint of its key, at `instant_us` or, if it is `None`, now. `prefetched`
+    /// is the hint by which its slot was prefetched. If the store fails, the answer is that of `failed`.
     #[inline]
     pub(super) fn check_single<'a, E>(
         &self,
         instant_us: Option<u64>,
         ask: &Charge<'a>,
         fingerprint: u64,
-        hint: Option<&SlotHint>,
+        prefetched: Option<&SlotHint>,
         failed: &impl Fn(StoreError) -> Result<Decision<'a>, E>,
     ) -> Result<Decision<'a>, E> {
         match ask.rule.algorithm() {
             Algorithm::SlidingLog => {
-                self.check_as::<SlidingLog, E>(instant_us, ask, fingerprint, hint, failed)
+                self.check_as::<SlidingLog, E>(instant_us, ask, fingerprint, prefetched, failed)
             }
             Algorithm::CompactLog(_) => {
-                self.check_as::<CompactLog, E>(instant_us, ask, fingerprint, hint, failed)
+                self.check_as::<CompactLog, E>(instant_us, ask, fingerprint, prefetched, failed)
             }
             Algorithm::SlidingBuckets(..) => {
-                self.check_as::<SlidingBuckets, E>(instant_us, ask, fingerprint, hint, failed)
+                self.check_as::<SlidingBuckets, E>(instant_us, ask, fingerprint, prefetched, failed)
             }
             Algorithm::SlidingCounter => {
-                self.check_as::<SlidingCounter, E>(instant_us, ask, fingerprint, hint, failed)
+                self.check_as::<SlidingCounter, E>(instant_us, ask, fingerprint, prefetched, failed)
             }
             Algorithm::FixedWindow => {
-                self.check_as::<FixedWindow, E>(instant_us, ask, fingerprint, hint, failed)
+                self.check_as::<FixedWindow, E>(instant_us, ask, fingerprint, prefetched, failed)
             }
-            Algorithm::Gcra => self.check_as::<Gcra, E>(instant_us, ask, fingerprint, hint, failed),
+            Algorithm::Gcra => self.check_as::<Gcra, E>(instant_us, ask, fingerprint, prefetched, failed),
         }
     }
 
@@ -203,7 +203,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         instant_us: Option<u64>,
         ask: &Charge<'a>,
         fingerprint: u64,
-        hint: Option<&SlotHint>,
+        prefetched: Option<&SlotHint>,
         failed: &impl Fn(StoreError) -> Result<Decision<'a>, E>,
     ) -> Result<Decision<'a>, E> {
         let [limit] = ask.rule.limits() else { return self.check_slowly(instant_us, ask, failed) };
@@ -218,7 +218,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
             return self.check_slowly(instant_us, ask, failed);
         };
         let now_us = || self.now_us(instant_us);
-        let (now_us, admitted) = S::admit_fast(table, hint, (fingerprint, limit, ask.cost), now_us);
+        let (now_us, admitted) = S::admit_fast(table, prefetched, (fingerprint, limit, ask.cost), now_us);
         let Some((position, usage)) = admitted else {
             let hit = Hit { fingerprint, limit, now_us, cost: ask.cost };
             return self.check_locked::<S, E>(shard, hit, ask, failed);

@@ -66,7 +66,6 @@ impl SlotHint {
 
     /// The array as last known. While another thread corrects the hint, parts of it may be outdated.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "both parts were packed from these types")]
     fn array(&self) -> SlotArray {
         let extent = self.extent.load(Ordering::Relaxed);
         SlotArray {

@@ -187,6 +187,11 @@ impl<S: Window> Part<S> {
         Ok(index)
     }
 
+    /// Inserts a new fingerprint with the state of a new key; `None` if the table has to grow first.
+    pub(in crate::store::memory) fn insert_new(&mut self, fingerprint: u64) -> Option<usize> {
+        self.insert(fingerprint, S::default()).ok()
+    }
+
     /// Inserts a new fingerprint; grows the array if needed.
     pub(in crate::store::memory) fn put(&mut self, fingerprint: u64, state: S) {
         let mut put = self.insert(fingerprint, state);

@@ -51,7 +51,7 @@ pub(in crate::store::memory) fn insert(
     let mut drop_ended = drop_ended;
     loop {
         let part = table.part_mut(fingerprint);
-        let inserted = with_part!(part, part => part.insert(fingerprint, Default::default()).ok());
+        let inserted = with_part!(part, part => part.insert_new(fingerprint));
         if let Some(index) = inserted {
             return Ok(index);
         }
