@@ -116,19 +116,28 @@ impl<'a> Admission<'a> {
         Self::of_several(charges, unlimited)
     }
 
+    /// [`Admission::new`] for one charge.
+    ///
+    /// ```
+    /// use slidegate::{Admission, Rule};
+    ///
+    /// let api = Rule::new("api", "5/1m")?;
+    /// assert_eq!(Admission::of_one(api.charge("alice", 2)?)?.asks()[0].cost(), 2);
+    /// assert!(Admission::of_one(api.charge("alice", 6)?).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
-    pub(crate) fn of_one(charge: Charge<'a>) -> Result<Self, ChargeError> {
-        if charge.rule.can_admit(charge.cost) {
-            Ok(Self::of_checked(charge))
-        } else {
-            Self::of_inadmissible(charge)
+    pub fn of_one(charge: Charge<'a>) -> Result<Self, ChargeError> {
+        if !charge.rule.can_admit(charge.cost) {
+            Self::check_inadmissible(charge)?;
         }
+        Ok(Self::of_checked(charge))
     }
 
-    /// One charge of a cost that its rule never admits: an error, unless the rule is a shadow.
+    /// Why a charge whose rule never admits its cost cannot be made; a shadow rule never refuses one.
     #[cold]
-    fn of_inadmissible(charge: Charge<'a>) -> Result<Self, ChargeError> {
-        Self::of_several(&[charge], |_| false)
+    fn check_inadmissible(charge: Charge<'a>) -> Result<(), ChargeError> {
+        Self::of_several(&[charge], |_| false).map(drop)
     }
 
     /// One charge that was checked before.

@@ -108,7 +108,7 @@ impl Worker for &SlidegateBatches {
         let SlidegateMemory { limiter, rule } = &self.0;
         let admissions = keys.iter().copied().map(|key| {
             let charge = rule.charge(key, 1).expect("keys of the bench are well formed");
-            Admission::new(&[charge]).expect("a charge of 1 can pass")
+            Admission::of_one(charge).expect("a charge of 1 can pass")
         });
         let decisions = limiter.check_batch(&admissions.collect::<Vec<_>>());
         decisions.iter().filter(|decision| decision.as_ref().is_ok_and(Decision::allowed)).count() as u64

@@ -1,7 +1,7 @@
 //! Several admissions in one call.
 
+use super::answer::Appended;
 use super::lock::Locks;
-use super::single::failed;
 use super::store::MemoryStore;
 use crate::charge::Admission;
 use crate::decision::Decision;
@@ -30,15 +30,16 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         let mut decisions = Vec::with_capacity(admissions.len());
         for admissions in admissions.chunks(BATCH) {
             let fingerprints = self.prefetch(admissions);
-            decisions.extend(admissions.iter().zip(fingerprints).map(|(admission, fingerprint)| {
+            for (admission, fingerprint) in admissions.iter().zip(fingerprints) {
                 match admission.only() {
                     Some(ask) => {
                         let hint = self.slot_hints.get(ask.rule.id(), fingerprint);
-                        self.check_single(Some(now_us), ask, fingerprint, Some(hint), &failed)
+                        let answer = Appended(&mut decisions);
+                        self.check_single(Some(now_us), ask, fingerprint, Some(hint), answer);
                     }
-                    None => Ok(self.check_all(now_us, admission)?),
+                    None => decisions.push(self.check_all(now_us, admission).map_err(E::from)),
                 }
-            }));
+            }
         }
         decisions
     }

@@ -4,6 +4,7 @@
 //! store          shards, each behind its own lock; the low bits of the key's fingerprint choose one
 //! store_trait    `Store` and `LocalStore` for it
 //! single         one charge on a rule of one limit: one function from the hash to the answer
+//! answer         where its answer goes
 //! locked_shards  the shards of an admission over several charges, locked together
 //! batch          several admissions in one call
 //! slot_hints     prefetches slots before their shard is locked
@@ -16,6 +17,7 @@
 //! lock           the kind of lock, so that tests can explore schedules
 //! ```
 
+mod answer;
 mod batch;
 mod budget;
 mod lock;

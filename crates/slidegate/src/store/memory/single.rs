@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::answer::Answer;
 use super::lock::{Lock, Locks};
 use super::shard::Shard;
 use super::slot_hints::{SlotHint, prefetch};
@@ -16,7 +17,6 @@ use crate::algorithm::{
 };
 use crate::charge::{Admission, Charge};
 use crate::decision::Decision;
-use crate::error::StoreError;
 use crate::receipt::{OrderedPosition, Position, ReceiptId, ReceiptStamp};
 use crate::rule::{Algorithm, Limit};
 use crate::time::{Clock, TIME_MAX_US};
@@ -81,11 +81,6 @@ fn admit<'s, S: PartState>(
             Some(Err(ruling))
         }
     }
-}
-
-/// The answer of a store that failed, for callers without an outage policy.
-pub(super) fn failed<'a, E: From<StoreError>>(error: StoreError) -> Result<Decision<'a>, E> {
-    Err(error.into())
 }
 
 /// An algorithm and the tables that may hold its states.
@@ -161,95 +156,95 @@ table_algorithms! {
 
 impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// Decides on a single charge by the fingerprint of its key, at `instant_us` or, if it is `None`, now. `prefetched`
-    /// is the hint by which its slot was prefetched. If the store fails, the answer is that of `failed`.
+    /// is the hint by which its slot was prefetched.
     #[inline]
-    pub(super) fn check_single<'a, E>(
+    pub(super) fn check_single<'a, A: Answer<'a>>(
         &self,
         instant_us: Option<u64>,
         ask: &Charge<'a>,
         fingerprint: u64,
         prefetched: Option<&SlotHint>,
-        failed: &impl Fn(StoreError) -> Result<Decision<'a>, E>,
-    ) -> Result<Decision<'a>, E> {
+        answer: A,
+    ) -> A::Output {
         match ask.rule.algorithm() {
             Algorithm::SlidingLog => {
-                self.check_as::<SlidingLog, E>(instant_us, ask, fingerprint, prefetched, failed)
+                self.check_as::<SlidingLog, A>(instant_us, ask, fingerprint, prefetched, answer)
             }
             Algorithm::CompactLog(_) => {
-                self.check_as::<CompactLog, E>(instant_us, ask, fingerprint, prefetched, failed)
+                self.check_as::<CompactLog, A>(instant_us, ask, fingerprint, prefetched, answer)
             }
             Algorithm::SlidingBuckets(..) => {
-                self.check_as::<SlidingBuckets, E>(instant_us, ask, fingerprint, prefetched, failed)
+                self.check_as::<SlidingBuckets, A>(instant_us, ask, fingerprint, prefetched, answer)
             }
             Algorithm::SlidingCounter => {
-                self.check_as::<SlidingCounter, E>(instant_us, ask, fingerprint, prefetched, failed)
+                self.check_as::<SlidingCounter, A>(instant_us, ask, fingerprint, prefetched, answer)
             }
             Algorithm::FixedWindow => {
-                self.check_as::<FixedWindow, E>(instant_us, ask, fingerprint, prefetched, failed)
+                self.check_as::<FixedWindow, A>(instant_us, ask, fingerprint, prefetched, answer)
             }
-            Algorithm::Gcra => self.check_as::<Gcra, E>(instant_us, ask, fingerprint, prefetched, failed),
+            Algorithm::Gcra => self.check_as::<Gcra, A>(instant_us, ask, fingerprint, prefetched, answer),
         }
     }
 
-    /// The path of nearly all admissions in one function per algorithm, which writes the answer into the caller's
-    /// return slot: passing parts on would take longer than deciding. The sooner a decision is done, the sooner the
+    /// The path of nearly all admissions in one function per algorithm, which writes the answer where it belongs:
+    /// passing parts on would take longer than deciding. The sooner a decision is done, the sooner the
     /// processor starts the cache misses of the next.
     ///
     /// The clock is read last, after the slot is prefetched. On some processors reading the tick counter waits for all
     /// earlier loads, so the cache miss of the slot would begin only after it; a prefetch is not waited for.
     #[inline(never)]
-    fn check_as<'a, S: TableAlgorithm, E>(
+    fn check_as<'a, S: TableAlgorithm, A: Answer<'a>>(
         &self,
         instant_us: Option<u64>,
         ask: &Charge<'a>,
         fingerprint: u64,
         prefetched: Option<&SlotHint>,
-        failed: &impl Fn(StoreError) -> Result<Decision<'a>, E>,
-    ) -> Result<Decision<'a>, E> {
-        let [limit] = ask.rule.limits() else { return self.check_slowly(instant_us, ask, failed) };
+        answer: A,
+    ) -> A::Output {
+        let [limit] = ask.rule.limits() else { return self.check_slowly(instant_us, ask, answer) };
         if ask.cost > limit.units() {
             // Only a shadow rule is asked for a cost that can never pass.
-            return self.check_slowly(instant_us, ask, failed);
+            return self.check_slowly(instant_us, ask, answer);
         }
         let number = self.shard_of(fingerprint);
         let mut shard = self.lock_shard(number);
         let Some((table, last_order)) = shard.only_table(ask.rule) else {
             drop(shard);
-            return self.check_slowly(instant_us, ask, failed);
+            return self.check_slowly(instant_us, ask, answer);
         };
         let now_us = || self.now_us(instant_us);
         let (now_us, admitted) = S::admit_fast(table, prefetched, (fingerprint, limit, ask.cost), now_us);
         let Some((position, usage)) = admitted else {
             let hit = Hit { fingerprint, limit, now_us, cost: ask.cost };
-            return self.check_locked::<S, E>(shard, hit, ask, failed);
+            return self.check_locked::<S, A>(shard, hit, ask, answer);
         };
         *last_order += 1;
         let order = *last_order;
         self.unlock(shard);
-        Ok(self.charged(ask, number, order, now_us, position, usage))
+        answer.decided(|| self.charged(ask, number, order, now_us, position, usage))
     }
 
     /// The same for all other charges of a rule with one limit.
     #[inline(never)]
-    fn check_locked<'a, S: TableAlgorithm, E>(
+    fn check_locked<'a, S: TableAlgorithm, A: Answer<'a>>(
         &self,
         mut shard: <L::Of<Shard> as Lock<Shard>>::Guard<'_>,
         hit: Hit<'_>,
         ask: &Charge<'a>,
-        failed: &impl Fn(StoreError) -> Result<Decision<'a>, E>,
-    ) -> Result<Decision<'a>, E> {
+        answer: A,
+    ) -> A::Output {
         let table = shard.only_table(ask.rule);
-        let answer = table.and_then(|(table, last_order)| S::admit(table, || self.room(), hit, last_order));
+        let admitted = table.and_then(|(table, last_order)| S::admit(table, || self.room(), hit, last_order));
         self.unlock(shard);
-        match answer {
+        match admitted {
             Some(Ok((position, usage, order))) => {
                 let number = self.shard_of(hit.fingerprint);
-                Ok(self.charged(ask, number, order, hit.now_us, position, usage))
+                answer.decided(|| self.charged(ask, number, order, hit.now_us, position, usage))
             }
             Some(Err(Ruling { usage, retry_after_us })) => {
-                Ok(Decision::denied(ask, usage.used, retry_after_us, usage.reset_after_us))
+                answer.decided(|| Decision::denied(ask, usage.used, retry_after_us, usage.reset_after_us))
             }
-            None => self.check_slowly(Some(hit.now_us), ask, failed),
+            None => self.check_slowly(Some(hit.now_us), ask, answer),
         }
     }
 
@@ -283,15 +278,15 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
 
     /// The slow path, for a charge on several limits, a shadow rule or a full table.
     #[inline(never)]
-    fn check_slowly<'a, E>(
+    fn check_slowly<'a, A: Answer<'a>>(
         &self,
         instant_us: Option<u64>,
         ask: &Charge<'a>,
-        failed: &impl Fn(StoreError) -> Result<Decision<'a>, E>,
-    ) -> Result<Decision<'a>, E> {
+        answer: A,
+    ) -> A::Output {
         match self.check_all(self.now_us(instant_us), &Admission::of_checked(*ask)) {
-            Ok(decision) => Ok(decision),
-            Err(error) => failed(error),
+            Ok(decision) => answer.decided(|| decision),
+            Err(error) => answer.failed(error),
         }
     }
 

@@ -17,8 +17,8 @@ const HINTS: usize = 2_048;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SlotArray {
     pub(super) address: usize,
-    /// Bytes of the slots that are homes.
-    pub(super) bytes: usize,
+    pub(super) homes: usize,
+    pub(super) slot_bytes: usize,
     /// Number of high bits that all fingerprints of the part have in common.
     pub(super) common_bits: u32,
 }
@@ -30,13 +30,12 @@ pub(super) struct SlotHints(Box<[SlotHint]>);
 #[derive(Debug, Default)]
 pub(super) struct SlotHint {
     address: AtomicUsize,
-    /// The bytes of the array and, above them, the common bits.
+    /// The number of homes and, above them, the bytes of a slot and the common bits.
     extent: AtomicU64,
 }
 
-const BYTES_BITS: u32 = 56;
-/// About the size of a small slot.
-const SLOT_BYTES_FEW: usize = 24;
+const HOMES_BITS: u32 = 40;
+const SLOT_BYTES_BITS: u32 = 16;
 
 impl SlotHints {
     pub(super) fn new() -> Self {
@@ -58,10 +57,9 @@ impl SlotHint {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "an offset into an array fits")]
     pub(super) fn prefetch(&self, fingerprint: u64) {
-        let SlotArray { address, bytes, common_bits } = self.array();
-        let offset = (u128::from(fingerprint << common_bits) * bytes as u128) >> u64::BITS;
-        // The offset is of any byte of the slot, which may begin in the cache line before.
-        prefetch(address.wrapping_add(offset as usize).wrapping_sub(SLOT_BYTES_FEW));
+        let SlotArray { address, homes, slot_bytes, common_bits } = self.array();
+        let home = (u128::from(fingerprint << common_bits) * homes as u128) >> u64::BITS;
+        prefetch(address.wrapping_add(home as usize * slot_bytes));
     }
 
     /// The array as last known. While another thread corrects the hint, parts of it may be outdated.
@@ -70,8 +68,9 @@ impl SlotHint {
         let extent = self.extent.load(Ordering::Relaxed);
         SlotArray {
             address: self.address.load(Ordering::Relaxed),
-            bytes: (extent % (1 << BYTES_BITS)) as usize,
-            common_bits: (extent >> BYTES_BITS) as u32,
+            homes: (extent % (1 << HOMES_BITS)) as usize,
+            slot_bytes: (extent >> HOMES_BITS) as usize % (1 << SLOT_BYTES_BITS),
+            common_bits: (extent >> (HOMES_BITS + SLOT_BYTES_BITS)) as u32,
         }
     }
 
@@ -86,25 +85,27 @@ impl SlotHint {
 
     #[cold]
     fn replace(&self, array: SlotArray) {
-        let extent = (array.bytes as u64) | u64::from(array.common_bits) << BYTES_BITS;
+        let SlotArray { homes, slot_bytes, common_bits, .. } = array;
+        let slot = u64::from(common_bits) << SLOT_BYTES_BITS | slot_bytes as u64;
+        let extent = slot << HOMES_BITS | homes as u64;
         self.extent.store(extent, Ordering::Relaxed);
         self.address.store(array.address, Ordering::Relaxed);
     }
 }
 
-/// Prefetches the cache line at the address, and the next one: a slot may cross lines, and a probe goes on to the next
-/// slots.
+/// Prefetches a slot: the cache line at the address and, if the slot or the one behind it crosses lines, the next one.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[expect(unsafe_code, reason = "there is no safe prefetch")]
 #[inline]
 pub(super) fn prefetch(address: usize) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     use std::ptr::without_provenance;
-    const LINE_BYTES: usize = 64;
+    /// The last byte of two of the smallest slots, and beyond that of most others.
+    const LAST_BYTE: usize = 47;
     // SAFETY: a prefetch neither reads nor writes its address, and ignores one that is not mapped.
     unsafe {
         _mm_prefetch::<_MM_HINT_T0>(without_provenance(address));
-        _mm_prefetch::<_MM_HINT_T0>(without_provenance(address.wrapping_add(LINE_BYTES)));
+        _mm_prefetch::<_MM_HINT_T0>(without_provenance(address.wrapping_add(LAST_BYTE)));
     }
 }
 
@@ -121,10 +122,11 @@ mod tests {
     fn a_hint_is_corrected_when_the_array_has_moved() {
         let (hints, fingerprint) = (SlotHints::new(), 0xa5 << 56 | 7);
         let hint = hints.get(3, fingerprint);
-        for (address, bytes, common_bits) in [(1 << 20, 4_096, 0), (1 << 21, 8_192, 3)] {
-            hint.update(SlotArray { address, bytes, common_bits });
-            let kept = SlotHint::array(hints.get(3, fingerprint));
-            assert_eq!(kept, SlotArray { address, bytes, common_bits });
+        for (address, homes, slot_bytes, common_bits) in [(1 << 20, 4_096, 24, 0), (1 << 21, 1 << 39, 64, 3)]
+        {
+            let array = SlotArray { address, homes, slot_bytes, common_bits };
+            hint.update(array);
+            assert_eq!(hints.get(3, fingerprint).array(), array);
         }
     }
 

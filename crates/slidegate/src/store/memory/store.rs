@@ -8,11 +8,12 @@ use std::time::Duration;
 use foldhash::SharedSeed;
 use foldhash::quality::SeedableRandomState;
 
+use super::answer::Returned;
 use super::budget::{BUDGET_BYTES_DEFAULT, BUDGET_BYTES_MIN, Budget};
 use super::lock::{Lock, Locks, StdLocks};
 use super::locked_shards::LockedShards;
 use super::shard::{Shard, Tally};
-use super::single::{failed, note};
+use super::single::note;
 use super::slot_hints::SlotHints;
 use super::spent_receipts::SpentReceipts;
 use super::table::room::Room;
@@ -242,9 +243,13 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         admission: &Admission<'a>,
     ) -> Result<Decision<'a>, E> {
         match admission.only() {
-            Some(charge) => {
-                self.check_single(instant_us, charge, self.fingerprint(charge.key.as_str()), None, &failed)
-            }
+            Some(charge) => self.check_single(
+                instant_us,
+                charge,
+                self.fingerprint(charge.key.as_str()),
+                None,
+                Returned(|error: StoreError| Err(error.into())),
+            ),
             None => Ok(self.check_all(self.now_us(instant_us), admission)?),
         }
     }

@@ -1,5 +1,6 @@
 //! `Store` and `LocalStore` for the memory store.
 
+use super::answer::Returned;
 use super::lock::Locks;
 use super::store::MemoryStore;
 use crate::charge::{Admission, Charge};
@@ -23,7 +24,13 @@ impl<C: Clock, L: Locks> LocalStore for MemoryStore<C, L> {
         charge: &Charge<'a>,
         failed: &impl Fn(StoreError) -> Result<Decision<'a>, CheckError>,
     ) -> Result<Decision<'a>, CheckError> {
-        self.check_single(call.instant_us(), charge, self.fingerprint(charge.key.as_str()), None, failed)
+        self.check_single(
+            call.instant_us(),
+            charge,
+            self.fingerprint(charge.key.as_str()),
+            None,
+            Returned(failed),
+        )
     }
 
     fn check_batch_sync<'a>(

@@ -156,7 +156,8 @@ impl<S: Window> Part<S> {
     pub(in crate::store::memory) fn array(&self) -> SlotArray {
         SlotArray {
             address: self.slots.as_ptr().addr(),
-            bytes: self.homes * size_of::<Slot<S>>(),
+            homes: self.homes,
+            slot_bytes: size_of::<Slot<S>>(),
             common_bits: self.common_bits,
         }
     }
