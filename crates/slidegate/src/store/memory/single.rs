@@ -68,8 +68,12 @@ fn admit<'s, S: PartState>(
         return None;
     }
     let admitted = state.admit(hit.limit, hit.now_us, hit.cost);
+    let heap_bytes = state.heap_bytes();
     if before + growth > 0 {
-        room().budget.settle(rounded(before) + rounded(growth), rounded(state.heap_bytes()));
+        room().budget.settle(rounded(before) + rounded(growth), rounded(heap_bytes));
+    }
+    if before == 0 && heap_bytes > 0 && part.count_outgrown() {
+        table.part_mut(hit.fingerprint).refit(room().budget);
     }
     match admitted {
         Ok((position, usage)) => {
@@ -304,4 +308,33 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
 #[inline]
 pub(super) fn receipt_id(shard: u64, order: u64) -> ReceiptId {
     ReceiptId::new(shard << 52 ^ order)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+    use crate::store::memory::budget::Budget;
+
+    /// Waiting for the end of a sweep would move most logs to the heap and back.
+    #[test]
+    fn a_part_gets_wide_slots_when_many_logs_outgrow_narrow_ones() {
+        let limit = Limit::of("100/1h", Algorithm::SlidingLog);
+        let (budget, swept) = (Budget::new(1 << 20), AtomicU64::new(0));
+        let room = || Room { budget: &budget, noted_us: 0, spared: &[], swept: &swept };
+        let mut table = Table::new(Algorithm::SlidingLog);
+        let mut order = 0;
+        for request in 1..=10_u64 {
+            for key in 1..=1_000_u64 {
+                let hit = Hit { fingerprint: key << 54, limit: &limit, now_us: request * 1_000, cost: 1 };
+                let admitted = <SlidingLog as TableAlgorithm>::admit(&mut table, room, hit, &mut order);
+                let (_, usage, _) = admitted.unwrap().unwrap();
+                assert_eq!(usage.used, request);
+            }
+            let wide = matches!(table.part(0), AnyPart::SlidingLog(_));
+            assert_eq!(wide, request > 5, "after {request} requests of every key");
+        }
+        assert_eq!(budget.taken(), table.bytes() as u64, "nothing is on the heap");
+    }
 }

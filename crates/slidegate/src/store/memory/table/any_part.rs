@@ -1,7 +1,7 @@
 //! A part of any algorithm.
 //!
-//! A part of a `sliding-log` table has narrow or wide slots. It starts narrow, and after every complete sweep of the part a
-//! sample of its keys decides: with wide slots a key that is seen ten times in a window needs one cache line; with
+//! A part of a `sliding-log` table has narrow or wide slots. It starts narrow. After every complete sweep of the part, and
+//! when many logs have outgrown their slots, a sample of its keys decides: with wide slots a key that is seen ten times in a window needs one cache line; with
 //! narrow slots a million keys that are seen once take two thirds of the memory. The two thresholds differ by a factor
 //! of eight, as a hysteresis. Each part changes on its own, so that no call moves more keys than growing does.
 

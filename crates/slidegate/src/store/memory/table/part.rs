@@ -31,6 +31,9 @@ const HOMES_MIN: usize = 4;
 /// Slots of at most this size have the lower load factor.
 const SMALL_BYTES: usize = 64;
 
+/// One outgrown state in this many keys is many.
+const OUTGROWN_OF: usize = 4;
+
 /// One key.
 #[derive(Debug, Clone, Default)]
 #[repr(C)]
@@ -50,6 +53,8 @@ pub(in crate::store::memory) struct Part<S> {
     cursor: usize,
     /// Number of high bits that all its fingerprints have in common.
     common_bits: u32,
+    /// States that outgrew their slot since the slot width was last considered.
+    outgrown: u32,
 }
 
 impl<S> Default for Part<S> {
@@ -67,7 +72,7 @@ pub(in crate::store::memory) enum SlotIndex {
 impl<S> Part<S> {
     /// An empty part for fingerprints with `common_bits` high bits in common.
     pub(in crate::store::memory) fn of_common_bits(common_bits: u32) -> Self {
-        Self { slots: Vec::new(), homes: 0, len: 0, cursor: 0, common_bits }
+        Self { slots: Vec::new(), homes: 0, len: 0, cursor: 0, common_bits, outgrown: 0 }
     }
 
     /// Moves all keys out.
@@ -149,6 +154,16 @@ impl<S: Window> Part<S> {
     pub(in crate::store::memory) fn home_address(&self, fingerprint: u64) -> usize {
         let offset = self.home(fingerprint) * size_of::<Slot<S>>();
         self.slots.as_ptr().addr().wrapping_add(offset)
+    }
+
+    /// Counts a state that outgrew its slot. Returns whether many have, and counts anew.
+    pub(in crate::store::memory) fn count_outgrown(&mut self) -> bool {
+        self.outgrown += 1;
+        let many = self.outgrown as usize * OUTGROWN_OF >= self.len;
+        if many {
+            self.outgrown = 0;
+        }
+        many
     }
 
     /// Where its slots are.
