@@ -7,8 +7,8 @@ use slidegate::testing::Rng;
 use crate::scenario::{Effort, Scenario, Traffic};
 use crate::zipf::Zipf;
 
-/// Bytes of a record: the key, padding, and one character for the length of the key.
-const RECORD_BYTES: usize = 16;
+/// Bytes of a key.
+const KEY_BYTES: usize = 16;
 /// Requests per batch.
 const BATCH: usize = 16;
 /// Records of a hot key's buffer, which is read repeatedly and stays in the first-level cache.
@@ -19,7 +19,7 @@ const STRIDE: u64 = 7_368_787;
 /// The keys of one thread's requests, in order. One text instead of a list of strings: the processor prefetches it, so
 /// the bytes of a key are in the cache when it is charged.
 pub(crate) struct Requests {
-    records: String,
+    keys: String,
     passes: u64,
 }
 
@@ -28,38 +28,29 @@ impl Requests {
         let (keys, decisions) = (scenario.keys(effort), scenario.decisions(effort));
         let mut rng = Rng::new(thread + 1);
         let count = if scenario.traffic() == Traffic::Hot { HOT_RECORDS } else { decisions };
-        let mut requests =
-            Self { records: String::with_capacity(room(count)), passes: decisions / count.max(1) };
+        let mut requests = Self { keys: String::with_capacity(room(count)), passes: decisions / count.max(1) };
         let zipf = (scenario.traffic() == Traffic::Zipf).then(|| Zipf::new(keys));
         for _ in 0..count {
-            requests.push(match (&zipf, scenario.traffic()) {
+            let number = match (&zipf, scenario.traffic()) {
                 (_, Traffic::Hot) => scattered(0, keys),
                 (Some(zipf), _) => scattered(zipf.rank(&mut rng), keys),
                 (None, _) => rng.below(keys),
-            });
+            };
+            write_key(&mut requests.keys, number);
         }
         requests
     }
 
-    fn push(&mut self, number: u64) {
-        let start = self.records.len();
-        write_key(&mut self.records, number);
-        let key_bytes = self.records.len() - start;
-        let length = char::from_digit(u32::try_from(key_bytes).expect("a short key"), 36);
-        let length = length.expect("a key has fewer than 16 bytes");
-        write!(self.records, "{length:>0$}", RECORD_BYTES - key_bytes).expect("a string takes everything");
-    }
-
     /// How many requests [`Requests::for_each`] makes.
     pub(crate) fn len(&self) -> u64 {
-        self.passes * (self.records.len() / RECORD_BYTES) as u64
+        self.passes * (self.keys.len() / KEY_BYTES) as u64
     }
 
     /// Calls `ask` with every key in order.
     #[inline]
     pub(crate) fn for_each(&self, mut ask: impl FnMut(&str)) {
         for _ in 0..self.passes {
-            for start in (0..self.records.len()).step_by(RECORD_BYTES) {
+            for start in (0..self.keys.len()).step_by(KEY_BYTES) {
                 ask(self.key(start));
             }
         }
@@ -70,25 +61,20 @@ impl Requests {
     pub(crate) fn for_each_batch(&self, mut ask: impl FnMut(&[&str])) {
         let mut keys = [""; BATCH];
         for _ in 0..self.passes {
-            for start in (0..self.records.len()).step_by(BATCH * RECORD_BYTES) {
-                let end = self.records.len().min(start + BATCH * RECORD_BYTES);
-                for (key, start) in keys.iter_mut().zip((start..end).step_by(RECORD_BYTES)) {
+            for start in (0..self.keys.len()).step_by(BATCH * KEY_BYTES) {
+                let end = self.keys.len().min(start + BATCH * KEY_BYTES);
+                for (key, start) in keys.iter_mut().zip((start..end).step_by(KEY_BYTES)) {
                     *key = self.key(start);
                 }
-                ask(&keys[..(end - start) / RECORD_BYTES]);
+                ask(&keys[..(end - start) / KEY_BYTES]);
             }
         }
     }
 
-    /// The key of the record at `start`.
+    /// The key that begins at `start`.
     #[inline]
     fn key(&self, start: usize) -> &str {
-        let record = &self.records[start..start + RECORD_BYTES];
-        let key_bytes = match record.as_bytes()[RECORD_BYTES - 1] {
-            digit @ b'0'..=b'9' => digit - b'0',
-            letter => letter - b'a' + 10,
-        };
-        &record[..usize::from(key_bytes)]
+        &self.keys[start..start + KEY_BYTES]
     }
 }
 
@@ -103,15 +89,15 @@ pub(crate) fn every_key(keys: u64, mut ask: impl FnMut(&str)) {
 }
 
 fn write_key(text: &mut String, number: u64) {
-    write!(text, "user:{number}").expect("a string takes everything");
+    write!(text, "user:{number:011}").expect("a string takes everything");
 }
 
 fn scattered(index: u64, keys: u64) -> u64 {
     (index + 1) * STRIDE % keys
 }
 
-fn room(records: u64) -> usize {
-    usize::try_from(records).expect("requests fit memory") * RECORD_BYTES
+fn room(keys: u64) -> usize {
+    usize::try_from(keys).expect("requests fit memory") * KEY_BYTES
 }
 
 #[cfg(test)]
@@ -125,7 +111,7 @@ mod tests {
         let mut seen = HashSet::new();
         every_key(1_000, |key| assert!(seen.insert(key.to_owned()), "{key} came twice"));
         assert_eq!(seen.len(), 1_000);
-        assert!(seen.contains("user:0") && seen.contains("user:999"));
+        assert!(seen.contains("user:00000000000") && seen.contains("user:00000000999"));
     }
 
     #[test]
@@ -134,6 +120,7 @@ mod tests {
             let requests = Requests::new(scenario, Effort::Quick, 0);
             let (mut count, mut least, mut most) = (0, u64::MAX, 0);
             requests.for_each(|key| {
+                assert_eq!(key.len(), KEY_BYTES);
                 let number: u64 = key.strip_prefix("user:").unwrap().parse().unwrap();
                 (count, least, most) = (count + 1, least.min(number), most.max(number));
             });
@@ -144,7 +131,7 @@ mod tests {
     }
     #[test]
     fn batches_are_the_same_keys_in_the_same_order() {
-        // A thousand records are not a multiple of the batch size.
+        // A thousand keys are not a multiple of the batch size.
         for scenario in [Scenario::Hot1, Scenario::Uniform1] {
             let requests = Requests::new(scenario, Effort::Quick, 0);
             let (mut one_by_one, mut together) = (0, 0);

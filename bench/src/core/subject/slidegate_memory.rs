@@ -38,7 +38,7 @@ fn rate(algorithm: Algorithm, traffic: Traffic) -> &'static str {
         (Algorithm::SlidingLog | Algorithm::Gcra, Traffic::Uniform) => "100/1h",
         // Limits of an ordinary size: limit times window fits 64 bits.
         (Algorithm::Gcra, Traffic::Hot) => "40000000/1h",
-        (Algorithm::Gcra, Traffic::Zipf) => "500000/400d",
+        (Algorithm::Gcra, Traffic::Zipf) => "1000000/200d",
         // A log of one key that only grows would measure the allocator; in this window entries also expire, at some ten
         // thousand of them.
         (Algorithm::SlidingLog, Traffic::Hot) => "4000000000/1ms",
