@@ -286,8 +286,9 @@ impl<S: Window> Part<S> {
                     continue;
                 }
                 let index = next.home(slot.fingerprint).max(end);
-                if index >= next.slots.len() {
-                    // Very rare: the overflow slots are full, so the array must be larger.
+                if !fits || index >= next.slots.len() {
+                    // Very rare: the overflow slots are full, so the array must be larger. From here on the slots are
+                    // only collected.
                     fits = false;
                     next.slots.push(slot);
                     continue;

@@ -116,3 +116,19 @@ fn rebuilding_drops_states_that_are_gone() {
     assert_eq!((table.len(), dropped), (10, (11..=40).collect()));
     assert_ordered(&table);
 }
+
+/// A smaller array may have no room for several keys behind its last home: it grows until it has.
+#[test]
+fn keys_that_crowd_the_last_home_are_all_kept() {
+    let mut table = Part::of_common_bits(0);
+    let crowded = |key: u64| u64::MAX - (key << 50);
+    for key in 0..200 {
+        table.put(crowded(key), state(key + 1));
+        assert_ordered(&table);
+    }
+    table.shrink();
+    assert_ordered(&table);
+    for key in 0..200 {
+        assert_eq!(table.get(crowded(key)).map(units), Some(key + 1));
+    }
+}
