@@ -28,7 +28,8 @@ impl Requests {
         let (keys, decisions) = (scenario.keys(effort), scenario.decisions(effort));
         let mut rng = Rng::new(thread + 1);
         let count = if scenario.traffic() == Traffic::Hot { HOT_RECORDS } else { decisions };
-        let mut requests = Self { keys: String::with_capacity(room(count)), passes: decisions / count.max(1) };
+        let mut requests =
+            Self { keys: String::with_capacity(room(count)), passes: decisions / count.max(1) };
         let zipf = (scenario.traffic() == Traffic::Zipf).then(|| Zipf::new(keys));
         for _ in 0..count {
             let number = match (&zipf, scenario.traffic()) {
