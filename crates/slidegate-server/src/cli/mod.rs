@@ -77,7 +77,7 @@ fn run(cli: &Cli, out: &mut impl Write, err: &mut impl Write) -> ExitCode {
         Command::Peek(args) => check::peek(args, out, err),
         Command::Reset(args) => reset::run(args, out),
         Command::Run(args) => return run::run(args, err),
-        Command::Serve(args) => serve::run(args, err),
+        Command::Serve(args) => serve::run(args),
         Command::Demo(args) => demo::run(args, out, err),
         Command::Replay(args) => replay::run(args, out, err),
         Command::Validate(args) => validate::run(args, out, err),

@@ -1,6 +1,5 @@
 //! `slidegate serve`: the server.
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,7 +12,7 @@ use slidegate::time::SystemClock;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::log::{self, LogFormat};
+use super::log::{self, Log, LogFormat};
 use crate::config::{DEFAULT_RULE, Startup, StartupFile};
 use crate::http::Server;
 use crate::reload::{FileReloader, FileWatch, on_hangup, watch};
@@ -77,7 +76,7 @@ fn wire(text: &str) -> Result<Wire, String> {
 }
 
 /// Serves until a signal stops it.
-pub(super) fn run(args: &Args, err: &mut impl Write) -> Result<ExitCode> {
+pub(super) fn run(args: &Args) -> Result<ExitCode> {
     for (flag, wire) in [("--grpc", args.grpc), ("--resp", args.resp)] {
         if let Some(address) = wire.flatten() {
             bail!(
@@ -90,13 +89,12 @@ pub(super) fn run(args: &Args, err: &mut impl Write) -> Result<ExitCode> {
         Startup::read(args.config.as_deref(), &flags, std::env::vars_os())?;
     let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     warnings.extend(raise_limit(&mut settings.bounds));
-    let format = log::install(args.log_level, args.log_format)?;
-    let announce = |announcement: &str| match format {
-        // As plain text, so that people can copy the command.
-        LogFormat::Text => drop(writeln!(err, "{announcement}")),
-        LogFormat::Json => tracing::info!("{announcement}"),
-    };
-    serve(&settings, rules, file, &warnings, announce)
+    // From here on nothing writes to stderr directly: it may block.
+    let log = Log::install(args.log_level, args.log_format)?;
+    serve(&settings, rules, file, &warnings, &log).or_else(|error| {
+        log.print(&format!("error: {error:#}"));
+        Ok(ExitCode::from(2))
+    })
 }
 
 fn serve(
@@ -104,7 +102,7 @@ fn serve(
     rules: RuleSet,
     file: Option<StartupFile>,
     warnings: &[String],
-    announce: impl FnOnce(&str),
+    log: &Log,
 ) -> Result<ExitCode> {
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime
@@ -115,12 +113,13 @@ fn serve(
         let example = example(&rules);
         let clock = Arc::new(SystemClock::new());
         let service = Service::open(settings, rules, Arc::clone(&clock) as _).await?;
+        service.counters.metrics.set_dropped_log_lines(log.dropped_lines());
         let reloader = file.map(|file| Arc::new(reloader(file, &service)));
         // Held until the server ends.
         let _watch = reloader.as_ref().map(watched).transpose()?;
         let server = Server::bind(settings, service, clock, reloader)?;
         let address = server.address();
-        announce(&format!(
+        log.announce(&format!(
             "slidegate listens on http://{address}; try: curl -d '{example}' -H 'content-type: application/json' http://{address}/v1/check"
         ));
         for warning in warnings {

@@ -1,7 +1,7 @@
 //! All counters of one server, and their Prometheus text.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use slidegate::RuleSet;
 use slidegate::store::Stats;
@@ -31,6 +31,8 @@ pub(crate) struct Metrics {
     last_reload_us: AtomicU64,
     /// The hash of the configuration in force.
     config_hash: Mutex<String>,
+    /// Counts the dropped lines of the log, which is older than these counters.
+    dropped_log_lines: OnceLock<Arc<AtomicU64>>,
 }
 
 impl Metrics {
@@ -51,6 +53,7 @@ impl Metrics {
             last_reload_failed: AtomicBool::default(),
             last_reload_us: AtomicU64::new(started_us),
             config_hash: Mutex::default(),
+            dropped_log_lines: OnceLock::default(),
         }
     }
 
@@ -74,6 +77,11 @@ impl Metrics {
     /// Records the hash of the configuration in force.
     pub(crate) fn set_config_hash(&self, hash: &str) {
         hash.clone_into(&mut self.config_hash.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Sets the counter of dropped log lines, once.
+    pub(crate) fn set_dropped_log_lines(&self, counter: Arc<AtomicU64>) {
+        self.dropped_log_lines.get_or_init(|| counter);
     }
 
     /// Whether the last reload succeeded.
@@ -174,6 +182,9 @@ impl Metrics {
             opened.saturating_sub(closed),
         );
         to.single("slidegate_connections_total", "counter", "Connections that were opened.", opened);
+        let dropped = self.dropped_log_lines.get().map_or(0, |counter| counter.load(Ordering::Relaxed));
+        let help = "Log lines that were dropped because stderr did not accept them in time.";
+        to.single("slidegate_log_lines_dropped_total", "counter", help, dropped);
         to.family("slidegate_build_info", "gauge", "Version, revision and compiler of this program.");
         let labels = [
             ("version", env!("CARGO_PKG_VERSION")),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use slidegate::store::Stats;
@@ -71,6 +72,7 @@ fn every_counter_is_in_the_text() {
     metrics.connection_opened();
     metrics.connection_opened();
     metrics.connection_closed();
+    metrics.set_dropped_log_lines(Arc::new(AtomicU64::new(3)));
     clock.advance(Duration::from_millis(1_500));
     metrics.count_reload(true);
     clock.advance(Duration::from_secs(60));
@@ -100,6 +102,7 @@ fn every_counter_is_in_the_text() {
         "slidegate_config_last_reload_success_timestamp_seconds 1745000146.5",
         "slidegate_connections 1",
         "slidegate_connections_total 2",
+        "slidegate_log_lines_dropped_total 3",
         "process_start_time_seconds 1745000145",
     ] {
         assert!(text.lines().any(|other| other == line), "{line} in\n{text}");

@@ -15,6 +15,7 @@ mod inline_rules;
 mod large_files;
 mod live_change;
 mod local_store;
+mod log;
 mod malformed_lines;
 mod operations;
 mod overrides;
