@@ -4,18 +4,20 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use slidegate::RuleSet;
 use slidegate::time::SystemClock;
 use tokio::runtime::Builder;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::sleep;
 
 use super::log::{self, Log, LogFormat};
 use crate::config::{DEFAULT_RULE, Startup, StartupFile};
 use crate::http::Server;
-use crate::reload::{FileReloader, FileWatch, on_hangup, watch};
+use crate::reload::{FileReloader, FileWatch, watch};
 use crate::service::{Bounds, Service, Settings};
 
 /// Serve decisions over HTTP
@@ -64,6 +66,8 @@ POST /v1/admin/reload. SIGTERM and SIGINT stop it after the requests in flight."
 
 /// Open files besides connections: standard streams, listeners, runtimes, the store.
 const OTHER_FILES: u64 = 128;
+/// Pause after a SIGHUP that has no effect, so that many of them are few lines.
+const HANGUP_PAUSE: Duration = Duration::from_secs(1);
 
 /// The address of a wire that this version does not support; `None` is off.
 type Wire = Option<SocketAddr>;
@@ -110,13 +114,15 @@ fn serve(
     runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
         let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+        let hangup = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
         let example = example(&rules);
         let clock = Arc::new(SystemClock::new());
         let service = Service::open(settings, rules, Arc::clone(&clock) as _).await?;
         service.counters.metrics.set_dropped_log_lines(log.dropped_lines());
         let reloader = file.map(|file| Arc::new(reloader(file, &service)));
-        // Held until the server ends.
-        let _watch = reloader.as_ref().map(watched).transpose()?;
+        let watched = reloader.as_ref().map(watch).transpose();
+        let watched = watched.context("cannot watch the directory of the configuration file")?;
+        tokio::spawn(on_hangup(hangup, watched));
         let server = Server::bind(settings, service, clock, reloader)?;
         let address = server.address();
         log.announce(&format!(
@@ -141,6 +147,20 @@ fn serve(
     })
 }
 
+/// Reloads the configuration file on every SIGHUP. Without a file, a SIGHUP has no effect but a line in the log.
+async fn on_hangup(mut hangup: Signal, watched: Option<FileWatch>) {
+    while hangup.recv().await.is_some() {
+        if let Some(watched) = &watched {
+            watched.request_reload();
+        } else {
+            tracing::warn!(
+                "SIGHUP has no effect: the server was started without a file; start it with --config FILE"
+            );
+            sleep(HANGUP_PAUSE).await;
+        }
+    }
+}
+
 /// A reloader that reports to the log and the metrics.
 fn reloader(file: StartupFile, service: &Service) -> FileReloader {
     let metrics = Arc::clone(&service.counters.metrics);
@@ -159,11 +179,6 @@ fn reloader(file: StartupFile, service: &Service) -> FileReloader {
             tracing::error!("{report}");
         }
     })
-}
-
-fn watched(reloader: &Arc<FileReloader>) -> Result<FileWatch> {
-    on_hangup(reloader).context("cannot listen for SIGHUP")?;
-    watch(reloader).context("cannot watch the directory of the configuration file")
 }
 
 /// An example body for the rules of this server.

@@ -1,5 +1,7 @@
 //! Routes for operators and orchestrators: the busiest keys, reload, liveness and readiness.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use slidegate::rule::OnStoreError;
 
@@ -38,12 +40,15 @@ struct Report<'a> {
 }
 
 /// `POST /v1/admin/reload`: reloads the file at once and answers with the result.
-pub(super) async fn reload(reloader: Option<&FileReloader>) -> Result<Reply, Problem> {
+pub(super) async fn reload(reloader: Option<&Arc<FileReloader>>) -> Result<Reply, Problem> {
     let Some(reloader) = reloader else {
         let text = "the server was started without a file; start it with --config FILE";
         return Err(Problem::new(NO_FILE, text));
     };
-    let report = reloader.reload_now().await;
+    let reloader = Arc::clone(reloader);
+    // In a task of its own: a client that leaves must not end a reload between its steps.
+    let reload = tokio::spawn(async move { reloader.reload_now().await });
+    let report = reload.await.expect("a reload does not panic, and its runtime outlives the request");
     let (result, [added, changed, removed]): (_, [&[String]; 3]) = match &report.result {
         ReloadResult::Applied { added, changed, removed } => ("applied", [added, changed, removed]),
         ReloadResult::Unchanged => ("unchanged", [&[], &[], &[]]),

@@ -74,7 +74,7 @@ impl Handlers {
             Route::Key { rule, key } => self.key(rule, key).await,
             Route::Rlaas { user } => self.rlaas(user).await,
             Route::Top => admin::top(&self.service, query),
-            Route::Reload => admin::reload(self.reloader.as_deref()).await,
+            Route::Reload => admin::reload(self.reloader.as_ref()).await,
             Route::Metrics => Ok(Reply::text(200, Content::Metrics, self.service.exposition())),
             Route::Livez => Ok(admin::live()),
             Route::Readyz => Ok(admin::ready(&self.service, query, draining).await),

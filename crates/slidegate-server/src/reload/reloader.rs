@@ -5,11 +5,13 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use slidegate::store::{BoxStore, Store};
 use slidegate::{Limiter, Rule, RuleSet};
 use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep_until};
 
 use super::difference::{Difference, with_override_windows};
 use crate::config::{Config, ConfigError, Finding, StartupFile};
@@ -17,6 +19,8 @@ use crate::rules::LiveRules;
 
 /// How long requests in flight may hold the old rules before states are migrated regardless.
 const IN_FLIGHT_TIME_MAX: Duration = Duration::from_secs(5);
+/// Shortest time from the beginning of a reload to the next one. Requests that arrive meanwhile share that one.
+const PERIOD_MIN: Duration = Duration::from_millis(100);
 /// Poll period while requests in flight hold the old rules.
 const POLL_PERIOD: Duration = Duration::from_millis(1);
 
@@ -90,17 +94,34 @@ pub(crate) struct Reloader<S> {
     limiter: Arc<Limiter<S>>,
     /// One reload at a time.
     last: Mutex<LastReload>,
+    /// How many requests for a reload have arrived; the number of a request is the count at its arrival.
+    requests: AtomicU64,
+    period_min: Duration,
     on_reload: Box<dyn Fn(&ReloadReport) + Send + Sync>,
 }
 
 /// The result of the last reload.
 struct LastReload {
+    /// When it began.
+    began: Option<Instant>,
+    /// Its report, which answers every request up to this number: those that arrived before it began.
+    answered: Option<(u64, ReloadReport)>,
     /// The text of the file, if it could be read.
     text: Option<String>,
     /// Whether its file came into force.
     is_in_force: bool,
     /// Whether a valid file waits for a store that could not migrate its states.
     is_waiting: bool,
+}
+
+impl LastReload {
+    /// Waits until the next reload may begin.
+    async fn begin(&mut self, period_min: Duration) {
+        if let Some(began) = self.began {
+            sleep_until(began + period_min).await;
+        }
+        self.began = Some(Instant::now());
+    }
 }
 
 impl<S> fmt::Debug for Reloader<S> {
@@ -118,9 +139,22 @@ impl<S: Store> Reloader<S> {
         limiter: Arc<Limiter<S>>,
         on_reload: impl Fn(&ReloadReport) + Send + Sync + 'static,
     ) -> Self {
-        let last =
-            LastReload { text: Some(started.config.text.clone()), is_in_force: true, is_waiting: false };
-        Self { started, live, limiter, last: Mutex::new(last), on_reload: Box::new(on_reload) }
+        let last = LastReload {
+            began: None,
+            answered: None,
+            text: Some(started.config.text.clone()),
+            is_in_force: true,
+            is_waiting: false,
+        };
+        Self {
+            started,
+            live,
+            limiter,
+            last: Mutex::new(last),
+            requests: AtomicU64::new(0),
+            period_min: PERIOD_MIN,
+            on_reload: Box::new(on_reload),
+        }
     }
 
     /// The path of the file.
@@ -128,20 +162,33 @@ impl<S: Store> Reloader<S> {
         &self.started.path
     }
 
-    /// Whether a valid file waits for a store that could not migrate its states.
-    pub(crate) async fn is_waiting(&self) -> bool {
-        self.last.lock().await.is_waiting
+    /// Whether a valid file waits for a store that could not migrate its states. False while a reload runs.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.last.try_lock().is_ok_and(|last| last.is_waiting)
     }
 
     /// Reads the file and puts it in force if it is valid, whether or not it has changed.
+    ///
+    /// Requests are coalesced: one reload answers all requests that arrived before it began.
     pub(crate) async fn reload_now(&self) -> ReloadReport {
+        let number = self.requests.fetch_add(1, Ordering::SeqCst) + 1;
         let mut last = self.last.lock().await;
-        self.reload(&mut last, Config::read(self.path())).await
+        if let Some((answered, report)) = &last.answered
+            && number <= *answered
+        {
+            return report.clone();
+        }
+        last.begin(self.period_min).await;
+        let answered = self.requests.load(Ordering::SeqCst);
+        let report = self.reload(&mut last, Config::read(self.path())).await;
+        last.answered = Some((answered, report.clone()));
+        report
     }
 
     /// Reloads if the text of the file differs from the last reload. Events of the directory may concern other files.
     pub(crate) async fn reload_if_changed(&self) -> Option<ReloadReport> {
         let mut last = self.last.lock().await;
+        last.begin(self.period_min).await;
         let text = Config::read(self.path());
         let known = text.as_ref().ok() == last.text.as_ref();
         // A missing file is reported once. A file that waits for the store is retried.

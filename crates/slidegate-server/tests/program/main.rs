@@ -32,6 +32,7 @@ mod server_as_store;
 mod server_process;
 mod shared_store;
 mod shells;
+mod signals;
 mod snapshots;
 mod validate;
 mod wait;

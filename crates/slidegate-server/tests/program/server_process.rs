@@ -38,6 +38,11 @@ impl ServerProcess {
         self.connect().ask(method, path, body)
     }
 
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal: `TERM`, `INT`.
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();

@@ -11,7 +11,7 @@ use slidegate::store::MemoryStore;
 use slidegate::time::{Clock, ManualClock};
 use slidegate::{ChargeRequest, Key, Resolved};
 
-use super::super::file_watch::{on_hangup, watch};
+use super::super::file_watch::watch;
 use super::*;
 use crate::config::Startup;
 
@@ -48,7 +48,8 @@ impl Server {
         let (sender, reports) = mpsc::channel();
         let on_reload = move |report: &ReloadReport| drop(sender.send(report.clone()));
         let file = started.file.expect("there is a file");
-        let reloader = Reloader::new(file, Arc::clone(&live), Arc::clone(&limiter), on_reload);
+        let mut reloader = Reloader::new(file, Arc::clone(&live), Arc::clone(&limiter), on_reload);
+        reloader.period_min = Duration::ZERO;
         Self { directory, live, limiter, reloader: Arc::new(reloader), reports: Mutex::new(reports) }
     }
 
@@ -421,17 +422,12 @@ fn an_unchanged_file_is_not_reloaded() {
     assert_eq!(server.limit(), 6);
 }
 
-#[cfg(unix)]
 #[test]
-fn sighup_reloads() {
-    let server = Server::start("hangup", &api("limit: 5/1m"));
-    on_hangup(&server.reloader).unwrap();
-    server.write(&api("limit: 6/1m"));
-    let own = std::process::id().to_string();
-    assert!(std::process::Command::new("kill").args(["-HUP", &own]).status().unwrap().success());
-    let report = server.next_report();
-    assert!(report.is_in_force(), "{report}");
-    assert_eq!(server.limit(), 6);
+fn a_request_to_the_watch_reloads_an_unchanged_file() {
+    let server = Server::start("requested", &api("limit: 5/1m"));
+    let watch = watch(&server.reloader).unwrap();
+    watch.request_reload();
+    assert_eq!(server.next_report().result, ReloadResult::Unchanged);
 }
 
 #[test]
@@ -441,4 +437,86 @@ fn the_watch_detects_a_change_before_it_began() {
     let _watch = watch(&server.reloader).unwrap();
     server.next_good_report();
     assert_eq!(server.limit(), 6);
+}
+
+/// A watch follows a moved directory, so events of the one that comes back would not reach it.
+#[test]
+fn the_watch_follows_a_directory_that_is_moved_away_and_back() {
+    let server = Server::start("moved", &api("limit: 5/1m"));
+    let inner = server.directory.join("config");
+    let away = server.directory.join("away");
+    fs::create_dir(&inner).unwrap();
+    fs::write(inner.join("rules.yaml"), api("limit: 5/1m")).unwrap();
+    let server = Server::on(server.directory.clone(), &inner.join("rules.yaml"));
+    let _watch = watch(&server.reloader).unwrap();
+    for limit in [6, 7] {
+        fs::rename(&inner, &away).unwrap();
+        assert!(!server.next_report().is_in_force(), "the file is missing");
+        fs::write(away.join("rules.yaml"), api("limit: 5/1m")).unwrap();
+        fs::rename(&away, &inner).unwrap();
+        server.next_good_report();
+        fs::write(inner.join("rules.yaml"), api(&format!("limit: {limit}/1m"))).unwrap();
+        server.next_good_report();
+        assert_eq!(server.limit(), limit);
+    }
+}
+
+#[test]
+fn the_watch_follows_a_directory_that_is_created_again() {
+    let server = Server::start("created", &api("limit: 5/1m"));
+    let _watch = watch(&server.reloader).unwrap();
+    for limit in [6, 7] {
+        fs::remove_dir_all(&server.directory).unwrap();
+        assert!(!server.next_report().is_in_force(), "the file is missing");
+        fs::create_dir(&server.directory).unwrap();
+        server.write(&api(&format!("limit: {limit}/1m")));
+        server.next_good_report();
+        assert_eq!(server.limit(), limit);
+    }
+}
+
+#[test]
+fn two_thousand_requests_are_a_few_reloads() {
+    const REQUESTS: usize = 2_000;
+    let mut server = Server::start("storm", &api("limit: 5/1m"));
+    Arc::get_mut(&mut server.reloader).expect("no watch holds it").period_min = PERIOD_MIN;
+    server.write(&api("limit: 6/1m"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut requests = tokio::task::JoinSet::new();
+        for _ in 0..REQUESTS {
+            let reloader = Arc::clone(&server.reloader);
+            requests.spawn(async move { reloader.reload_now().await });
+        }
+        let reports = requests.join_all().await;
+        assert!(reports.len() == REQUESTS && reports.iter().all(ReloadReport::is_in_force));
+    });
+    assert_eq!(server.limit(), 6);
+    let reloads = server.reports.lock().unwrap().try_iter().count();
+    assert!((1..=3).contains(&reloads), "{reloads}");
+}
+
+/// A request that arrives during a reload is answered by the next one, because the file may have changed after it was
+/// read.
+#[test]
+fn a_request_is_answered_by_a_reload_that_began_after_it() {
+    let server = Server::start("after", &api("limit: 5/1m"));
+    let in_flight = server.live.load();
+    server.write(&api("limit: 6/1m"));
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| server.reload());
+        while server.limit() == 5 {
+            std::thread::yield_now();
+        }
+        // The first reload has read the file and waits for the request in flight.
+        server.write(&api("limit: banana"));
+        let second = scope.spawn(|| server.reload());
+        while server.reloader.requests.load(Ordering::SeqCst) < 2 {
+            std::thread::yield_now();
+        }
+        assert!(!first.is_finished());
+        drop(in_flight);
+        assert!(first.join().unwrap().is_in_force());
+        assert!(!second.join().unwrap().is_in_force(), "the second one read the new file");
+    });
 }
