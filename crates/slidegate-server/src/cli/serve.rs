@@ -12,11 +12,12 @@ use slidegate::RuleSet;
 use slidegate::time::SystemClock;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::log::{self, Log, LogFormat};
 use crate::config::{DEFAULT_RULE, Startup, StartupFile};
-use crate::http::Server;
+use crate::http::{Drained, Server};
 use crate::reload::{FileReloader, FileWatch, watch};
 use crate::service::{Bounds, Service, Settings};
 
@@ -62,7 +63,8 @@ const HELP: &str = r#"Example:
       -H 'content-type: application/json' http://127.0.0.1:8080/v1/check
 
 The server reloads its configuration when the file changes, on SIGHUP and on
-POST /v1/admin/reload. SIGTERM and SIGINT stop it after the requests in flight."#;
+POST /v1/admin/reload. SIGTERM and SIGINT stop it after the requests in flight;
+a second one stops it at once."#;
 
 /// Open files besides connections: standard streams, listeners, runtimes, the store.
 const OTHER_FILES: u64 = 128;
@@ -112,8 +114,8 @@ fn serve(
     let runtime = runtime
         .context("cannot start: the system refuses a resource for the async runtime (such as an epoll)")?;
     runtime.block_on(async {
-        let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-        let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+        let terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+        let interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
         let hangup = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
         let example = example(&rules);
         let clock = Arc::new(SystemClock::new());
@@ -131,20 +133,40 @@ fn serve(
         for warning in warnings {
             tracing::warn!("{warning}");
         }
-        let stop = async {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-            tracing::info!("stopping; requests in flight are answered first");
-        };
-        let drained = server.run(stop).await?;
-        if drained.cut > 0 {
-            tracing::warn!(connections = drained.cut, "connections were cut: their requests exceeded drain_time");
+        let (drain, close) = on_stop_signals(terminate, interrupt);
+        let Drained { cut, hastened } = server.run(drain, close).await?;
+        if cut > 0 && !hastened {
+            tracing::warn!(connections = cut, "connections were cut: their requests exceeded drain_time");
+        } else if cut > 0 {
+            tracing::warn!(connections = cut, "connections were cut by the second signal");
         }
         tracing::info!("stopped");
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// Two futures: the first SIGTERM or SIGINT, which begins to drain, and the second, which ends that.
+fn on_stop_signals(
+    mut terminate: Signal,
+    mut interrupt: Signal,
+) -> (impl Future<Output = ()>, impl Future<Output = ()>) {
+    let (drain, drained) = oneshot::channel();
+    let (close, closed) = oneshot::channel();
+    tokio::spawn(async move {
+        for (to, line) in [
+            (drain, "stopping; requests in flight are answered first"),
+            (close, "stopping at once after a second signal"),
+        ] {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            tracing::info!("{line}");
+            // The server may have ended meanwhile.
+            to.send(()).ok();
+        }
+    });
+    (async { drop(drained.await) }, async { drop(closed.await) })
 }
 
 /// Reloads the configuration file on every SIGHUP. Without a file, a SIGHUP has no effect but a line in the log.

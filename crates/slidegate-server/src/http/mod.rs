@@ -30,4 +30,4 @@ mod watched_stream;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use server::Server;
+pub(crate) use server::{Drained, Server};

@@ -57,8 +57,10 @@ pub(crate) enum ServeError {
 /// The result of a graceful shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Drained {
-    /// Connections that were cut because their requests exceeded the drain time.
+    /// Connections that were cut because their requests exceeded the drain time, or because the drain was hastened.
     pub(crate) cut: usize,
+    /// Whether the drain was ended before its time.
+    pub(crate) hastened: bool,
 }
 
 impl Server {
@@ -94,8 +96,13 @@ impl Server {
         self.address
     }
 
-    /// Serves until `stop`, then drains the requests in flight.
-    pub(crate) async fn run(self, stop: impl Future<Output = ()>) -> Result<Drained, ServeError> {
+    /// Serves until `stop`, then drains the requests in flight. `close` ends the drain at once; the threads still run
+    /// then, and their connections are cut by the end of the process.
+    pub(crate) async fn run(
+        self,
+        stop: impl Future<Output = ()>,
+        close: impl Future<Output = ()>,
+    ) -> Result<Drained, ServeError> {
         let Self { listener, shared, threads, .. } = self;
         let (drain, draining) = watch::channel(false);
         let workers: Vec<Worker> =
@@ -115,11 +122,20 @@ impl Server {
         }
         drop(listener);
         drain.send_replace(true);
-        let mut cut = 0;
-        for worker in workers {
-            cut += worker.end().await;
-        }
-        Ok(Drained { cut })
+        // Drops every worker's sender, so that the drain time of all of them begins now.
+        let (open, ended): (Vec<_>, Vec<_>) =
+            workers.into_iter().map(|Worker { open, ended, .. }| (open, ended)).unzip();
+        let all_ended = async {
+            for ended in ended {
+                // An error means that the thread panicked.
+                let _ = ended.await;
+            }
+        };
+        let hastened = tokio::select! {
+            () = all_ended => false,
+            () = close => true,
+        };
+        Ok(Drained { cut: open.iter().map(|open| open.load(Ordering::Relaxed)).sum(), hastened })
     }
 }
 
@@ -192,14 +208,6 @@ impl Worker {
         let slot = ConnectionSlot(Arc::clone(&self.open));
         // Fails only if the thread panicked.
         let _ = self.accepted_connections.send(AcceptedConnection { stream, within_bound, slot });
-    }
-
-    /// Waits for its end; returns how many connections were cut.
-    async fn end(self) -> usize {
-        drop(self.accepted_connections);
-        // An error means that the thread panicked.
-        let _ = self.ended.await;
-        self.open.load(Ordering::Relaxed)
     }
 }
 

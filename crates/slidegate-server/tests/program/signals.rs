@@ -2,10 +2,36 @@
 
 use std::fs;
 use std::process::Command;
+use std::thread;
 
 use crate::client::{Client, request};
 use crate::program::file_of;
 use crate::server_process::ServerProcess;
+
+/// The first signal waits for a request that never ends; the second does not.
+#[test]
+fn a_second_signal_ends_the_drain_at_once() {
+    let bounds = "bounds: { drain_time: 60s, request_time: 60s }";
+    let config = file_of("rules.yaml", format!("{{ rules: {{ api: {{ limit: 5/1h }} }}, {bounds} }}"));
+    for [first, second] in [["TERM", "INT"], ["INT", "INT"]] {
+        let server = ServerProcess::start(&["--config", &config]);
+        let mut client = server.connect();
+        assert_eq!(client.ask("GET", "/livez", "").status, 200);
+        let bytes = request("POST", "/v1/check", &[("content-type", "application/json")], b"{}");
+        client.send(&bytes[..bytes.len() - 1]);
+        server.signal(first);
+        // The drain has begun once the server refuses connections.
+        while Client::connect(server.address).is_ok() {
+            thread::yield_now();
+        }
+        server.signal(second);
+        let (status, rest) = server.ended();
+        assert_eq!(status.code(), Some(0), "{rest}");
+        assert!(rest.contains("stopping at once after a second signal"), "{rest}");
+        assert!(rest.contains("connections were cut by the second signal"), "{rest}");
+        assert!(rest.ends_with("\"stopped\"}\n"), "{rest}");
+    }
+}
 
 #[test]
 fn sighup_without_a_file_is_logged_and_has_no_effect() {

@@ -5,7 +5,7 @@ use std::thread;
 
 use super::client::{Client, request};
 use super::test_server::TestServer;
-use crate::http::server::Drained;
+use crate::http::Drained;
 
 const RULES: &str = "rules: { api: { limit: 1000000/1h } }";
 const CHECK: &str = r#"{"rule":"api","key":"alice"}"#;
@@ -18,7 +18,7 @@ fn idle_connections_are_closed_at_once() {
     let mut other = server.connect();
     assert_eq!(used.ask("POST", "/v1/check", CHECK).status, 200);
     assert_eq!(other.ask("GET", "/v1/rules", "").status, 200);
-    assert_eq!(server.ended(), Drained { cut: 0 });
+    assert_eq!(server.ended(), Drained { cut: 0, hastened: false });
     assert!(fresh.is_closed() && used.is_closed() && other.is_closed());
 }
 
@@ -49,7 +49,7 @@ fn incomplete_requests_are_answered() {
         assert_eq!((answer.status, answer.header("connection").as_deref()), (200, Some("close")));
         assert!(client.is_closed());
     }
-    assert_eq!(server.ended(), Drained { cut: 0 });
+    assert_eq!(server.ended(), Drained { cut: 0, hastened: false });
 }
 
 /// Each request of callers that never pause is answered, and the last answer closes the connection.
@@ -85,5 +85,5 @@ fn no_request_is_lost_under_load() {
         stop.store(true, Ordering::Relaxed);
         server.begin_to_stop();
     });
-    assert_eq!(server.ended(), Drained { cut: 0 });
+    assert_eq!(server.ended(), Drained { cut: 0, hastened: false });
 }

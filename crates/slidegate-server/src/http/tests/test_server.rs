@@ -1,5 +1,6 @@
 //! A test server in this process.
 
+use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -10,7 +11,7 @@ use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
 use super::client::{Client, HttpAnswer};
-use crate::http::server::{Drained, Server};
+use crate::http::{Drained, Server};
 use crate::service::{Service, Settings};
 
 /// Several on any machine, because a test must not depend on connections sharing a thread.
@@ -49,7 +50,7 @@ impl TestServer {
                 let service = Service::open(&settings, rules, Arc::clone(&clock) as _).await.unwrap();
                 let server = Server::bind(&settings, service, clock, None).unwrap();
                 address_sender.send(server.address()).unwrap();
-                server.run(async { drop(stopped.await) }).await.unwrap()
+                server.run(async { drop(stopped.await) }, pending()).await.unwrap()
             })
         });
         let address = address.recv().expect("the server starts");
