@@ -263,6 +263,31 @@ impl<'a> Decision<'a> {
         }
     }
 
+    /// What [`Decision::new`] made it from: an answer for each ask, and the stamp of the receipt if something was
+    /// charged. A store that passes the admission on to another store under other keys makes its own decision from them.
+    ///
+    /// ```
+    /// use slidegate::{Admission, Decision, Limiter, Rule};
+    ///
+    /// let api = Rule::new("api", "5/1m")?;
+    /// let (hashed, clear) = (api.charge("2bd806c9", 2)?, api.charge("alice", 2)?);
+    /// let stored = Limiter::in_memory().check_all(&[hashed])?;
+    /// let (answers, stamp) = stored.state_answers();
+    /// let shown = Decision::new(&Admission::new(&[clear])?, answers, stamp);
+    /// assert_eq!((shown.binding().key(), shown.used()), ("alice", stored.used()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn state_answers(&self) -> (Vec<StateAnswer>, Option<ReceiptStamp>) {
+        match &self.0 {
+            Form::Single(single) => {
+                let (stamp, position) = single.answer.receipt().unzip();
+                (vec![StateAnswer::charged(single.verdict(), position)], stamp)
+            }
+            Form::Several(several) => several.state_answers(),
+        }
+    }
+
     /// The same decision with its own copies of rules and keys, to be sent to another task.
     ///
     /// ```
@@ -280,10 +305,8 @@ impl<'a> Decision<'a> {
         let several = match self.0 {
             Form::Several(several) => *several,
             Form::Single(single) => {
-                let receipt = single.answer.receipt();
-                let positions = receipt.map(|(_, position)| position);
-                let answer = StateAnswer::charged(single.verdict(), positions);
-                let stamp = receipt.map(|(stamp, _)| stamp);
+                let (stamp, position) = single.answer.receipt().unzip();
+                let answer = StateAnswer::charged(single.verdict(), position);
                 Several::new((&[single.charge], &[ChargeTreatment::Ask(0)]), [answer], stamp, None)
             }
         };

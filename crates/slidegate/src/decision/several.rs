@@ -163,6 +163,11 @@ impl<'a> Several<'a> {
         self.stamp.map(|stamp| Receipt::new(stamp, charged.map(AnsweredAsk::receipt)))
     }
 
+    /// The answers to all asks, and the stamp.
+    pub(super) fn state_answers(&self) -> (Vec<StateAnswer>, Option<ReceiptStamp>) {
+        (self.asks.iter().map(|ask| ask.answer.clone()).collect(), self.stamp)
+    }
+
     /// Denies the asks for which `wait_us` returns a wait.
     pub(super) fn refuse(&mut self, wait_us: impl Fn(&Charge<'_>) -> Option<u64>) {
         for ask in self.asks.iter_mut().filter(|ask| !ask.rule.shadow()) {
