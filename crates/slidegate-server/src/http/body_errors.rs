@@ -9,6 +9,7 @@ use crate::text::fields::{Fields, Malformed};
 use crate::text::json::Json;
 
 const EXAMPLE: &str = "send for example {\"rule\":\"api\",\"key\":\"alice\",\"cost\":1}";
+const BATCH_EXAMPLE: &str = "send for example {\"checks\":[{\"rule\":\"api\",\"key\":\"alice\",\"cost\":1}]}";
 
 /// The body of a check, a peek or an explanation.
 pub(super) fn request(body: &[u8]) -> Result<CheckBody<'static>, Malformed> {
@@ -17,12 +18,10 @@ pub(super) fn request(body: &[u8]) -> Result<CheckBody<'static>, Malformed> {
 
 /// The body of a batch.
 pub(super) fn batch(body: &[u8]) -> Result<Vec<CheckBody<'static>>, Malformed> {
-    read(body, |fields| {
-        let found = fields.list("checks")?;
-        match fields.required("checks", found)? {
-            items if items.is_empty() => Err("checks: is empty; give at least one".to_owned()),
-            items => each(fields, items, request_of),
-        }
+    read_like(BATCH_EXAMPLE, body, |fields| match fields.list("checks")? {
+        None => Err(format!("checks: is missing; {BATCH_EXAMPLE}")),
+        Some(items) if items.is_empty() => Err(format!("checks: is empty; {BATCH_EXAMPLE}")),
+        Some(items) => each(fields, items, request_of),
     })
 }
 
@@ -52,7 +51,16 @@ pub(super) fn reset(body: &[u8]) -> Result<ChargeRequest<'static>, Malformed> {
 }
 
 fn read<T>(body: &[u8], read: impl Fn(&mut Fields) -> Result<T, Malformed>) -> Result<T, Malformed> {
-    object(Json::parse_body(body)?, "body", String::new(), read)
+    read_like(EXAMPLE, body, read)
+}
+
+/// Reads a body; a mistake in its shape shows `example`.
+fn read_like<T>(
+    example: &str,
+    body: &[u8],
+    read: impl Fn(&mut Fields) -> Result<T, Malformed>,
+) -> Result<T, Malformed> {
+    object(Json::parse_body(body)?, "body", example, String::new(), read)
 }
 
 /// Reads every item of `checks`.
@@ -63,7 +71,7 @@ fn each<T>(
 ) -> Result<Vec<T>, Malformed> {
     let read = items.into_iter().enumerate().map(|(index, item)| {
         let path = fields.path(&format!("checks[{index}]"));
-        object(item, &path, format!("{path}."), &read)
+        object(item, &path, EXAMPLE, format!("{path}."), &read)
     });
     read.collect()
 }
@@ -72,11 +80,12 @@ fn each<T>(
 fn object<T>(
     json: Json,
     path: &str,
+    example: &str,
     prefix: String,
     read: impl Fn(&mut Fields) -> Result<T, Malformed>,
 ) -> Result<T, Malformed> {
     let Json::Object(fields) = json else {
-        return Err(format!("{path}: expected an object, found {}; {EXAMPLE}", json.kind()));
+        return Err(format!("{path}: expected an object, found {}; {example}", json.kind()));
     };
     let mut fields = Fields::new(prefix, fields);
     let value = read(&mut fields)?;

@@ -271,6 +271,24 @@ fn requests_without_token_or_from_other_sites_are_refused() {
     assert_eq!(client.answer().unwrap().problem(), "foreign");
 }
 
+#[test]
+fn the_problem_of_an_unknown_batch_shows_its_shape() {
+    let server = TestServer::start(RULES);
+    for body in [
+        "{}",
+        "[]",
+        "7",
+        r#"[{"rule":"api","key":"a"}]"#,
+        r#"{"rule":"api","key":"a"}"#,
+        r#"{"requests":[]}"#,
+    ] {
+        let answer = server.post("/v1/check-batch", body);
+        assert_eq!((answer.status, answer.problem().as_str()), (400, "malformed"), "{body}");
+        let remedy = answer.json()["remedy"].as_str().unwrap().to_owned();
+        assert!(remedy.contains(r#"{"checks":[{"rule":"api","key":"alice""#), "{body}: {remedy}");
+    }
+}
+
 /// The error answer of hyper is suppressed, also for a bad head that is pipelined behind a valid request.
 #[test]
 fn a_bad_head_behind_a_valid_request_is_answered_once() {
