@@ -2,7 +2,7 @@
 //!
 //! `cli` parses the arguments and runs a command; `http` serves, `replay` executes traces, `config` reads configuration
 //! files, `reload` reads them again while the server runs. `service` answers the requests of the wires, with `rules`,
-//! `stores`, `receipts`, `metrics` and `top` below it.
+//! `stores`, `receipts`, `metrics`, `tokens` and `top` below it.
 #![forbid(unsafe_code)]
 
 mod cli;
@@ -17,6 +17,7 @@ mod service;
 mod stores;
 mod stripe;
 mod text;
+mod tokens;
 mod top;
 
 use std::process::ExitCode;

@@ -44,7 +44,7 @@ const SERVER_LAYERS: &[&[&str]] = &[
     &["reload"],
     &["config"],
     &["service"],
-    &["metrics", "receipts", "stores", "top"],
+    &["metrics", "receipts", "stores", "tokens", "top"],
     &["rules"],
     &["stripe", "text"],
 ];

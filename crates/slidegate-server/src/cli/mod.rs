@@ -19,6 +19,7 @@ mod request;
 mod reset;
 mod run;
 mod serve;
+mod token;
 mod usage;
 mod validate;
 
@@ -58,6 +59,7 @@ enum Command {
     Schema(config::SchemaArgs),
     Config(config::ExampleArgs),
     Redis(redis::Args),
+    Token(token::Args),
     Completions(completions::Args),
     Man(man::Args),
     Help(help::Args),
@@ -84,6 +86,7 @@ fn run(cli: &Cli, out: &mut impl Write, err: &mut impl Write) -> ExitCode {
         Command::Schema(_) => config::schema(out),
         Command::Config(args) => config::example(args, out),
         Command::Redis(args) => redis::run(args, out),
+        Command::Token(_) => token::run(out),
         Command::Completions(args) => completions::run(args, out),
         Command::Man(args) => man::run(args, out),
         Command::Help(args) => help::run(args, out),

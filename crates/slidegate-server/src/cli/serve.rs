@@ -187,7 +187,8 @@ async fn on_hangup(mut hangup: Signal, watched: Option<FileWatch>) {
 fn reloader(file: StartupFile, service: &Service) -> FileReloader {
     let metrics = Arc::clone(&service.counters.metrics);
     metrics.set_config_hash(&file.config.hash());
-    FileReloader::new(file, Arc::clone(&service.live), Arc::clone(&service.limiter), move |report| {
+    let (live, tokens) = (Arc::clone(&service.live), Arc::clone(&service.tokens));
+    FileReloader::new(file, live, tokens, Arc::clone(&service.limiter), move |report| {
         metrics.count_reload(report.is_in_force());
         if let Some(hash) = &report.hash {
             metrics.set_config_hash(hash);

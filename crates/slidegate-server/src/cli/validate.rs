@@ -14,10 +14,11 @@ use super::output::write_data;
 use crate::config::{Config, Finding, GivenSettings, Source};
 use crate::service::Settings;
 use crate::stores::bytes_per_key;
+use crate::tokens::Scope;
 
 /// Explain a configuration file, or list all its mistakes
 ///
-/// Reads only the file and its token file; contacts no server and starts none.
+/// Reads only the file and its secret files; contacts no server and starts none.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(super) struct Args {
@@ -132,6 +133,10 @@ fn described(rules: &RuleSet, settings: &Settings, warnings: usize) -> String {
             };
             lines.push(format!("  {key}: {key_override}"));
         }
+    }
+    for (name, token) in &settings.tokens {
+        let scopes: Vec<_> = token.scopes.iter().map(Scope::name).collect();
+        lines.push(format!("token {name}: {}", scopes.join(", ")));
     }
     let inline = if rules.allows_inline() { "allowed" } else { "not allowed" };
     lines.push(format!("http {}, store {}, inline rules {inline}", settings.http, settings.store.kind()));

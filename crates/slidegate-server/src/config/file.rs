@@ -16,7 +16,7 @@ use super::node::{Node, YamlValue};
 use super::rule::{self, FileRule};
 use super::section::{Section, UNSUPPORTED};
 use super::setting::{GivenSettings, LISTS, SETTINGS};
-use super::{rate_limiter_form, warning, yaml};
+use super::{rate_limiter_form, token, warning, yaml};
 use crate::service::Settings;
 use crate::text::{BYTE_ORDER_MARK, escaped};
 
@@ -24,8 +24,8 @@ use crate::text::{BYTE_ORDER_MARK, escaped};
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 const EXAMPLE: &str = "for example `rules: { api: { limit: 60/1m } }`";
-const TOKEN: &str = "is a secret and does not belong in this file; write it to a file of its own and name that file: \
-                     token_file: PATH";
+const TOKEN: &str = "is a secret and does not belong in this file; list its hash in `tokens`, or write it to a file of \
+                     its own and name that file: token_file: PATH";
 
 /// A valid configuration.
 pub(crate) struct Config {
@@ -131,12 +131,21 @@ impl Config {
     /// Settings that differ from those of `before` and need a restart.
     pub(crate) fn changed_settings(&self, before: &Self) -> Vec<&'static str> {
         let differs = |name: &str| match name {
-            // Part of the rule set, so it changes without a restart.
-            "inline_rules" => false,
-            "token_file" if self.settings.token != before.settings.token => true,
+            // These change without a restart, with the rules and the tokens.
+            "inline_rules" | "token_file" => false,
             _ => self.given.texts(name) != before.given.texts(name),
         };
         SETTINGS.iter().map(|(name, _)| *name).filter(|name| differs(name)).collect()
+    }
+
+    /// The settings after a reload: those of the start, with the tokens of this file. `flags_and_env` takes precedence.
+    pub(crate) fn settings_in_force(&self, flags_and_env: &GivenSettings, started: &Settings) -> Settings {
+        let mut settings = started.clone();
+        settings.tokens.clone_from(&self.settings.tokens);
+        if flags_and_env.source("token_file").is_none() {
+            settings.token.clone_from(&self.settings.token);
+        }
+        settings
     }
 
     fn read_root(&mut self, root: &Node, findings: &mut Findings) {
@@ -159,6 +168,7 @@ impl Config {
                     }
                 }
                 "bounds" => self.read_bounds(node, root.findings),
+                "tokens" => self.settings.tokens = token::read(node, root.findings),
                 other if self.read_setting(other, node, root.findings) => {}
                 _ => {
                     let refused = [("token", TOKEN), ("grpc", UNSUPPORTED), ("resp", UNSUPPORTED)];
@@ -226,5 +236,5 @@ impl Config {
 /// Names of the top-level fields.
 fn fields_known() -> Vec<&'static str> {
     let settings = SETTINGS.iter().map(|(name, _)| *name).filter(|name| !name.contains('.'));
-    ["rules", "rate-limiter"].into_iter().chain(settings).chain(["bounds"]).collect()
+    ["rules", "rate-limiter"].into_iter().chain(settings).chain(["bounds", "tokens"]).collect()
 }

@@ -1,7 +1,7 @@
 //! Configuration: a YAML file, environment variables and flags.
 //!
 //! A file is read in two stages. `yaml` parses the text into `node`s, each with its line and column. `file` and `rule`
-//! interpret them, a `section` at a time. All mistakes are reported at once, each with its position and remedy
+//! interpret them (`token` the tokens), a `section` at a time. All mistakes are reported at once, each with its position and remedy
 //! (`finding`). `startup` merges the sources; `warning` lists what is legal but unwise.
 //!
 //! ```yaml
@@ -22,6 +22,7 @@ mod schema;
 mod section;
 mod setting;
 mod startup;
+mod token;
 mod warning;
 mod yaml;
 

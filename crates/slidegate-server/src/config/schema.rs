@@ -8,6 +8,9 @@ use slidegate::rule::{BUCKETS_MAX, ENTRIES_MAX, ENTRIES_MIN, Edge, LIMITS_MAX, N
 
 use slidegate::ruleset::PATTERNS_MAX;
 
+use super::token::{NAME_BYTES_MAX as TOKEN_NAME_BYTES_MAX, TOKENS_MAX};
+use crate::tokens::Scope;
+
 /// Printable ASCII without `" \ { }`.
 const NAME: &str = r"^[!#-\[\]-z|~]+$";
 /// The start of names of inline rules. Negated by `not`, because not every validator supports look-ahead.
@@ -58,10 +61,11 @@ pub(crate) fn schema() -> Value {
             "deadline": duration("How long a store may take before on_store_error answers in its place.", "50ms"),
             "memory_budget": bytes("Bytes that states in this process may take.", "1GiB"),
             "token_file": {
-                "description": "A file with the token that callers must send as `Authorization: Bearer ...`.",
+                "description": "A file with a token that has all scopes; callers send it as `Authorization: Bearer ...`.",
                 "type": "string",
                 "minLength": 1,
             },
+            "tokens": tokens(),
             "hosts": list(
                 "Names besides localhost by which callers may address a server on loopback.",
                 &json!({ "type": "string", "pattern": "^[A-Za-z0-9.:_\\[\\]-]{1,253}$" }),
@@ -159,6 +163,32 @@ fn overrides() -> Value {
             { "type": "array", "items": { "$ref": "#/$defs/rate" }, "minItems": 1, "maxItems": LIMITS_MAX },
         ] },
         "default": {},
+    })
+}
+
+fn tokens() -> Value {
+    let scope = json!({ "enum": Scope::NAMES });
+    json!({
+        "description": "The tokens that callers may send as `Authorization: Bearer ...`, by name: hashes and scopes.",
+        "type": "object",
+        "minProperties": 1,
+        "maxProperties": TOKENS_MAX,
+        "propertyNames": { "minLength": 1, "maxLength": TOKEN_NAME_BYTES_MAX, "pattern": "^[!-~]+$" },
+        "additionalProperties": {
+            "type": "object",
+            "additionalProperties": false,
+            "required": ["sha256", "scopes"],
+            "properties": {
+                "sha256": {
+                    "description": "The SHA-256 hash of a random token of at least 16 bytes; `slidegate token` prints both.",
+                    "type": "string", "pattern": "^[0-9A-Fa-f]{64}$",
+                },
+                "scopes": {
+                    "description": "What the token permits. No scope includes another.",
+                    "anyOf": [{ "type": "array", "items": scope, "minItems": 1, "uniqueItems": true }, scope],
+                },
+            },
+        },
     })
 }
 

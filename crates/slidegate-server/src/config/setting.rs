@@ -15,6 +15,7 @@ use super::amount::{bytes, count, duration};
 use super::finding::Source;
 use crate::service::{HeaderSet, Secret, Settings};
 use crate::text::{did_you_mean, excerpt};
+use crate::tokens::{Scopes, TOKEN_BYTES_MAX, TOKEN_BYTES_MIN, Token};
 
 /// All settings, named as a file nests them, each with a remedy. Environment variables are named after them.
 pub(super) const SETTINGS: [(&str, &str); 15] = [
@@ -38,13 +39,14 @@ pub(super) const SETTINGS: [(&str, &str); 15] = [
 /// Settings that take several values: a list in a file, separated by commas elsewhere.
 pub(super) const LISTS: [&str; 2] = ["hosts", "headers"];
 
+/// Settings that name the file of a secret. It has a file of its own because many people may read the configuration.
+pub(super) const SECRET_FILES: [&str; 1] = ["token_file"];
+
 const HEADER_SETS: [(&str, HeaderSet); 3] =
     [("draft-11", HeaderSet::Draft11), ("x-ratelimit", HeaderSet::XRateLimit), ("github", HeaderSet::GitHub)];
 
 const TIME_MAX: Duration = Duration::from_secs(3_600);
 const MILLISECOND: Duration = Duration::from_millis(1);
-const TOKEN_BYTES_MIN: usize = 16;
-const TOKEN_BYTES_MAX: usize = 4_096;
 
 /// The name of the environment variable of a setting.
 pub(super) fn variable(setting: &str) -> String {
@@ -121,7 +123,7 @@ fn set_one(settings: &mut Settings, setting: &str, text: &str) -> Result<(), Str
         "store" => settings.store = store(text)?,
         "deadline" => settings.deadline = duration(text, MILLISECOND, WAIT_MAX)?,
         "memory_budget" => settings.memory_budget = bytes(text, BUDGET_BYTES_MIN, 1 << 50)?,
-        "token_file" => settings.token = Some(token(text)?),
+        "token_file" => settings.token = Some(Token::new(&secret(text)?.0, Scopes::ALL)),
         // Checked only: the rule set holds it, so that it changes without a restart.
         "inline_rules" => _ = boolean(text)?,
         "bounds.body_bytes" => bounds.body_bytes = size(bytes(text, 1 << 10, 64 << 20)?),
@@ -192,26 +194,25 @@ fn headers(texts: &[String]) -> Result<Vec<HeaderSet>, SettingError> {
     Ok(found)
 }
 
-/// Reads a token from its file; a line break at the end does not count. Errors never quote the token. It has a file of
-/// its own because many people may read the configuration.
-fn token(path: &str) -> Result<Secret, String> {
+/// Reads a secret from its file; a line break at the end does not count. Errors never quote the secret.
+fn secret(path: &str) -> Result<Secret, String> {
     let name = excerpt(path);
     let mut text = String::new();
     let most = TOKEN_BYTES_MAX as u64 + 3;
     let read = File::open(path).and_then(|file| file.take(most).read_to_string(&mut text));
     read.map_err(|error| format!("`{name}` cannot be read: {error}; check the path and its permissions"))?;
-    let token = text.strip_suffix('\n').unwrap_or(&text);
-    let token = token.strip_suffix('\r').unwrap_or(token);
-    if !(TOKEN_BYTES_MIN..=TOKEN_BYTES_MAX).contains(&token.len()) {
+    let secret = text.strip_suffix('\n').unwrap_or(&text);
+    let secret = secret.strip_suffix('\r').unwrap_or(secret);
+    if !(TOKEN_BYTES_MIN..=TOKEN_BYTES_MAX).contains(&secret.len()) {
         let range = format!("{TOKEN_BYTES_MIN} to {TOKEN_BYTES_MAX} bytes");
         let remedy = "write one, for example with `openssl rand -hex 32`";
-        return Err(format!("`{name}` holds no token of {range}; {remedy}"));
+        return Err(format!("`{name}` holds no secret of {range}; {remedy}"));
     }
-    if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+    if !secret.bytes().all(|byte| byte.is_ascii_graphic()) {
         let why = "more than one word, or one that is not ASCII";
         return Err(format!("`{name}` holds {why}; write one line of ASCII"));
     }
-    Ok(Secret(token.to_owned()))
+    Ok(Secret(secret.to_owned()))
 }
 
 #[cfg(test)]

@@ -207,6 +207,20 @@ mod tests {
     }
 
     #[test]
+    fn a_token_file_given_by_a_variable_stays_in_force() {
+        let directory = std::env::temp_dir().join(format!("slidegate-tokens-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let (config, token) = (directory.join("rules.yaml"), directory.join("token"));
+        std::fs::write(&config, "rules: { api: { limit: 5/1m } }\n").unwrap();
+        std::fs::write(&token, "correct-horse-battery").unwrap();
+        let environment = variables(&[("SLIDEGATE_TOKEN_FILE", token.to_str().unwrap())]);
+        let file = Startup::read(Some(&config), &[], environment).unwrap().file.unwrap();
+        std::fs::remove_dir_all(&directory).unwrap();
+        let settings = file.config.settings_in_force(&file.flags_and_env, &file.settings);
+        assert!(settings.tokens().scopes_of(b"correct-horse-battery").is_some());
+    }
+
+    #[test]
     fn precedence_is_flags_then_environment_then_file_then_defaults() {
         let path = std::env::temp_dir().join(format!("slidegate-startup-{}.yaml", std::process::id()));
         let text = "rules: { api: { limit: 5/1m } }\nhttp: 127.0.0.1:3\ndeadline: 30ms\nbounds: { connections: 7 }\n";

@@ -1,5 +1,8 @@
 //! Warnings: legal but unwise rules and settings.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
 use serde_saphyr::Location;
 use slidegate::rule::OnStoreError;
 use slidegate::ruleset::Override;
@@ -7,7 +10,7 @@ use slidegate::{Algorithm, Rule};
 
 use super::finding::{Finding, Findings, Source};
 use super::rule::FileRule;
-use super::setting::GivenSettings;
+use super::setting::{GivenSettings, SECRET_FILES};
 use crate::service::Settings;
 use crate::stores::bytes_per_key;
 use crate::text::excerpt;
@@ -24,11 +27,17 @@ pub(super) fn find(
 ) -> Vec<Finding> {
     let mut findings = Findings::of(file);
     let http = settings.http;
-    if !http.ip().is_loopback() && settings.token.is_none() {
+    if !http.ip().is_loopback() && settings.tokens().is_empty() {
         let source = given.source("http").unwrap_or_else(|| Source::Name("http".to_owned()));
-        let remedy = "give `token_file`, or listen on 127.0.0.1";
+        let remedy = "give `tokens`, or listen on 127.0.0.1";
         let text = format!("http: anybody who can reach {http} can charge and reset keys; {remedy}");
         findings.list.push(Finding::new(source, &text));
+    }
+    for setting in SECRET_FILES {
+        let (Some(source), Some([path])) = (given.source(setting), given.texts(setting)) else { continue };
+        findings
+            .list
+            .extend(readable_by_others(path).map(|text| Finding::new(source, &format!("{setting}: {text}"))));
     }
     let is_external = settings.store.kind() != "memory";
     if let (true, Some(source)) = (is_external, given.source("memory_budget")) {
@@ -43,6 +52,13 @@ pub(super) fn find(
         findings.add(rules[0].at, text);
     }
     findings.list
+}
+
+/// A warning if users other than the owner may open the file.
+fn readable_by_others(path: &str) -> Option<String> {
+    let mode = fs::metadata(path).ok()?.permissions().mode();
+    let path = excerpt(path);
+    (mode & 0o077 != 0).then(|| format!("other users may open `{path}`; run `chmod 600` on it"))
 }
 
 fn of_rule(given: &FileRule, is_external: bool, findings: &mut Findings) {

@@ -6,6 +6,7 @@ use serde::Serialize;
 use slidegate::rule::OnStoreError;
 
 use super::problem::{BAD_FILE, NO_FILE, Problem, STORE_NOT_MIGRATED};
+use super::query::parameter;
 use super::reply::{Content, Reply};
 use crate::reload::{FileReloader, ReloadResult};
 use crate::service::Service;
@@ -14,6 +15,7 @@ use crate::top::LISTED_MAX as TOP_LISTED_MAX;
 
 /// Default number of listed keys of each kind.
 const LISTED: usize = 20;
+const STORE_FAILS: &str = "does not answer; the log of the server has the cause";
 
 /// `GET /v1/top`: the keys that were allowed and denied most since the server started; `?n=` says how many.
 pub(super) fn top(service: &Service, query: &str) -> Result<Reply, Problem> {
@@ -76,13 +78,14 @@ pub(super) async fn ready(service: &Service, query: &str, draining: bool) -> Rep
     let rules = service.rules();
     // The server is ready without the store if every rule that can refuse has `on_store_error: allow`.
     let needs_store = rules.iter().any(|rule| !rule.shadow() && rule.on_store_error() != OnStoreError::Allow);
-    let store = service.store_answers().await;
+    // The error of the store may contain its address, which belongs in the log alone.
+    let store = service.store_answers().await.err().map(|_| STORE_FAILS.to_owned());
     let config = "the last file was not accepted; the rules before it are in force";
     let config = (!service.counters.metrics.last_reload_ok()).then(|| config.to_owned());
     // Name of the check, why it fails, and whether readiness needs it.
     let checks = [
         ("serving", draining.then(|| "is shutting down".to_owned()), true),
-        ("store", store.err().map(|failure| failure.text), needs_store),
+        ("store", store, needs_store),
         ("config", config, false),
     ];
     let ready = checks.iter().all(|(_, failed, is_needed)| failed.is_none() || !is_needed);
@@ -101,23 +104,9 @@ fn line(name: &str, failed: Option<&str>, is_needed: bool) -> String {
     }
 }
 
-/// The value of a query parameter; empty if it has no value.
-fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
-    let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    pairs.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_parameter_may_have_no_value() {
-        assert_eq!(parameter("a=1&n=20&verbose", "n"), Some("20"));
-        assert_eq!(parameter("a=1&verbose", "verbose"), Some(""));
-        assert_eq!(parameter("nn=1", "n"), None);
-        assert_eq!(parameter("", "n"), None);
-    }
 
     #[test]
     fn a_line_marks_ok_failed_and_warning() {

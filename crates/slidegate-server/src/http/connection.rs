@@ -178,6 +178,7 @@ fn head(parts: &hyper::http::request::Parts) -> Head<'_> {
     Head {
         method: parts.method.as_str(),
         path: parts.uri.path(),
+        query: parts.uri.query().unwrap_or_default(),
         host: value(header::HOST),
         origin: value(header::ORIGIN),
         authorization: value(header::AUTHORIZATION),

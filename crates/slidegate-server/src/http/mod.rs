@@ -1,8 +1,8 @@
 //! HTTP: JSON in, JSON out, over any store.
 //!
 //! The file list is the path of a request: `server` accepts its connection and assigns it to a thread, `connection`
-//! serves it under a `watchdog`, on the `fast_path` or with hyper, `access` and `route` decide whether and where it
-//! goes, `body` parses it (`body_errors` explains its mistakes), `handlers` call the service, `reply` and
+//! serves it under a `watchdog`, on the `fast_path` or with hyper, `access`, `route` and `query` decide whether and where
+//! it goes, `body` parses it (`body_errors` explains its mistakes), `handlers` call the service, `reply` and
 //! `rate_headers` encode the answer, `problem` encodes errors, and `drain_unread` closes the connection.
 //!
 //! `admin` and `openapi` serve operators and tools.
@@ -20,6 +20,7 @@ mod fast_path;
 mod handlers;
 mod openapi;
 mod problem;
+mod query;
 mod rate_headers;
 mod reply;
 mod route;

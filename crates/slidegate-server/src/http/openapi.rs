@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::reply::Content;
 use super::route::{PATHS, Route, TEMPLATES};
+use crate::tokens::Scope;
 use crate::top::LISTED_MAX;
 
 /// The document as it is served and checked in.
@@ -55,8 +56,11 @@ fn operation(path: &str, route: Route<'_>) -> Value {
         "operationId": path.trim_matches('/').replace(['/', '-', '.'], "_").replace(['{', '}'], ""),
         "summary": summary,
         "responses": responses(route),
-        // The empty scheme is an alternative: a server without a token needs none.
-        "security": if route.is_open() { json!([]) } else { json!([{}, { "token": [] }]) },
+        // The empty scheme is an alternative: a server without tokens needs none.
+        "security": match most_scope(route) {
+            None => json!([]),
+            Some(scope) => json!([{}, { "token": [scope.name()] }]),
+        },
     });
     if let Some(schema) = body {
         let content = json!({ "application/json": { "schema": schemas::schema(schema) } });
@@ -116,7 +120,7 @@ fn answers(route: Route<'_>) -> Vec<(u16, Content, &'static str)> {
     };
     // Every route can be answered so: a truncated body, a foreign host, a late body, a body too large.
     let mut statuses = [&[200, 400, 403, 408, 413], others].concat();
-    statuses.extend((!route.is_open()).then_some(401));
+    statuses.extend(most_scope(route).map(|_| 401));
     statuses.extend(route.has_body().then_some(415));
     statuses.sort_unstable();
     let answer = |status| match status {
@@ -126,6 +130,11 @@ fn answers(route: Route<'_>) -> Vec<(u16, Content, &'static str)> {
         _ => (status, Content::Problem, "Problem"),
     };
     statuses.into_iter().map(answer).collect()
+}
+
+/// The scope that the route needs with the query that needs most.
+fn most_scope(route: Route<'_>) -> Option<Scope> {
+    route.scope("verbose")
 }
 
 fn responses(route: Route<'_>) -> Value {
@@ -147,7 +156,10 @@ fn description(status: u16) -> &'static str {
         200 => "The answer",
         400 => "The request is not understood, or its receipt is not accepted",
         401 => "The request has no valid token",
-        403 => "The key is blocked, inline rules are not allowed, or the request comes from another site",
+        403 => {
+            "The key is blocked, inline rules are not allowed, the token lacks the scope, or the request comes from \
+             another site"
+        }
         404 => "There is no such rule",
         408 => "The request did not arrive in time",
         409 => "There is no configuration file",
@@ -215,6 +227,11 @@ mod tests {
             let found = Route::find(known.1, &filled).unwrap();
             assert_eq!(about(found), about(known.2), "{path}");
             assert_eq!(about(found).1.is_some(), found.has_body(), "{path}");
+            let in_query: Vec<Value> =
+                parameters(found).iter().filter(|it| it["in"] == "query").cloned().collect();
+            assert!(
+                in_query.iter().map(|it| it["name"].as_str().unwrap()).eq(found.parameters().iter().copied())
+            );
             for method in ["GET", "POST", "PUT", "DELETE", "PATCH"] {
                 let is_listed = document["paths"][path.as_str()].get(method.to_ascii_lowercase()).is_some();
                 assert_eq!(Route::find(method, &filled).is_ok(), is_listed, "{method} {path}");

@@ -39,6 +39,7 @@ type ProblemKind = (u16, &'static str, &'static str);
 
 const MALFORMED: ProblemKind = (400, "malformed", "The request is not understood");
 pub(super) const FOREIGN: ProblemKind = (403, "foreign", "The request comes from another site");
+pub(super) const SCOPE: ProblemKind = (403, "scope", "The token does not permit it");
 pub(super) const UNKNOWN_ROUTE: ProblemKind = (404, "unknown-route", "There is nothing at this path");
 pub(super) const NO_FILE: ProblemKind = (409, "no-file", "There is no configuration file");
 pub(super) const BAD_FILE: ProblemKind = (422, "configuration", "The configuration is not accepted");
@@ -165,7 +166,7 @@ impl From<ServiceError> for Problem {
 fn pointer(field: &str) -> String {
     match field {
         "body" | "content-type" | "host" | "origin" | "authorization" | "method" | "path" | "store"
-        | "headers" | "sec-fetch-site" | "n" => field.to_owned(),
+        | "headers" | "sec-fetch-site" | "query" | "n" => field.to_owned(),
         field => format!("/{}", field.replace(['[', '.'], "/").replace(']', "")),
     }
 }

@@ -1,7 +1,9 @@
 //! Routes: paths and methods.
 
 use super::problem::{Problem, UNKNOWN_ROUTE};
+use super::query::parameter;
 use crate::text::nearest;
+use crate::tokens::Scope;
 
 /// A route. Its path parameters are still percent-encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,9 +96,44 @@ impl<'a> Route<'a> {
         )
     }
 
-    /// Whether it needs no token.
-    pub(super) fn is_open(self) -> bool {
-        matches!(self, Self::Livez | Self::Readyz | Self::OpenApi)
+    /// The scope that a token needs for it; `None` if it needs no token.
+    pub(super) fn scope(self, query: &str) -> Option<Scope> {
+        match self {
+            Self::Check
+            | Self::CheckBatch
+            | Self::Peek
+            | Self::Refund
+            | Self::Settle
+            | Self::Rlaas { .. } => Some(Scope::Check),
+            Self::Explain | Self::Rules | Self::Key { .. } | Self::Top | Self::Metrics => Some(Scope::Read),
+            Self::Readyz => parameter(query, "verbose").map(|_| Scope::Read),
+            Self::Credit | Self::Reset | Self::Reload => Some(Scope::Admin),
+            Self::Livez | Self::OpenApi => None,
+        }
+    }
+
+    /// Its query parameters.
+    pub(super) fn parameters(self) -> &'static [&'static str] {
+        match self {
+            Self::Top => &["n"],
+            Self::Readyz => &["verbose"],
+            _ => &[],
+        }
+    }
+
+    /// Whether it changes what is used, or the rules.
+    pub(super) fn writes(self) -> bool {
+        matches!(
+            self,
+            Self::Check
+                | Self::CheckBatch
+                | Self::Refund
+                | Self::Settle
+                | Self::Credit
+                | Self::Reset
+                | Self::Reload
+                | Self::Rlaas { .. }
+        )
     }
 
     /// Whether its answer is a decision, whose duration is counted.

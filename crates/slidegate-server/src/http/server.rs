@@ -83,7 +83,7 @@ impl Server {
         let (address, listener) = listen().map_err(|source| ServeError::Listen { address, source })?;
         let headers = settings.headers.clone().into();
         let shared = Arc::new(Shared {
-            access: AccessControl::new(settings, address.ip()),
+            access: AccessControl::new(settings, address.ip(), Arc::clone(&service.tokens)),
             handlers: Handlers { service, headers, clock, reloader },
             bounds: settings.bounds.clone(),
             draining: AtomicBool::new(false),

@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use super::difference::{Difference, with_override_windows};
 use crate::config::{Config, ConfigError, Finding, StartupFile};
 use crate::rules::LiveRules;
+use crate::tokens::{LiveTokens, Tokens};
 
 /// How long requests in flight may hold the old rules before states are migrated regardless.
 const IN_FLIGHT_TIME_MAX: Duration = Duration::from_secs(5);
@@ -91,6 +92,7 @@ pub(crate) struct Reloader<S> {
     /// The file at the start of the server. Its settings stay in force, so new settings are compared with them.
     started: StartupFile,
     live: Arc<LiveRules>,
+    tokens: Arc<LiveTokens>,
     limiter: Arc<Limiter<S>>,
     /// One reload at a time.
     last: Mutex<LastReload>,
@@ -131,11 +133,12 @@ impl<S> fmt::Debug for Reloader<S> {
 }
 
 impl<S: Store> Reloader<S> {
-    /// A reloader of the file that a server started with. Its rules are in `live`; `on_reload` is called after every
-    /// reload.
+    /// A reloader of the file that a server started with. Its rules are in `live`, its tokens in `tokens`; `on_reload`
+    /// is called after every reload.
     pub(crate) fn new(
         started: StartupFile,
         live: Arc<LiveRules>,
+        tokens: Arc<LiveTokens>,
         limiter: Arc<Limiter<S>>,
         on_reload: impl Fn(&ReloadReport) + Send + Sync + 'static,
     ) -> Self {
@@ -149,6 +152,7 @@ impl<S: Store> Reloader<S> {
         Self {
             started,
             live,
+            tokens,
             limiter,
             last: Mutex::new(last),
             requests: AtomicU64::new(0),
@@ -208,12 +212,14 @@ impl<S: Store> Reloader<S> {
             }
             Ok(config) => {
                 let StartupFile { config: started, flags_and_env, settings, .. } = &self.started;
+                let settings = config.settings_in_force(flags_and_env, settings);
                 let applied = self.put_in_force(config.rules(flags_and_env)).await;
+                let applied = applied.map(|result| self.replace_tokens(settings.tokens(), result));
                 ReloadReport {
                     hash: applied.is_ok().then(|| config.hash()),
                     result: applied.unwrap_or_else(ReloadResult::StoreFailed),
                     needs_restart: config.changed_settings(started),
-                    warnings: texts(&config.warnings(flags_and_env, settings)),
+                    warnings: texts(&config.warnings(flags_and_env, &settings)),
                 }
             }
         };
@@ -221,6 +227,16 @@ impl<S: Store> Reloader<S> {
         last.is_waiting = matches!(report.result, ReloadResult::StoreFailed(_));
         (self.on_reload)(&report);
         report
+    }
+
+    /// Swaps the tokens, after the rules of the same file came into force.
+    fn replace_tokens(&self, tokens: Tokens, result: ReloadResult) -> ReloadResult {
+        match (self.tokens.replace(tokens), result) {
+            (true, ReloadResult::Unchanged) => {
+                ReloadResult::Applied { added: Vec::new(), changed: Vec::new(), removed: Vec::new() }
+            }
+            (_, result) => result,
+        }
     }
 
     /// Migrates the states and swaps the rules.

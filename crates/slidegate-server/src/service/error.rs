@@ -5,6 +5,9 @@ use slidegate::{ChargeError, CheckError, ReceiptError, ResolveError, StoreError,
 
 use crate::receipts::BadReceipt;
 
+const INLINE_FORBIDDEN: &str = "rule: inline rules are not allowed; add `inline_rules: true` to the server's \
+                                configuration, or name one of its rules";
+
 /// Why a request has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServiceError {
@@ -58,7 +61,10 @@ impl From<ResolveError> for ServiceError {
     fn from(error: ResolveError) -> Self {
         let kind = match error {
             ResolveError::UnknownRule { .. } => ServiceErrorKind::UnknownRule,
-            ResolveError::InlineForbidden { .. } => ServiceErrorKind::InlineForbidden,
+            // The library's text names the configuration file, whose path is not the caller's business.
+            ResolveError::InlineForbidden { .. } => {
+                return Self::new(ServiceErrorKind::InlineForbidden, INLINE_FORBIDDEN.to_owned());
+            }
             _ => ServiceErrorKind::Malformed,
         };
         Self::new(kind, error.to_string())

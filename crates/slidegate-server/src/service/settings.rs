@@ -9,7 +9,9 @@ use slidegate::store::BUDGET_BYTES_DEFAULT;
 
 use slidegate_stores::StoreUrl;
 
-/// All settings except the rules. They do not change while the server runs.
+use crate::tokens::{Token, Tokens};
+
+/// All settings except the rules. Only the tokens change while the server runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     /// Where HTTP is served.
@@ -22,13 +24,23 @@ pub(crate) struct Settings {
     pub(crate) deadline: Duration,
     /// Bytes that states in this process may take.
     pub(crate) memory_budget: u64,
-    /// The token that callers must send as `Authorization: Bearer ...`, if any.
-    pub(crate) token: Option<Secret>,
+    /// The token of `token_file`, if any, which has all scopes.
+    pub(crate) token: Option<Token>,
+    /// The tokens that callers may send as `Authorization: Bearer ...`, by name.
+    pub(crate) tokens: Vec<(String, Token)>,
     /// Names besides the loopback ones by which callers may address a server on loopback.
     pub(crate) hosts: Vec<String>,
     /// Which sets of headers go with a decision.
     pub(crate) headers: Vec<HeaderSet>,
     pub(crate) bounds: Bounds,
+}
+
+impl Settings {
+    /// All tokens that callers may send.
+    pub(crate) fn tokens(&self) -> Tokens {
+        let named = self.tokens.iter().map(|(_, token)| token);
+        Tokens(self.token.iter().chain(named).cloned().collect())
+    }
 }
 
 /// Bounds on requests and connections.
@@ -75,6 +87,7 @@ impl Default for Settings {
             deadline: Duration::from_millis(50),
             memory_budget: BUDGET_BYTES_DEFAULT,
             token: None,
+            tokens: Vec::new(),
             hosts: Vec::new(),
             headers: vec![HeaderSet::Draft11],
             bounds: Bounds::default(),

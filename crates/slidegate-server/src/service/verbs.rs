@@ -19,11 +19,14 @@ use crate::metrics::{ChargeOutcome, Transport};
 use crate::receipts::ReceiptCodec;
 use crate::rules::LiveRules;
 use crate::stores::OpenError;
+use crate::tokens::LiveTokens;
 
 /// The rules, the limiter and the counters that all threads share.
 pub(crate) struct Service {
     /// The rules in force, which a reload replaces.
     pub(crate) live: Arc<LiveRules>,
+    /// The tokens in force, which a reload replaces.
+    pub(crate) tokens: Arc<LiveTokens>,
     /// Public for reloads, which carry states over with it. The wires use the verbs below, which count.
     pub(crate) limiter: Arc<Limiter<BoxStore>>,
     /// Writes and reads receipts.
@@ -59,7 +62,9 @@ impl Service {
         }
         let counters = ServiceCounters::new(url.kind(), clock);
         let receipts = ReceiptCodec::new(&secret);
-        Ok(Self { live: Arc::new(LiveRules::new(rules)), limiter: Arc::new(limiter), receipts, counters })
+        let (live, tokens) = (LiveRules::new(rules), LiveTokens::new(settings.tokens()));
+        let (live, tokens) = (Arc::new(live), Arc::new(tokens));
+        Ok(Self { live, tokens, limiter: Arc::new(limiter), receipts, counters })
     }
 
     /// The rules in force. A request loads them once.

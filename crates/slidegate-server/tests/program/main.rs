@@ -8,6 +8,7 @@ mod config_files;
 mod control_characters;
 mod cron;
 mod demo;
+mod disclosure;
 #[path = "../../src/http/tests/fuzzed_bodies.rs"]
 #[allow(dead_code, reason = "tests inside the program use the rest")]
 mod fuzzed_bodies;
@@ -34,6 +35,7 @@ mod shared_store;
 mod shells;
 mod signals;
 mod snapshots;
+mod tokens;
 mod validate;
 mod wait;
 mod worked_examples;

@@ -76,7 +76,7 @@ fn every_command_has_a_manual_page() {
         .collect();
     pages.sort();
     let names = "-check -completions -config -config-example -demo -help -man -peek -redis -redis-script -replay \
-                 -reset -run -schema -serve -validate";
+                 -reset -run -schema -serve -token -validate";
     let expected: Vec<String> = ["slidegate.1".to_owned()]
         .into_iter()
         .chain(names.split_whitespace().map(|name| format!("slidegate{name}.1")))

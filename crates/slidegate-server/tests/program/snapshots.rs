@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::program::{Run, command, fresh, output_of, scratch};
 
 /// All commands and subcommands.
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 19] = [
     "",
     "check",
     "peek",
@@ -22,6 +22,7 @@ const COMMANDS: [&str; 18] = [
     "config example",
     "redis",
     "redis script",
+    "token",
     "completions",
     "man",
     "help",

@@ -1,6 +1,8 @@
 //! `validate`, `schema` and `config example`.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
@@ -122,6 +124,7 @@ fn legal_but_unwise_settings_get_warnings() {
         assert!(run.out.ends_with("valid, 1 warning\n"), "{config}: {}", run.out);
     }
     let token = file_of("token", "0123456789abcdef\n");
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
     let guarded =
         validate(&format!("rules: {{ a: {{ limit: 5/1m }} }}\nhttp: 0.0.0.0:80\ntoken_file: {token}\n"));
     assert_eq!((guarded.code, guarded.err.as_str()), (0, ""));
@@ -243,6 +246,8 @@ fn the_schema_accepts_valid_and_refuses_bad_configurations() {
         "{ rules: { a: { limit: 5/1m } }, store: 'rediss://db' }",
         "{ rules: { a: { limit: 5/1m } }, store: 'unix:///run/redis.sock' }",
         "{ rules: { a: { limit: 5/1m } }, hosts: a.example, headers: none, memory_budget: 1073741824, http: '[::1]:80' }",
+        "{ rules: { a: { limit: 5/1m } }, tokens: { web: { sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef, scopes: [check, read] } } }",
+        "{ rules: { a: { limit: 5/1m } }, tokens: { web: { sha256: 0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef, scopes: admin } } }",
     ];
     for (config, errors) in good.iter().zip(schema_errors(&good)) {
         assert_eq!(errors, [""; 0], "{config}");
@@ -276,6 +281,10 @@ fn the_schema_accepts_valid_and_refuses_bad_configurations() {
         "{ rules: { a: { limit: 5/1m } }, headers: [draft-7] }",
         "{ rules: { a: { limit: 5/1m } }, bounds: { connections: 0 } }",
         "{ rules: { a: { limit: 5/1m } }, token: x }",
+        "{ rules: { a: { limit: 5/1m } }, tokens: {} }",
+        "{ rules: { a: { limit: 5/1m } }, tokens: { web: { sha256: 0123, scopes: [check] } } }",
+        "{ rules: { a: { limit: 5/1m } }, tokens: { web: { sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef } } }",
+        "{ rules: { a: { limit: 5/1m } }, tokens: { web: { sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef, scopes: [write] } } }",
         "rate-limiter: { window-size: 60 }",
     ];
     for (config, errors) in bad.iter().zip(schema_errors(&bad)) {

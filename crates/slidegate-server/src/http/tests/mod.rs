@@ -1,5 +1,6 @@
 //! Tests of the HTTP server in this process, over real connections.
 
+mod access;
 mod answers;
 mod atomic_charges;
 mod bodies;

@@ -26,6 +26,7 @@ type TestStore = MemoryStore<ManualClock>;
 struct Server {
     directory: PathBuf,
     live: Arc<LiveRules>,
+    tokens: Arc<LiveTokens>,
     limiter: Arc<Limiter<TestStore>>,
     reloader: Arc<Reloader<TestStore>>,
     reports: Mutex<Receiver<ReloadReport>>,
@@ -48,9 +49,11 @@ impl Server {
         let (sender, reports) = mpsc::channel();
         let on_reload = move |report: &ReloadReport| drop(sender.send(report.clone()));
         let file = started.file.expect("there is a file");
-        let mut reloader = Reloader::new(file, Arc::clone(&live), Arc::clone(&limiter), on_reload);
+        let tokens = Arc::new(LiveTokens::new(file.settings.tokens()));
+        let (rules, accepted) = (Arc::clone(&live), Arc::clone(&tokens));
+        let mut reloader = Reloader::new(file, rules, accepted, Arc::clone(&limiter), on_reload);
         reloader.period_min = Duration::ZERO;
-        Self { directory, live, limiter, reloader: Arc::new(reloader), reports: Mutex::new(reports) }
+        Self { directory, live, tokens, limiter, reloader: Arc::new(reloader), reports: Mutex::new(reports) }
     }
 
     fn path(&self) -> PathBuf {
@@ -408,6 +411,28 @@ fn the_watch_detects_every_swap_in_a_chain_of_links() {
         server.next_good_report();
         assert_eq!(server.limit(), version);
     }
+}
+
+/// The token of a file is read again although the text that names it is the same.
+#[test]
+fn tokens_come_into_force_with_the_rules_of_their_file() {
+    let server = Server::start("tokens", &api("limit: 5/1m"));
+    let (first, second) = ("correct-horse-battery", "staple-battery-horse");
+    let accepted = || [first, second].map(|token| server.tokens.load().scopes_of(token.as_bytes()).is_some());
+    let token_file = server.directory.join("token");
+    let named = format!("token_file: {}\n", token_file.display());
+    let applied = ReloadResult::Applied { added: vec![], changed: vec![], removed: vec![] };
+    for (token, expected) in [(first, [true, false]), (second, [false, true])] {
+        fs::write(&token_file, token).unwrap();
+        let report = server.edit(&format!("{}{named}", api("limit: 5/1m")));
+        assert_eq!((&report.result, report.needs_restart.len()), (&applied, 0), "{report}");
+        assert_eq!(accepted(), expected);
+    }
+    assert_eq!(server.reload().result, ReloadResult::Unchanged);
+    assert!(!server.edit(&format!("{}tokens: 5\n", api("limit: 5/1m"))).is_in_force());
+    assert_eq!(accepted(), [false, true], "a refused file changes no token");
+    assert_eq!(server.edit(&api("limit: 5/1m")).result, applied);
+    assert!(server.tokens.load().is_empty());
 }
 
 /// Events of other files in the directory cause no report.
