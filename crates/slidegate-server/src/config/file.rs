@@ -133,6 +133,9 @@ impl Config {
         let differs = |name: &str| match name {
             // These change without a restart, with the rules and the tokens.
             "inline_rules" | "token_file" => false,
+            "hash_keys_secret_file" if self.settings.hash_keys_secret != before.settings.hash_keys_secret => {
+                true
+            }
             _ => self.given.texts(name) != before.given.texts(name),
         };
         SETTINGS.iter().map(|(name, _)| *name).filter(|name| differs(name)).collect()

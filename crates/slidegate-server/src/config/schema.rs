@@ -66,6 +66,11 @@ pub(crate) fn schema() -> Value {
                 "minLength": 1,
             },
             "tokens": tokens(),
+            "hash_keys_secret_file": {
+                "description": "A file with a secret. With it, the store gets a keyed hash of every key and no key in clear.",
+                "type": "string",
+                "minLength": 1,
+            },
             "hosts": list(
                 "Names besides localhost by which callers may address a server on loopback.",
                 &json!({ "type": "string", "pattern": "^[A-Za-z0-9.:_\\[\\]-]{1,253}$" }),

@@ -18,13 +18,14 @@ use crate::text::{did_you_mean, excerpt};
 use crate::tokens::{Scopes, TOKEN_BYTES_MAX, TOKEN_BYTES_MIN, Token};
 
 /// All settings, named as a file nests them, each with a remedy. Environment variables are named after them.
-pub(super) const SETTINGS: [(&str, &str); 15] = [
+pub(super) const SETTINGS: [(&str, &str); 16] = [
     ("http", "write `http: 127.0.0.1:8080`"),
     ("threads", "write a whole number"),
     ("store", "write `store: memory`"),
     ("deadline", "write `deadline: 50ms`"),
     ("memory_budget", "write `memory_budget: 512MiB`"),
     ("token_file", "write `token_file: PATH`"),
+    ("hash_keys_secret_file", "write `hash_keys_secret_file: PATH`"),
     ("hosts", "write `hosts: [slidegate.internal]`"),
     ("headers", "write `headers: [draft-11]`"),
     ("inline_rules", "write true or false"),
@@ -40,7 +41,7 @@ pub(super) const SETTINGS: [(&str, &str); 15] = [
 pub(super) const LISTS: [&str; 2] = ["hosts", "headers"];
 
 /// Settings that name the file of a secret. It has a file of its own because many people may read the configuration.
-pub(super) const SECRET_FILES: [&str; 1] = ["token_file"];
+pub(super) const SECRET_FILES: [&str; 2] = ["token_file", "hash_keys_secret_file"];
 
 const HEADER_SETS: [(&str, HeaderSet); 3] =
     [("draft-11", HeaderSet::Draft11), ("x-ratelimit", HeaderSet::XRateLimit), ("github", HeaderSet::GitHub)];
@@ -124,6 +125,7 @@ fn set_one(settings: &mut Settings, setting: &str, text: &str) -> Result<(), Str
         "deadline" => settings.deadline = duration(text, MILLISECOND, WAIT_MAX)?,
         "memory_budget" => settings.memory_budget = bytes(text, BUDGET_BYTES_MIN, 1 << 50)?,
         "token_file" => settings.token = Some(Token::new(&secret(text)?.0, Scopes::ALL)),
+        "hash_keys_secret_file" => settings.hash_keys_secret = Some(secret(text)?),
         // Checked only: the rule set holds it, so that it changes without a restart.
         "inline_rules" => _ = boolean(text)?,
         "bounds.body_bytes" => bounds.body_bytes = size(bytes(text, 1 << 10, 64 << 20)?),

@@ -28,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) token: Option<Token>,
     /// The tokens that callers may send as `Authorization: Bearer ...`, by name.
     pub(crate) tokens: Vec<(String, Token)>,
+    /// The secret under which keys are hashed before they reach the store; `None` to store them as they are.
+    pub(crate) hash_keys_secret: Option<Secret>,
     /// Names besides the loopback ones by which callers may address a server on loopback.
     pub(crate) hosts: Vec<String>,
     /// Which sets of headers go with a decision.
@@ -88,6 +90,7 @@ impl Default for Settings {
             memory_budget: BUDGET_BYTES_DEFAULT,
             token: None,
             tokens: Vec::new(),
+            hash_keys_secret: None,
             hosts: Vec::new(),
             headers: vec![HeaderSet::Draft11],
             bounds: Bounds::default(),

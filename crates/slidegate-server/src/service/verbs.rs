@@ -18,7 +18,7 @@ use super::settings::Settings;
 use crate::metrics::{ChargeOutcome, Transport};
 use crate::receipts::ReceiptCodec;
 use crate::rules::LiveRules;
-use crate::stores::OpenError;
+use crate::stores::{HashedKeys, OpenError};
 use crate::tokens::LiveTokens;
 
 /// The rules, the limiter and the counters that all threads share.
@@ -53,7 +53,11 @@ impl Service {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
         let url = settings.store.clone().deadline(settings.deadline)?.memory_budget(settings.memory_budget);
-        let limiter = Limiter::new(url.open_on_clock(Arc::clone(&clock)).await?);
+        let mut store = url.open_on_clock(Arc::clone(&clock)).await?;
+        if let Some(secret) = &settings.hash_keys_secret {
+            store = BoxStore::new(HashedKeys::new(store, secret.0.as_bytes()));
+        }
+        let limiter = Limiter::new(store);
         // A store that no other process shares has no secret: its receipts are valid while this process runs.
         let mut secret = [0; 32];
         match limiter.store().secret().await? {

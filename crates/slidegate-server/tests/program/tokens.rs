@@ -176,7 +176,7 @@ fn mistakes_in_tokens_have_a_position_and_a_remedy() {
 #[test]
 fn a_secret_file_that_others_may_open_is_a_warning() {
     let secret = file_of("secret", "0123456789abcdef\n");
-    for setting in ["token_file"] {
+    for setting in ["token_file", "hash_keys_secret_file"] {
         let text = format!("rules: {{ api: {{ limit: 5/1m }} }}\n{setting}: {secret}\n");
         let file = file_of("rules.yaml", text);
         for (mode, warned) in [(0o644, true), (0o640, true), (0o604, true), (0o600, false), (0o400, false)] {
