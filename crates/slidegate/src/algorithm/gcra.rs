@@ -57,6 +57,16 @@ impl Gcra {
         Self::new(&line)
     }
 
+    /// A new line with the backlog of `from_us`, at `to_us`. A charge of the used units would round it up, and could end
+    /// later than this line.
+    pub(crate) fn set_back(&self, from_us: u64, to_us: u64) -> Self {
+        let line = self.line();
+        let backlog = Backlog::new(line.backlog_at(from_us));
+        let mut moved = Line { backlog, as_of_us: to_us, charges_end_us: 0, given_back: 0, ..line };
+        moved.charges_end_us = moved.drained_us();
+        Self::new(&moved)
+    }
+
     /// Changes the line.
     fn update<T>(&mut self, change: impl FnOnce(&mut Line) -> T) -> T {
         let mut line = self.line();

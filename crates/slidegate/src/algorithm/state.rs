@@ -149,6 +149,23 @@ impl State {
         state
     }
 
+    /// The state after its clock was set back from `from_us` to `to_us`. If it was charged later than `to_us`, what it used
+    /// at `from_us` counts as one charge at `to_us`.
+    #[must_use]
+    pub(crate) fn set_back(self, from_us: u64, to_us: u64) -> Self {
+        let Self { limit, window } = &self;
+        // Of windows and buckets only the number is known, so it is compared with that of a charge at `to_us`.
+        if self.charged_by_us() <= Self::seeded(*limit, to_us, 1).charged_by_us() {
+            return self;
+        }
+        match window {
+            AnyWindow::Gcra(gcra) => {
+                Self { limit: *limit, window: AnyWindow::Gcra(gcra.set_back(from_us, to_us)) }
+            }
+            _ => Self::seeded(*limit, to_us, self.usage(limit, from_us).used),
+        }
+    }
+
     /// The instant, in microseconds since 1970, from which a charge at `place` no longer counts.
     #[must_use]
     pub fn expires_us(place: &ChargePlace) -> u64 {

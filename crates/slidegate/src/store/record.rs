@@ -151,6 +151,23 @@ impl Record {
         Self { created_order: created_order.collect(), state: self.state.changed(rule, now_us) }
     }
 
+    /// The record after the store's clock was set back from `from_us` to `to_us`. What a state that was charged later than
+    /// `to_us` used at `from_us` counts as one charge at `to_us`. Its receipts before `order` are void, as after a change of
+    /// its geometry.
+    ///
+    /// The result depends on nothing else, so a store may compute it at every later call: a denial writes nothing, and
+    /// its wait holds.
+    #[must_use]
+    pub fn set_back(mut self, order: u64, from_us: u64, to_us: u64) -> Self {
+        for (state, created_order) in self.state.states_mut().iter_mut().zip(&mut self.created_order) {
+            let moved = state.clone().set_back(from_us, to_us);
+            if moved != *state {
+                (*state, *created_order) = (moved, order);
+            }
+        }
+        self
+    }
+
     /// What is used of every limit of a rule.
     #[must_use]
     pub fn usages(record: Option<&Self>, now_us: u64, rule: &Rule) -> Vec<LimitUsage> {

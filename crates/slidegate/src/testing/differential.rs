@@ -36,7 +36,11 @@ pub async fn run_trace<S: ExpiringStore>(
     let mut run = Run {
         trace,
         store,
-        model: if notes { ModelStore::new() } else { ModelStore::without_watermark() },
+        model: match (S::FOLLOWS_CLOCK, notes) {
+            (true, _) => ModelStore::following_the_clock(),
+            (false, true) => ModelStore::new(),
+            (false, false) => ModelStore::without_watermark(),
+        },
         receipts: Vec::new(),
         resets: Vec::new(),
         coverage,
@@ -121,7 +125,8 @@ impl<S: ExpiringStore> Run<'_, S> {
         self.forget().await?;
         self.count_time(now_us);
         if self.looks {
-            for (rule, key) in self.names() {
+            let rules = self.trace.rules().to_vec();
+            for (rule, key) in rules.iter().flat_map(|rule| KEYS.map(|key| (rule, key))) {
                 self.inspect(now_us, rule, key).await?;
             }
         }
@@ -160,6 +165,7 @@ impl<S: ExpiringStore> Run<'_, S> {
         let Some(admission) = admission(rules, asks) else { return Ok(()) };
         let real =
             self.store.peek(Call::at_us(now_us), &admission).await.map_err(|error| error.to_string())?;
+        self.model.follow_clock(now_us);
         same(&ModelDecision::of(&real), &self.model.peek(now_us, &admission))?;
         for ask in asks {
             self.count(&rules[ask.rule], Event::Peeked);
@@ -256,7 +262,8 @@ impl<S: ExpiringStore> Run<'_, S> {
         Ok(())
     }
 
-    async fn inspect(&self, now_us: u64, rule: &Rule, key: &str) -> Result<(), String> {
+    async fn inspect(&mut self, now_us: u64, rule: &Rule, key: &str) -> Result<(), String> {
+        self.model.follow_clock(now_us);
         let inspected = self.store.inspect(Call::at_us(now_us), rule, key_of(key)).await;
         let of_limit = |limit: LimitUsage| {
             let reset_after_us = u64::try_from(limit.reset_after.as_micros()).expect("windows fit u64");

@@ -40,6 +40,11 @@ pub trait ExpiringStore: Store {
     /// is then found some steps later.
     const INSPECT_EVERY: usize = 1;
 
+    /// Whether it follows a clock that is set back by more than a second: a state that was charged later than the first
+    /// call after that counts what it used as one charge at that call. Otherwise time stands still for the state until the
+    /// clock has caught up.
+    const FOLLOWS_CLOCK: bool = false;
+
     /// Whether it has a state of the key. Called for keys that were charged.
     fn has_state(&self, _rule: &Rule, _key: Key<'_>) -> impl Future<Output = bool> + Send {
         async { true }

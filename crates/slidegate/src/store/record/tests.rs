@@ -93,6 +93,26 @@ fn a_change_keeps_the_receipts_of_the_limits_that_stay() {
     assert_eq!(met.used_max(2_000_000), 5);
 }
 
+/// The state of the short window was charged later than the clock shows after it was set back, that of the long one was not.
+#[test]
+fn a_clock_set_back_moves_only_the_states_that_were_charged_later() {
+    let rule = rule(&["10/10s", "100/1h"], Algorithm::FixedWindow);
+    let at = |second: u64| 3_600_000_000 + second * 1_000_000;
+    let (record, ..) = Record::charged(None, 7, at(50), &ask(&rule, 4));
+    let moved = record.clone().set_back(8, at(55), at(20));
+    let resets_s =
+        Record::usages(Some(&moved), at(20), &rule).into_iter().map(|of| (of.used, of.reset_after.as_secs()));
+    assert_eq!(resets_s.collect::<Vec<_>>(), [(4, 10), (4, 3_580)]);
+    assert_eq!(moved.created_order, [8, 7], "the receipts of the moved state are void");
+    assert_eq!(
+        record.clone().set_back(8, at(55), at(50)),
+        record,
+        "it was charged in the window of the step"
+    );
+    let expired = record.set_back(8, at(60), at(20));
+    assert_eq!(Record::usages(Some(&expired), at(20), &rule)[0].used, 0, "nothing of it counted any more");
+}
+
 /// An index of expiries is not written at every charge.
 #[test]
 fn expiries_move_in_steps() {

@@ -43,6 +43,14 @@ pub(super) trait AlgorithmModel: Debug + Send + Sync {
     /// Changes the limit at `at_us`; the geometry is the same.
     fn change(&mut self, limit: &Limit, at_us: u128);
 
+    /// A new state in which what is in use at `from_us` is one charge at `to_us`, with the position of that charge.
+    fn set_back(&self, limit: &Limit, from_us: u128, to_us: u128) -> (Box<dyn AlgorithmModel>, u128) {
+        let mut fresh = new_state(limit);
+        let used = self.in_use(limit, from_us).rounded_up();
+        let at = if used == 0 { 0 } else { fresh.charge(limit, to_us, used.into()) };
+        (fresh, at)
+    }
+
     /// Units that were given back so far; needed by `gcra` only.
     fn given_back(&self) -> u128 {
         0

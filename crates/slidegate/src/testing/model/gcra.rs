@@ -79,6 +79,13 @@ impl AlgorithmModel for Gcra {
         }
     }
 
+    /// The backlog to the part, not rounded up to units.
+    fn set_back(&self, _limit: &Limit, from_us: u128, to_us: u128) -> (Box<dyn AlgorithmModel>, u128) {
+        let backlog = self.backlog(from_us);
+        let moved = Self { as_of_us: to_us, backlog, drain: self.drain, given_back: 0 };
+        (Box::new(moved), to_us * self.drain + backlog)
+    }
+
     fn given_back(&self) -> u128 {
         self.given_back
     }

@@ -120,6 +120,15 @@ impl KeyModel {
         self.models.iter().map(|model| model.usage(model.limit(), now_us).used).max().unwrap_or(0)
     }
 
+    /// Follows a clock that was set back. Returns the limits whose charges became one charge at `to_us`.
+    pub(super) fn set_back(&mut self, from_us: u64, to_us: u64) -> Vec<Limit> {
+        let moved = self.models.iter_mut().filter_map(|model| {
+            let moved = model.set_back(from_us, to_us);
+            moved.then(|| *model.limit())
+        });
+        moved.collect()
+    }
+
     /// Whether by `now_us` nothing is used and no receipt could give anything back.
     pub(super) fn has_ended(&self, now_us: u64) -> bool {
         self.models.iter().all(|model| model.has_ended(now_us))

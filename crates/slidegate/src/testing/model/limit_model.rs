@@ -131,6 +131,19 @@ impl LimitModel {
         fresh
     }
 
+    /// Follows a clock that was set back from `from_us` to `to_us`: if time has passed `to_us` here, what is used at `from_us`
+    /// becomes one charge at `to_us`. Returns whether it did.
+    pub(super) fn set_back(&mut self, from_us: u64, to_us: u64) -> bool {
+        if self.state.remembers_us(&self.limit) <= to_us.into() {
+            return false;
+        }
+        let from_us = self.effective_us(&self.limit, from_us.into());
+        let (state, at) = self.state.set_back(&self.limit, from_us, to_us.into());
+        let ends_us = Self::expires_us(&ModelPlace { limit: self.limit, at, given_back: 0 });
+        *self = Self { limit: self.limit, state, ends_us };
+        true
+    }
+
     /// The instant from which the charge at `place` no longer counts.
     #[must_use]
     pub fn expires_us(place: &ModelPlace) -> u64 {

@@ -1,5 +1,6 @@
 //! Model of a store: every (rule, key) in one list, every verb step by step.
 
+use self::set_back::FollowedClock;
 use super::decision::{ModelDecision, ModelVerdict};
 use super::key_model::KeyModel;
 use super::limit_model::{LimitModel, ModelPlace};
@@ -7,7 +8,7 @@ use super::receipt::{ModelReceipt, Name, ReceiptCharge};
 use crate::algorithm::Usage;
 use crate::charge::{Admission, ChargeTreatment};
 use crate::receipt::Applied;
-use crate::rule::{Algorithm, Limit, Rule};
+use crate::rule::{Limit, Rule};
 
 /// The model of a store.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +24,8 @@ pub struct ModelStore {
     /// The watermark of time.
     noted_us: u64,
     without_watermark: bool,
+    /// `None` if time stands still while the clock is behind.
+    clock: Option<FollowedClock>,
 }
 
 /// The watermark moves in steps of at least this.
@@ -71,6 +74,7 @@ impl ModelStore {
 
     /// Decides, and charges if admitted.
     pub fn check(&mut self, now_us: u64, admission: &Admission<'_>) -> (ModelDecision, Option<ModelReceipt>) {
+        self.follow_clock(now_us);
         let mut verdicts = self.verdicts(now_us, admission);
         let before = decision(admission, &verdicts);
         if !before.allowed {
@@ -128,6 +132,7 @@ impl ModelStore {
 
     /// Gives back units, oldest first.
     pub fn credit(&mut self, now_us: u64, rule: &Rule, key: &str, units: u64) -> Applied {
+        self.follow_clock(now_us);
         self.void_if_geometry_differs(rule, key);
         let Some(key_model) = self.get(&name(rule, key)) else {
             return Applied::default();
@@ -140,6 +145,7 @@ impl ModelStore {
 
     /// Drops the state of a key; its receipts so far are void.
     pub fn reset(&mut self, now_us: u64, rule: &Rule, key: &str) -> Applied {
+        self.follow_clock(now_us);
         let name = name(rule, key);
         let Some(key_model) = self.get(&name) else { return Applied::default() };
         let units = key_model.used_max(now_us);
@@ -158,6 +164,7 @@ impl ModelStore {
 
     /// Applies a live change: every state of the rule continues under the new limits.
     pub fn change(&mut self, now_us: u64, rule: &Rule) {
+        self.follow_clock(now_us);
         for (name, key_model) in self.states.iter_mut().filter(|((of_rule, _), _)| of_rule == rule.name()) {
             for limit in rule.limits() {
                 if !key_model.models().iter().any(|model| limit.keeps_state_of(model.limit())) {
@@ -174,6 +181,7 @@ impl ModelStore {
 
     /// Records that a receipt was presented: receipts that have expired by now stay expired.
     pub fn presented(&mut self, now_us: u64) {
+        self.follow_clock(now_us);
         self.latest_us = self.latest_us.max(now_us).max(self.noted_us);
     }
 
@@ -192,41 +200,6 @@ impl ModelStore {
     #[must_use]
     pub fn knows(&self, rule: &Rule, key: &str) -> bool {
         self.get(&name(rule, key)).is_some()
-    }
-
-    /// Whether the state of a key may be dropped: by the watermark nothing is used, and every receipt that charged it
-    /// was spent, has expired, or is of a log that credits have emptied, where nothing is charged again at a past stamp
-    /// while time moves forward.
-    #[must_use]
-    pub fn may_forget(&self, rule: &Rule, key: &str) -> bool {
-        let name = name(rule, key);
-        let Some(key_model) = self.get(&name) else { return true };
-        let fits = |place: &ModelPlace| {
-            key_model.models().iter().any(|model| model.limit().keeps_state_of(&place.limit))
-        };
-        let gives_nothing = |charge: &ReceiptCharge| {
-            let mut places = charge.places.iter().filter(|place| fits(place));
-            places.all(|place| {
-                let is_past = place.at < self.noted_us.into();
-                let is_emptied = place.limit.algorithm() == Algorithm::SlidingLog && is_past;
-                is_emptied || is_void(self.noted_us, &self.voids, charge, place)
-            })
-        };
-        let unspent = self.receipts.iter().filter(|receipt| !self.spent.contains(&receipt.id));
-        let mut charges = unspent.flat_map(|receipt| &receipt.charges).filter(|charge| charge.name == name);
-        key_model.used_max(self.noted_us) == 0 && charges.all(gives_nothing)
-    }
-
-    /// Whether a key has ended by `noted_us`: nothing is used, and all its charges have expired.
-    #[must_use]
-    pub fn has_ended(&self, rule: &Rule, key: &str, noted_us: u64) -> bool {
-        self.get(&name(rule, key)).is_some_and(|key_model| key_model.has_ended(noted_us))
-    }
-
-    /// Drops the state of a key, as a store may do at any time after it has ended.
-    pub fn forget(&mut self, rule: &Rule, key: &str) {
-        let name = name(rule, key);
-        self.states.retain(|(other, _)| *other != name);
     }
 
     /// Voids the receipts of a state whose geometry is not the rule's.
@@ -261,7 +234,8 @@ impl ModelStore {
     /// Marks the receipt as spent; false if it was spent already or has expired.
     fn spend(&mut self, now_us: u64, receipt: &ModelReceipt) -> bool {
         self.presented(now_us);
-        if self.spent.contains(&receipt.id) || self.latest_us >= receipt.expires_us() {
+        let expired_by_us = self.latest_us.max(self.expired_by_us(receipt));
+        if self.spent.contains(&receipt.id) || expired_by_us >= receipt.expires_us() {
             return false;
         }
         self.spent.push(receipt.id);
@@ -269,9 +243,9 @@ impl ModelStore {
     }
 
     fn give_back(&mut self, now_us: u64, receipt: &ModelReceipt, units_of: impl Fn(u64) -> u64) -> Applied {
-        let mut units = 0;
+        let (mut units, noted_us) = (0, self.noted_us.max(self.expired_by_us(receipt)));
         for charge in &receipt.charges {
-            let (noted_us, voids) = (self.noted_us, &self.voids);
+            let voids = &self.voids;
             let void = |place: &ModelPlace| is_void(noted_us, voids, charge, place);
             let state = self.states.iter_mut().find(|(name, _)| *name == charge.name);
             if let Some((_, key_model)) = state {
@@ -295,5 +269,7 @@ fn decision(admission: &Admission<'_>, verdicts: &[ModelVerdict]) -> ModelDecisi
     ModelDecision::joined(shown.collect())
 }
 
+mod forgetting;
+mod set_back;
 #[cfg(test)]
 mod tests;
