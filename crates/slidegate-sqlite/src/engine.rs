@@ -12,6 +12,7 @@ use slidegate::store::{Call, LimitUsage, Record, SECRET_BYTES};
 use slidegate::time::{Clock, SystemClock};
 use slidegate::{Applied, Charge, Rule, Verdict};
 
+use crate::clock_steps;
 use crate::connection_lock::ConnectionLock;
 use crate::file_error::FileError;
 use crate::lock_wait::{Deadline, LockWait};
@@ -67,20 +68,35 @@ pub(crate) struct CallContext<'t, 'c, C> {
 
 impl<C: Clock> CallContext<'_, '_, C> {
     /// Runs one transaction, until the deadline. `step` gets the time, which is read in every attempt, so that a call
-    /// that waited is charged at the time of its transaction.
+    /// that waited is charged at the time of its transaction. If the clock was set back, that is recorded first, and
+    /// stays also if `step` writes nothing.
     pub(crate) fn step<T>(
         &mut self,
         lock_mode: LockMode,
-        mut step: impl FnMut(&Connection, u64) -> Result<TransactionEnd<T>, FileError>,
+        mut step: impl FnMut(&Connection, &mut Meta, u64) -> Result<TransactionEnd<T>, FileError>,
+    ) -> Result<T, FileError> {
+        let (call, engine) = (self.call, self.engine);
+        self.transact(lock_mode, |connection| {
+            let mut meta = Meta::load(connection)?;
+            // After the snapshot of the file, which `clock_steps` relies on.
+            let now_us = call.instant_us().unwrap_or_else(|| engine.clock.now_us());
+            let set_back = clock_steps::follow(connection, &mut meta, now_us)?;
+            let end = step(connection, &mut meta, now_us)?;
+            Ok(if set_back { end.committed() } else { end })
+        })
+    }
+
+    /// Runs one transaction that needs no time.
+    pub(crate) fn transact<T>(
+        &mut self,
+        lock_mode: LockMode,
+        step: impl FnMut(&Connection) -> Result<TransactionEnd<T>, FileError>,
     ) -> Result<T, FileError> {
         let locked = self.engine.connection.lock(self.lock_wait)?;
         if !self.lock_wait.has_caller() {
             return Err(FileError::timed_out());
         }
-        let now_us = || self.call.instant_us().unwrap_or_else(|| self.engine.clock.now_us());
-        match transact(locked.connection(), self.lock_wait, lock_mode, |connection| {
-            step(connection, now_us())
-        })? {
+        match transact(locked.connection(), self.lock_wait, lock_mode, step)? {
             TransactionEnd::Rollback(value) => Ok(value),
             TransactionEnd::Commit(value) => {
                 wal::checkpoint_if_long(locked.connection(), &self.engine.wal);
@@ -94,7 +110,7 @@ impl<C: Clock> CallContext<'_, '_, C> {
         if charges.is_empty() {
             return Ok(AdmissionAnswers::default());
         }
-        self.step(LockMode::Deferred, |connection, now_us| admit(connection, now_us, charges))
+        self.step(LockMode::Deferred, |connection, meta, now_us| admit(connection, meta, now_us, charges))
     }
 
     /// Decides several admissions, one after the other, until one deadline.
@@ -116,8 +132,8 @@ impl<C: Clock> CallContext<'_, '_, C> {
         if charges.is_empty() {
             return Ok(AdmissionAnswers::default());
         }
-        self.step(LockMode::Deferred, |connection, now_us| {
-            let rows = load_all(connection, charges)?;
+        self.step(LockMode::Deferred, |connection, meta, now_us| {
+            let rows = load_all(connection, meta, charges)?;
             Ok(TransactionEnd::Rollback(AdmissionAnswers::uncharged(&verdicts(charges, &rows, now_us))))
         })
     }
@@ -125,18 +141,17 @@ impl<C: Clock> CallContext<'_, '_, C> {
     /// Gives back up to the cost of `charge` from the oldest live charges first.
     pub(crate) fn credit(&mut self, charge: &Charge<'_>) -> Result<Applied, FileError> {
         let (rule, key) = (charge.rule().name(), charge.key().as_str());
-        self.step(LockMode::Deferred, |connection, now_us| {
-            let (Some(record), before) = Row::split(rows::load(connection, rule, key)?) else {
+        self.step(LockMode::Deferred, |connection, meta, now_us| {
+            let (Some(record), before) = Row::split(rows::load(connection, meta, rule, key)?) else {
                 return Ok(TransactionEnd::Rollback(Applied::default()));
             };
-            let mut meta = Meta::load(connection)?;
             meta.order += 1;
             let (after, units) = record.clone().credited(meta.order, now_us, charge);
             let applied = Applied { applied: units > 0, units };
             if after == record {
                 return Ok(TransactionEnd::Rollback(applied));
             }
-            rows::save(connection, rule, key, &after, before)?;
+            rows::save(connection, meta, rule, key, &after, before)?;
             meta.save(connection)?;
             Ok(TransactionEnd::Commit(applied))
         })
@@ -145,12 +160,12 @@ impl<C: Clock> CallContext<'_, '_, C> {
     /// Deletes the state of a key, even a damaged one, but not one of a newer version.
     pub(crate) fn reset(&mut self, state: &Charge<'_>) -> Result<Applied, FileError> {
         let (rule, key) = (state.rule().name(), state.key().as_str());
-        self.step(LockMode::Deferred, |connection, now_us| {
-            let Some(bytes) = rows::bytes_of(connection, rule, key)? else {
+        self.step(LockMode::Deferred, |connection, meta, now_us| {
+            let Some((bytes, epoch)) = rows::bytes_of(connection, rule, key)? else {
                 return Ok(TransactionEnd::Rollback(Applied::default()));
             };
             let units = match Record::from_bytes(&bytes) {
-                Ok(record) => record.used_max(now_us),
+                Ok(record) => clock_steps::apply(connection, meta, epoch, record)?.used_max(now_us),
                 Err(error @ BytesError::Newer { .. }) => {
                     return Err(FileError::from_bytes_error(rule, key, &error));
                 }
@@ -163,25 +178,24 @@ impl<C: Clock> CallContext<'_, '_, C> {
 
     pub(crate) fn inspect(&mut self, state: &Charge<'_>) -> Result<Vec<LimitUsage>, FileError> {
         let (rule, key) = (state.rule(), state.key().as_str());
-        self.step(LockMode::Deferred, |connection, now_us| {
-            let row = rows::load(connection, rule.name(), key)?;
+        self.step(LockMode::Deferred, |connection, meta, now_us| {
+            let row = rows::load(connection, meta, rule.name(), key)?;
             Ok(TransactionEnd::Rollback(Record::usages(row.as_ref().map(|row| &row.record), now_us, rule)))
         })
     }
 
     /// Applies a rule change to the next keys after `after`. Returns the last of them, if there were any.
     pub(crate) fn change_some(&mut self, rule: &Rule, after: &str) -> Result<Option<String>, FileError> {
-        self.step(LockMode::Deferred, |connection, now_us| {
-            let rows = rows::keys_after(connection, rule.name(), after, CHANGED_AT_ONCE)?;
+        self.step(LockMode::Deferred, |connection, meta, now_us| {
+            let rows = rows::keys_after(connection, meta, rule.name(), after, CHANGED_AT_ONCE)?;
             let last = rows.last().map(|(key, _)| key.clone());
-            let mut meta = Meta::load(connection)?;
             meta.order += 1;
             let mut wrote = false;
             for (key, row) in rows {
                 let changed = row.record.changed(meta.order, now_us, rule);
                 if changed != row.record {
                     let (_, before) = Row::split(Some(row));
-                    rows::save(connection, rule.name(), &key, &changed, before)?;
+                    rows::save(connection, meta, rule.name(), &key, &changed, before)?;
                     wrote = true;
                 }
             }
@@ -194,7 +208,7 @@ impl<C: Clock> CallContext<'_, '_, C> {
     }
 
     pub(crate) fn secret(&mut self) -> Result<[u8; SECRET_BYTES], FileError> {
-        let secret = self.step(LockMode::Deferred, |connection, _| {
+        let secret = self.transact(LockMode::Deferred, |connection| {
             let sql = "SELECT secret FROM meta WHERE id = 1";
             Ok(TransactionEnd::Rollback(connection.query_row(sql, [], |row| row.get::<_, Vec<u8>>(0))?))
         })?;
@@ -209,16 +223,16 @@ impl<C: Clock> CallContext<'_, '_, C> {
 
 fn admit(
     connection: &Connection,
+    meta: &mut Meta,
     now_us: u64,
     charges: &[Charge<'_>],
 ) -> Result<TransactionEnd<AdmissionAnswers>, FileError> {
-    let rows = load_all(connection, charges)?;
+    let rows = load_all(connection, meta, charges)?;
     let verdicts = verdicts(charges, &rows, now_us);
     let passes = verdicts.iter().all(|verdict| verdict.allowed() || verdict.shadow());
     if !passes || !verdicts.iter().any(Verdict::allowed) {
         return Ok(TransactionEnd::Rollback(AdmissionAnswers::uncharged(&verdicts)));
     }
-    let mut meta = Meta::load(connection)?;
     let mut answers = AdmissionAnswers::charged(ReceiptStamp { id: drawn_id()?, store: meta.number });
     for ((charge, verdict), row) in charges.iter().zip(verdicts).zip(rows) {
         // A shadow rule that would deny is not charged.
@@ -229,7 +243,7 @@ fn admit(
         meta.order += 1;
         let (record, before) = Row::split(row);
         let (record, answer) = Record::charged(record, meta.order, now_us, charge);
-        rows::save(connection, charge.rule().name(), charge.key().as_str(), &record, before)?;
+        rows::save(connection, meta, charge.rule().name(), charge.key().as_str(), &record, before)?;
         answers.push(answer);
     }
     if now_us >= meta.noted_us + NOTED_STEP_US {
@@ -241,8 +255,13 @@ fn admit(
     Ok(TransactionEnd::Commit(answers))
 }
 
-fn load_all(connection: &Connection, charges: &[Charge<'_>]) -> Result<Vec<Option<Row>>, FileError> {
-    let load = |charge: &Charge<'_>| rows::load(connection, charge.rule().name(), charge.key().as_str());
+fn load_all(
+    connection: &Connection,
+    meta: &Meta,
+    charges: &[Charge<'_>],
+) -> Result<Vec<Option<Row>>, FileError> {
+    let load =
+        |charge: &Charge<'_>| rows::load(connection, meta, charge.rule().name(), charge.key().as_str());
     charges.iter().map(load).collect()
 }
 

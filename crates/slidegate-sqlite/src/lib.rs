@@ -33,6 +33,7 @@
 //! file locked waits for the lock until its deadline. A failure is never a denial: a
 //! [`StoreError`](slidegate::store::StoreError) says whether the charge may have been made.
 
+mod clock_steps;
 mod connection_lock;
 mod engine;
 mod error;

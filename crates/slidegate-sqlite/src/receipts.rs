@@ -7,6 +7,7 @@ use slidegate::store::Record;
 use slidegate::time::Clock;
 use slidegate::{Applied, ReceiptError};
 
+use crate::clock_steps;
 use crate::engine::CallContext;
 use crate::file_error::FileError;
 use crate::rows::{self, Meta, Row, signed};
@@ -57,28 +58,28 @@ impl<C: Clock> CallContext<'_, '_, C> {
         receipt: &Receipt,
         act: impl Fn(&Connection, &mut Meta, u64) -> Result<ReceiptResult, FileError>,
     ) -> Result<ReceiptResult, FileError> {
-        self.step(LockMode::Immediate, |connection, now_us| {
-            let mut meta = Meta::load(connection)?;
+        self.step(LockMode::Immediate, |connection, meta, now_us| {
             if receipt.store() != meta.number {
                 return Ok(TransactionEnd::Rollback(Err(ReceiptError::Foreign)));
             }
             // Records up to here are deleted, so their receipts stay expired, even if the clock is set back.
             let latest_us = meta.presented_us.max(meta.noted_us).max(now_us);
+            let expired_by_us = latest_us.max(clock_steps::expired_by_us(connection, order(receipt))?);
             let expires_us = State::receipt_expires_us(receipt);
-            let answer = if expires_us <= latest_us || is_spent(connection, receipt.id())? {
+            let answer = if expires_us <= expired_by_us || is_spent(connection, receipt.id())? {
                 Ok(Applied::default())
             } else {
-                drop_expired(connection, &mut meta, latest_us)?;
+                drop_expired(connection, meta, latest_us)?;
                 if meta.spent >= RECORDS_MAX {
                     let records = usize::try_from(meta.spent).unwrap_or(usize::MAX);
                     Err(ReceiptError::RecordsFull { records })
                 } else {
-                    act(connection, &mut meta, now_us)?
+                    act(connection, meta, now_us)?
                 }
             };
             // Also a refusal stores the time of its presentation.
             if let Ok(Applied { .. }) = answer
-                && expires_us > latest_us
+                && expires_us > expired_by_us
                 && record(connection, receipt.id(), expires_us)?
             {
                 meta.spent += 1;
@@ -88,6 +89,12 @@ impl<C: Clock> CallContext<'_, '_, C> {
             Ok(TransactionEnd::Commit(answer))
         })
     }
+}
+
+/// The number of the admission's first charge in the store.
+fn order(receipt: &Receipt) -> u64 {
+    let places = receipt.charges().iter().flat_map(ReceiptCharge::places);
+    places.map(|place| place.order).min().unwrap_or(0)
 }
 
 fn is_spent(connection: &Connection, id: ReceiptId) -> Result<bool, FileError> {
@@ -120,12 +127,14 @@ fn refund(
     charge: &ReceiptCharge,
     units: u64,
 ) -> Result<u64, FileError> {
-    let Some(row) = rows::load(connection, charge.rule(), charge.key())? else { return Ok(0) };
+    let Some(row) = rows::load(connection, meta, charge.rule(), charge.key())? else { return Ok(0) };
     let (record, before) = Row::split(Some(row));
     let mut record = record.expect("there is a row");
-    let given = record.refund(meta.noted_us, now_us, charge, units);
+    let order = charge.places().first().map_or(0, |place| place.order);
+    let expired_by_us = meta.noted_us.max(clock_steps::expired_by_us(connection, order)?);
+    let given = record.refund(expired_by_us, now_us, charge, units);
     if given > 0 {
-        rows::save(connection, charge.rule(), charge.key(), &record, before)?;
+        rows::save(connection, meta, charge.rule(), charge.key(), &record, before)?;
     }
     Ok(given)
 }
@@ -137,9 +146,9 @@ fn charge_excess(
     charge: &ReceiptCharge,
     units: u64,
 ) -> Result<u64, FileError> {
-    let (record, before) = Row::split(rows::load(connection, charge.rule(), charge.key())?);
+    let (record, before) = Row::split(rows::load(connection, meta, charge.rule(), charge.key())?);
     meta.order += 1;
     let record = Record::with_excess(record, meta.order, now_us, charge, units);
-    rows::save(connection, charge.rule(), charge.key(), &record, before)?;
+    rows::save(connection, meta, charge.rule(), charge.key(), &record, before)?;
     Ok(units)
 }

@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use slidegate::store::Record;
 
+use crate::clock_steps;
 use crate::file_error::FileError;
 
 /// The most expired rows that one admission deletes.
@@ -25,24 +26,38 @@ pub(crate) struct Row {
     expires_us: i64,
 }
 
-pub(crate) fn bytes_of(connection: &Connection, rule: &str, key: &str) -> rusqlite::Result<Option<Vec<u8>>> {
-    let mut select = connection.prepare_cached("SELECT bytes FROM state WHERE rule = ?1 AND key = ?2")?;
-    select.query_row(params![rule, key], |row| row.get(0)).optional()
+/// The bytes of a key, and the epoch in which they were written.
+pub(crate) fn bytes_of(
+    connection: &Connection,
+    rule: &str,
+    key: &str,
+) -> rusqlite::Result<Option<(Vec<u8>, u64)>> {
+    let mut select =
+        connection.prepare_cached("SELECT bytes, epoch FROM state WHERE rule = ?1 AND key = ?2")?;
+    select.query_row(params![rule, key], |row| Ok((row.get(0)?, row.get(1).map(unsigned)?))).optional()
 }
 
-pub(crate) fn load(connection: &Connection, rule: &str, key: &str) -> Result<Option<Row>, FileError> {
-    let mut select =
-        connection.prepare_cached("SELECT bytes, expires_us FROM state WHERE rule = ?1 AND key = ?2")?;
+/// The record of a key, on the clock as it is now.
+pub(crate) fn load(
+    connection: &Connection,
+    meta: &Meta,
+    rule: &str,
+    key: &str,
+) -> Result<Option<Row>, FileError> {
+    let mut select = connection
+        .prepare_cached("SELECT bytes, expires_us, epoch FROM state WHERE rule = ?1 AND key = ?2")?;
     let mut found = select.query(params![rule, key])?;
     let Some(row) = found.next()? else { return Ok(None) };
     let bytes = row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?;
     let record = Record::from_bytes(bytes).map_err(|error| FileError::from_bytes_error(rule, key, &error))?;
+    let record = clock_steps::apply(connection, meta, row.get(2).map(unsigned)?, record)?;
     Ok(Some(Row { record, expires_us: row.get(1)? }))
 }
 
-/// Writes a record. `before` is the expiry of its row, if there is one.
+/// Writes a record, which has followed the clock. `before` is the expiry of its row, if there is one.
 pub(crate) fn save(
     connection: &Connection,
+    meta: &Meta,
     rule: &str,
     key: &str,
     record: &Record,
@@ -50,18 +65,18 @@ pub(crate) fn save(
 ) -> Result<(), FileError> {
     let (bytes, expires_us) = (record.to_bytes(), record.expires_us());
     match before {
-        None => insert(connection, rule, key, &bytes, expires_us)?,
+        None => insert(connection, meta.epoch, rule, key, &bytes, expires_us)?,
         // An unchanged expiry spares a write to the index.
         Some(before) if before == signed(expires_us) => {
-            let mut update =
-                connection.prepare_cached("UPDATE state SET bytes = ?3 WHERE rule = ?1 AND key = ?2")?;
-            update.execute(params![rule, key, bytes])?;
+            let mut update = connection
+                .prepare_cached("UPDATE state SET bytes = ?3, epoch = ?4 WHERE rule = ?1 AND key = ?2")?;
+            update.execute(params![rule, key, bytes, signed(meta.epoch)])?;
         }
         Some(_) => {
             let mut update = connection.prepare_cached(
-                "UPDATE state SET bytes = ?3, expires_us = ?4 WHERE rule = ?1 AND key = ?2",
+                "UPDATE state SET bytes = ?3, epoch = ?4, expires_us = ?5 WHERE rule = ?1 AND key = ?2",
             )?;
-            update.execute(params![rule, key, bytes, signed(expires_us)])?;
+            update.execute(params![rule, key, bytes, signed(meta.epoch), signed(expires_us)])?;
         }
     }
     Ok(())
@@ -69,14 +84,16 @@ pub(crate) fn save(
 
 pub(crate) fn insert(
     connection: &Connection,
+    epoch: u64,
     rule: &str,
     key: &str,
     bytes: &[u8],
     expires_us: u64,
 ) -> rusqlite::Result<()> {
-    let mut insert = connection
-        .prepare_cached("INSERT INTO state (rule, key, bytes, expires_us) VALUES (?1, ?2, ?3, ?4)")?;
-    insert.execute(params![rule, key, bytes, signed(expires_us)]).map(drop)
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO state (rule, key, bytes, expires_us, epoch) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    insert.execute(params![rule, key, bytes, signed(expires_us), signed(epoch)]).map(drop)
 }
 
 pub(crate) fn delete(connection: &Connection, rule: &str, key: &str) -> rusqlite::Result<()> {
@@ -103,12 +120,13 @@ pub(crate) fn sweep_some(connection: &Connection, until_us: u64) -> rusqlite::Re
 /// The next keys of a rule after `after`, in order, with their rows.
 pub(crate) fn keys_after(
     connection: &Connection,
+    meta: &Meta,
     rule: &str,
     after: &str,
     count: usize,
 ) -> Result<Vec<(String, Row)>, FileError> {
     let mut select = connection.prepare_cached(
-        "SELECT key, bytes, expires_us FROM state WHERE rule = ?1 AND key > ?2 ORDER BY key LIMIT ?3",
+        "SELECT key, bytes, expires_us, epoch FROM state WHERE rule = ?1 AND key > ?2 ORDER BY key LIMIT ?3",
     )?;
     let mut found = select.query(params![rule, after, signed(count as u64)])?;
     let mut rows = Vec::new();
@@ -117,9 +135,17 @@ pub(crate) fn keys_after(
         let bytes = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
         let record =
             Record::from_bytes(bytes).map_err(|error| FileError::from_bytes_error(rule, &key, &error))?;
+        let record = clock_steps::apply(connection, meta, row.get(3).map(unsigned)?, record)?;
         rows.push((key, Row { record, expires_us }));
     }
     Ok(rows)
+}
+
+/// The names of all rules with states.
+#[cfg(feature = "testing")]
+pub(crate) fn rules(connection: &Connection) -> Result<Vec<String>, FileError> {
+    let mut select = connection.prepare("SELECT DISTINCT rule FROM state")?;
+    Ok(select.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
 }
 
 /// The single row of the table `meta`.
@@ -135,6 +161,8 @@ pub(crate) struct Meta {
     pub(crate) presented_us: u64,
     /// Spent receipts on record.
     pub(crate) spent: u64,
+    /// How often the clock was set back.
+    pub(crate) epoch: u64,
 }
 
 impl Meta {
@@ -149,11 +177,12 @@ impl Meta {
             noted_us: row.get(2).map(unsigned)?,
             presented_us: row.get(3).map(unsigned)?,
             spent: row.get(4).map(unsigned)?,
+            epoch: row.get(5).map(unsigned)?,
         })
     }
 
     pub(crate) fn load(connection: &Connection) -> Result<Self, FileError> {
-        let sql = "SELECT number, ord, noted_us, presented_us, spent FROM meta WHERE id = 1";
+        let sql = "SELECT number, ord, noted_us, presented_us, spent, epoch FROM meta WHERE id = 1";
         let meta = connection.prepare_cached(sql)?.query_row([], Self::read).optional()?;
         meta.ok_or_else(|| {
             FileError::Refused(
@@ -164,10 +193,9 @@ impl Meta {
 
     pub(crate) fn save(&self, connection: &Connection) -> Result<(), FileError> {
         let mut update = connection.prepare_cached(
-            "UPDATE meta SET ord = ?1, noted_us = ?2, presented_us = ?3, spent = ?4 WHERE id = 1",
+            "UPDATE meta SET ord = ?1, noted_us = ?2, presented_us = ?3, spent = ?4, epoch = ?5 WHERE id = 1",
         )?;
-        let numbers = [self.order, self.noted_us, self.presented_us, self.spent].map(signed);
-        update.execute(params![numbers[0], numbers[1], numbers[2], numbers[3]])?;
+        update.execute([self.order, self.noted_us, self.presented_us, self.spent, self.epoch].map(signed))?;
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Version 1 had no expiry column, so that nothing could be swept, and no records of spent receipts. Version 2 had
 //! receipt ids of two numbers. No program accepts its receipts any more, so a migration deletes their records: nothing
-//! can be refunded twice.
+//! can be refunded twice. Version 3 did not follow a clock that was set back.
 
 use rusqlite::{Connection, params};
 use slidegate::store::Record;
@@ -13,7 +13,7 @@ use crate::rows;
 /// `sgt1` in ASCII, in the file's header: it identifies files of this program.
 pub(crate) const APPLICATION_ID: i64 = 0x7367_7431;
 /// The version that this program writes.
-pub(crate) const VERSION: i64 = 3;
+pub(crate) const VERSION: i64 = 4;
 
 const META: &str = "
     CREATE TABLE meta (
@@ -23,7 +23,8 @@ const META: &str = "
         ord INTEGER NOT NULL,
         noted_us INTEGER NOT NULL,
         presented_us INTEGER NOT NULL DEFAULT 0,
-        spent INTEGER NOT NULL DEFAULT 0
+        spent INTEGER NOT NULL DEFAULT 0,
+        epoch INTEGER NOT NULL DEFAULT 0
     ) STRICT;";
 
 const STATE: &str = "
@@ -32,6 +33,7 @@ const STATE: &str = "
         key TEXT NOT NULL,
         bytes BLOB NOT NULL,
         expires_us INTEGER NOT NULL,
+        epoch INTEGER NOT NULL DEFAULT 0,
         PRIMARY KEY (rule, key)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX state_by_expiry ON state (expires_us);";
@@ -42,6 +44,17 @@ const SPENT: &str = "
         expires_us INTEGER NOT NULL
     ) STRICT;
     CREATE INDEX spent_by_expiry ON spent (expires_us);";
+
+/// The column of version 4.
+const EPOCH: &str = "ALTER TABLE state ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;";
+
+const CLOCK_STEP: &str = "
+    CREATE TABLE clock_step (
+        epoch INTEGER PRIMARY KEY,
+        ord INTEGER NOT NULL,
+        from_us INTEGER NOT NULL,
+        to_us INTEGER NOT NULL
+    ) STRICT;";
 
 /// The owner of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +94,7 @@ pub(crate) fn create(connection: &Connection) -> Result<(), FileError> {
             FileError::Unavailable(why.into())
         })?;
     }
-    connection.execute_batch(&format!("{META}{STATE}{SPENT}"))?;
+    connection.execute_batch(&format!("{META}{STATE}{SPENT}{CLOCK_STEP}"))?;
     connection.execute(
         "INSERT INTO meta (id, number, secret, ord, noted_us) VALUES (1, ?1, ?2, 0, 0)",
         params![i64::from_le_bytes(number), secret],
@@ -95,10 +108,20 @@ pub(crate) fn create(connection: &Connection) -> Result<(), FileError> {
 /// Migrates a file of an older version, in the caller's transaction.
 pub(crate) fn migrate(connection: &Connection, version: i64) -> Result<(), FileError> {
     match version {
-        1 => add_expiry(connection)?,
-        _ => connection.execute_batch("DROP TABLE spent; UPDATE meta SET spent = 0")?,
+        1 => {
+            add_expiry(connection)?;
+            connection.execute_batch(SPENT)?;
+        }
+        2 => {
+            connection
+                .execute_batch(&format!("DROP TABLE spent; UPDATE meta SET spent = 0; {SPENT}{EPOCH}"))?;
+        }
+        _ => connection.execute_batch(EPOCH)?,
     }
-    connection.execute_batch(&format!("{SPENT} PRAGMA user_version = {VERSION}"))?;
+    connection.execute_batch(&format!(
+        "ALTER TABLE meta ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
+         {CLOCK_STEP} PRAGMA user_version = {VERSION}"
+    ))?;
     Ok(())
 }
 
@@ -116,7 +139,7 @@ fn add_expiry(connection: &Connection) -> Result<(), FileError> {
         let (rule, key, bytes): (String, String, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
         // A damaged state stays as it is, and is an error when it is used.
         let expires_us = Record::from_bytes(&bytes).map_or(u64::MAX, |record| record.expires_us());
-        rows::insert(connection, &rule, &key, &bytes, expires_us)?;
+        rows::insert(connection, 0, &rule, &key, &bytes, expires_us)?;
     }
     drop(found);
     drop(older);

@@ -14,6 +14,14 @@ pub(crate) enum TransactionEnd<T> {
     Rollback(T),
 }
 
+impl<T> TransactionEnd<T> {
+    /// The same value, and whatever was written stays.
+    pub(crate) fn committed(self) -> Self {
+        let (Self::Commit(value) | Self::Rollback(value)) = self;
+        Self::Commit(value)
+    }
+}
+
 /// When a transaction takes the write lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockMode {

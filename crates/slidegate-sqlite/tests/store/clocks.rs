@@ -43,14 +43,17 @@ fn a_receipt_that_was_refused_as_expired_stays_expired_when_the_clock_is_set_bac
 /// They have expired by the latest stored time, but not by the clock that was set back.
 #[test]
 fn keys_that_begin_on_a_clock_set_back_are_not_swept_before_their_time() {
-    for algorithm in Algorithm::ALL {
+    let steps = [("5/10s", HOUR_US), ("5/100ms", SECOND_US)];
+    for (algorithm, (rate, step_us)) in
+        Algorithm::ALL.into_iter().flat_map(|algorithm| steps.map(|step| (algorithm, step)))
+    {
         let directory = Directory::new();
-        let (store, rule) = (open(directory.file()), rule("api", &["5/10s"], algorithm));
+        let (store, rule) = (open(directory.file()), rule("api", &[rate], algorithm));
         let ask = |at_us, name: &str, cost| {
             block_on(store.check(Call::at_us(at_us), &admission(&[(&rule, name, cost)]))).unwrap().allowed()
         };
         assert!(ask(BOUNDARY_US, "before", 1));
-        let back_us = BOUNDARY_US - HOUR_US;
+        let back_us = BOUNDARY_US - step_us;
         assert!(ask(back_us, "late", 5));
         for number in 0..20 {
             assert!(ask(back_us, &format!("other-{number}"), 1));

@@ -1,23 +1,9 @@
 //! A denial writes nothing: the bytes and modification times of all files stay the same.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::time::SystemTime;
-
 use crate::common::*;
 use slidegate::Algorithm;
 use slidegate::store::{Call, Store};
 use slidegate::testing::block_on;
-
-/// All files but the shared memory, which readers write to.
-fn everything(directory: &Path) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
-    let files = std::fs::read_dir(directory).unwrap().map(|entry| {
-        let path = entry.unwrap().path();
-        let written = std::fs::metadata(&path).unwrap().modified().unwrap();
-        (path.file_name().unwrap().to_string_lossy().into_owned(), (std::fs::read(&path).unwrap(), written))
-    });
-    files.filter(|(name, _)| !name.ends_with("-shm")).collect()
-}
 
 #[test]
 fn rows_01_and_07_a_thousand_denials_leave_the_files_as_they_were() {

@@ -66,7 +66,7 @@ fn a_database_of_another_program_is_left_alone() {
 /// All content of another program may still be in its log.
 #[test]
 fn a_log_of_another_program_is_left_alone() {
-    for version in [0, 1, 2, 3] {
+    for version in [0, 1, 2, 3, 4] {
         let (written, directory) = (Directory::new(), Directory::new());
         let other = Connection::open(written.file()).unwrap();
         other.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).unwrap();
@@ -117,11 +117,11 @@ fn a_newer_file_is_refused_and_unchanged() {
     let directory = Directory::new();
     drop(open(directory.file()));
     let newer = Connection::open(directory.file()).unwrap();
-    newer.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA user_version = 4").unwrap();
+    newer.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA user_version = 5").unwrap();
     drop(newer);
     let error = refused(&directory);
-    assert!(matches!(error, OpenError::Newer { version: 4, known: 3, .. }), "{error}");
-    assert!(error.to_string().contains("version 4"), "{error}");
+    assert!(matches!(error, OpenError::Newer { version: 5, known: 4, .. }), "{error}");
+    assert!(error.to_string().contains("version 5"), "{error}");
 }
 
 /// A running program finds a row that a newer one has written.
@@ -318,7 +318,7 @@ const VERSION_1: &str = "
     PRAGMA user_version = 1;";
 
 #[test]
-fn a_file_of_version_1_is_migrated_to_version_3() {
+fn a_file_of_version_1_is_migrated_to_version_4() {
     for journal_mode in ["DELETE", "WAL"] {
         let directory = Directory::new();
         let rule = rule("api", &["5/1h"], Algorithm::SlidingLog);
@@ -360,11 +360,11 @@ fn a_file_of_version_1_is_migrated_to_version_3() {
         let keys: Vec<String> = keys.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
         assert_eq!(keys, ["carol", "dave"], "{journal_mode}");
         let version: i64 = file.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
-        assert_eq!(version, 3, "{journal_mode}");
+        assert_eq!(version, 4, "{journal_mode}");
     }
 }
 
-/// The tables of version 2 that differ from version 3.
+/// The tables of version 2 that differ from later ones.
 const VERSION_2: &str = "
     CREATE TABLE meta (
         id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -426,8 +426,53 @@ fn a_file_of_version_2_keeps_its_states_and_loses_its_spent_receipts() {
         assert!(!block_on(store.update(at(3), Update::Refund(&receipt))).unwrap().applied, "{journal_mode}");
         let file = Connection::open(directory.file()).unwrap();
         let number = |sql: &str| file.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
-        assert_eq!(number("PRAGMA user_version"), 3, "{journal_mode}");
+        assert_eq!(number("PRAGMA user_version"), 4, "{journal_mode}");
         assert_eq!(number("SELECT count(*) FROM spent"), 1, "{journal_mode}");
         assert_eq!(number("SELECT spent FROM meta"), 1, "{journal_mode}");
+    }
+}
+
+/// The table of version 3 that differs from version 2.
+const SPENT_3: &str = "
+    DROP TABLE spent;
+    CREATE TABLE spent (
+        id INTEGER PRIMARY KEY,
+        expires_us INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX spent_by_expiry ON spent (expires_us);
+    PRAGMA user_version = 3;";
+
+/// It may hold states of a clock that was ahead, which version 3 would count until the clock has caught up.
+#[test]
+fn a_file_of_version_3_keeps_its_states_and_follows_the_clock() {
+    for journal_mode in ["DELETE", "WAL"] {
+        let directory = Directory::new();
+        let rule = rule("api", &["5/1h"], Algorithm::SlidingLog);
+        let older = Connection::open(directory.file()).unwrap();
+        older.execute_batch(&format!("{VERSION_2}{SPENT_3}")).unwrap();
+        older.query_row(&format!("PRAGMA journal_mode = {journal_mode}"), [], |_| Ok(())).unwrap();
+        let ahead_us = BOUNDARY_US + 365 * DAY_US;
+        let noted_us = ahead_us.cast_signed();
+        older.execute("INSERT INTO meta VALUES (1, 7, ?1, 41, ?2, ?2, 1)", ([9; 32], noted_us)).unwrap();
+        for (number, (name, at_us)) in [("alice", BOUNDARY_US), ("bob", ahead_us)].into_iter().enumerate() {
+            let charge = Charge::new(&rule, key(name), 3);
+            let (record, _) = Record::charged(None, 40 + number as u64, at_us, &charge);
+            let row = (name, record.to_bytes(), record.expires_us().cast_signed());
+            older.execute("INSERT INTO state VALUES ('api', ?1, ?2, ?3)", row).unwrap();
+        }
+        older.execute_batch("INSERT INTO spent VALUES (77, 9000000000000000)").unwrap();
+        drop(older);
+
+        let store = open(directory.file());
+        let waits_s = ["alice", "bob"].map(|name| {
+            let at = Call::at_us(BOUNDARY_US + 60 * SECOND_US);
+            let denied = block_on(store.check(at, &admission(&[(&rule, name, 3)]))).unwrap();
+            (denied.used(), denied.retry_after().map(|wait| wait.as_secs()))
+        });
+        assert_eq!(waits_s, [(Some(3), Some(3_540)), (Some(3), Some(3_600))], "{journal_mode}");
+        let file = Connection::open(directory.file()).unwrap();
+        let number = |sql: &str| file.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!(number("PRAGMA user_version"), 4, "{journal_mode}");
+        assert_eq!(number("SELECT id FROM spent"), 77, "{journal_mode}");
     }
 }

@@ -5,6 +5,7 @@
 mod common;
 
 mod async_calls;
+mod clock_steps;
 mod clocks;
 mod conformance;
 mod denials;

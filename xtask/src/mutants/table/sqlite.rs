@@ -14,8 +14,8 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "        if !verdict.allowed() {"
             => "        if !verdict.allowed() && !verdict.shadow() {";
         RoundingToMs "sqlite/admission/time-in-ms":
-            "step(connection, now_us())"
-            => "step(connection, now_us() / 1_000 * 1_000)";
+            "step(connection, &mut meta, now_us)?"
+            => "step(connection, &mut meta, now_us / 1_000 * 1_000)?";
         Expiry "sqlite/admission/sweeps-keys-of-a-clock-set-back":
             "rows::sweep_some(connection, now_us.min(meta.noted_us))?;"
             => "rows::sweep_some(connection, meta.noted_us)?;";
@@ -23,11 +23,28 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "if changed != row.record {"
             => "if changed != row.record && wrote {";
         LostRefund "sqlite/credit/forgotten":
-            "            rows::save(connection, rule, key, &after, before)?;\n"
+            "            rows::save(connection, meta, rule, key, &after, before)?;\n"
             => "            let _ = before;\n";
         LostRefund "sqlite/reset/forgotten":
             "            rows::delete(connection, rule, key)?;\n"
             => "";
+    }
+    in "crates/slidegate-sqlite/src/clock_steps.rs" {
+        ChargeOnDeny "sqlite/clock/every-denial-records-a-step":
+            "    (meta.noted_us, meta.presented_us) = (now_us, meta.presented_us.min(now_us));\n"
+            => "";
+        OffByOne "sqlite/clock/a-second-is-a-step":
+            "if from_us <= now_us.saturating_add(TOLERANCE_US) {"
+            => "if from_us < now_us.saturating_add(TOLERANCE_US) {";
+        Expiry "sqlite/clock/no-state-is-moved":
+            "    if epoch >= meta.epoch {"
+            => "    if epoch <= meta.epoch {";
+        LostRefund "sqlite/clock/a-moved-state-keeps-its-receipts":
+            "record.set_back(meta.order + 1, from_us, to_us)"
+            => "record.set_back(0, from_us, to_us)";
+        Atomicity "sqlite/clock/a-receipt-from-before-a-step-works-twice":
+            "FILTER (WHERE ord >= ?1)"
+            => "FILTER (WHERE ord < ?1)";
     }
     in "crates/slidegate-sqlite/src/receipts.rs" {
         LostRefund "sqlite/receipt/refund-forgotten":
@@ -40,19 +57,19 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "Some(excess) => charge_excess(connection, meta, now_us, charge, excess)?,"
             => "Some(excess) => excess,";
         Atomicity "sqlite/receipt/works-twice":
-            "if expires_us <= latest_us || is_spent(connection, receipt.id())? {"
-            => "if expires_us <= latest_us {";
+            "if expires_us <= expired_by_us || is_spent(connection, receipt.id())? {"
+            => "if expires_us <= expired_by_us {";
         OffByOne "sqlite/receipt/works-at-its-expiry":
-            "if expires_us <= latest_us || is_spent("
-            => "if expires_us < latest_us || is_spent(";
+            "if expires_us <= expired_by_us || is_spent("
+            => "if expires_us < expired_by_us || is_spent(";
         Expiry "sqlite/receipt/an-expired-one-revives-when-the-clock-is-set-back":
             "            meta.presented_us = latest_us;\n"
             => "";
     }
     in "crates/slidegate-sqlite/src/rows.rs" {
         WrongState "sqlite/rows/another-rule-of-the-key-is-overwritten":
-            "UPDATE state SET bytes = ?3 WHERE rule = ?1 AND key = ?2"
-            => "UPDATE state SET bytes = ?3 WHERE rule >= ?1 AND key = ?2";
+            "UPDATE state SET bytes = ?3, epoch = ?4 WHERE rule = ?1 AND key = ?2"
+            => "UPDATE state SET bytes = ?3, epoch = ?4 WHERE rule >= ?1 AND key = ?2";
         Expiry "sqlite/rows/a-charge-does-not-extend-the-expiry":
             "Some(before) if before == signed(expires_us) => {"
             => "Some(before) if before <= signed(expires_us) => {";

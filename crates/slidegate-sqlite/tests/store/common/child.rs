@@ -6,12 +6,24 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use slidegate::Algorithm;
 use slidegate::store::Call;
+use slidegate::time::{Clock, WallClock};
 use slidegate_sqlite::{Durability, SqliteOptions, SqliteStore};
 
 use super::{ask, rule};
 
 /// The environment variable with the orders: path, durability, rate, algorithm's number, cost, and how many calls.
 const ORDERS: &str = "SLIDEGATE_TEST_CHILD";
+/// The environment variable with the seconds by which a child's clock is ahead.
+const AHEAD_S: &str = "SLIDEGATE_TEST_CHILD_AHEAD_S";
+
+/// The wall clock, ahead by some seconds.
+struct ClockAhead(u64);
+
+impl Clock for ClockAhead {
+    fn now_us(&self) -> u64 {
+        WallClock.now_us() + self.0 * 1_000_000
+    }
+}
 
 #[derive(Debug, Clone, Copy)]
 pub struct ChildOrders<'a> {
@@ -42,6 +54,13 @@ impl ChildOrders<'_> {
     /// Starts a child: the test `as_a_child` of this program.
     pub fn start(&self) -> RunningChild {
         self.start_by(Command::new(std::env::current_exe().unwrap()))
+    }
+
+    /// The same on a clock that is ahead.
+    pub fn start_ahead(&self, ahead_s: u64) -> RunningChild {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.env(AHEAD_S, ahead_s.to_string());
+        self.start_by(command)
     }
 
     pub fn start_by(&self, mut command: Command) -> RunningChild {
@@ -125,6 +144,8 @@ pub fn run_child() {
     match SqliteStore::open_with(&options) {
         Err(error) => print(format!("failed {error}\n")),
         Ok(store) => {
+            let ahead_s = std::env::var(AHEAD_S).map_or(0, |seconds| seconds.parse().unwrap());
+            let store = store.on_clock(ClockAhead(ahead_s));
             for _ in 0..times.parse::<u64>().unwrap() {
                 match ask(&store, Call::now(), &rule, cost) {
                     Ok(decision) if decision.allowed() => print(format!("admitted {cost}.\n")),

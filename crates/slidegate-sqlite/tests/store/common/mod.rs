@@ -5,9 +5,10 @@ pub mod child;
 #[path = "../../../../slidegate/tests/library/common/shorthand.rs"]
 mod shorthand;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use slidegate::store::{Call, Store, StoreError};
 use slidegate::testing::block_on;
@@ -45,6 +46,16 @@ impl Drop for Directory {
         // It may have been deleted already.
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// All files but the shared memory, which readers write to.
+pub fn everything(directory: &Path) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
+    let files = std::fs::read_dir(directory).unwrap().map(|entry| {
+        let path = entry.unwrap().path();
+        let written = std::fs::metadata(&path).unwrap().modified().unwrap();
+        (path.file_name().unwrap().to_string_lossy().into_owned(), (std::fs::read(&path).unwrap(), written))
+    });
+    files.filter(|(name, _)| !name.ends_with("-shm")).collect()
 }
 
 /// Options with a deadline that a busy machine meets, and without syncs.
