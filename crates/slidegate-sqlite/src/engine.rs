@@ -1,6 +1,5 @@
 //! The verbs on the file: each is one transaction.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,8 +12,8 @@ use slidegate::time::{Clock, SystemClock};
 use slidegate::{Applied, Charge, Rule, Verdict};
 
 use crate::clock_steps;
-use crate::connection_lock::ConnectionLock;
 use crate::file_error::FileError;
+use crate::file_lock::FileLock;
 use crate::lock_wait::{Deadline, LockWait};
 use crate::owned_admission::{AdmissionAnswers, OwnedCharge};
 use crate::rows::{self, Meta, Row};
@@ -28,7 +27,7 @@ const CHANGED_AT_ONCE: usize = 256;
 
 /// The file and the clock.
 pub(crate) struct Engine<C> {
-    pub(crate) connection: Arc<ConnectionLock>,
+    pub(crate) file: Arc<FileLock>,
     pub(crate) clock: C,
     /// Whether a caller supplied the clock.
     pub(crate) has_custom_clock: bool,
@@ -36,16 +35,14 @@ pub(crate) struct Engine<C> {
     pub(crate) monotonic: Arc<SystemClock>,
     /// The timeout of a call without a deadline.
     pub(crate) deadline: Duration,
-    /// The path of the write-ahead log.
-    pub(crate) wal: PathBuf,
 }
 
 impl<C> Engine<C> {
     /// The same file on another clock.
     pub(crate) fn on_clock<D>(&self, clock: D) -> Engine<D> {
-        let Self { connection, clock: _, monotonic, deadline, wal, .. } = self;
-        let (connection, monotonic) = (Arc::clone(connection), Arc::clone(monotonic));
-        Engine { connection, clock, has_custom_clock: true, monotonic, deadline: *deadline, wal: wal.clone() }
+        let Self { file, clock: _, monotonic, deadline, .. } = self;
+        let (file, monotonic) = (Arc::clone(file), Arc::clone(monotonic));
+        Engine { file, clock, has_custom_clock: true, monotonic, deadline: *deadline }
     }
 
     /// The deadline of a call made now.
@@ -92,14 +89,16 @@ impl<C: Clock> CallContext<'_, '_, C> {
         lock_mode: LockMode,
         step: impl FnMut(&Connection) -> Result<TransactionEnd<T>, FileError>,
     ) -> Result<T, FileError> {
-        let locked = self.engine.connection.lock(self.lock_wait)?;
+        let mut locked = self.engine.file.lock(self.lock_wait)?;
         if !self.lock_wait.has_caller() {
             return Err(FileError::timed_out());
         }
-        match transact(locked.connection(), self.lock_wait, lock_mode, step)? {
+        let now_us = self.engine.monotonic.now_us();
+        let open = locked.file().current(now_us, self.lock_wait)?;
+        match transact(&open.connection, self.lock_wait, lock_mode, step)? {
             TransactionEnd::Rollback(value) => Ok(value),
             TransactionEnd::Commit(value) => {
-                wal::checkpoint_if_long(locked.connection(), &self.engine.wal);
+                wal::checkpoint_if_long(&open.connection, &open.wal);
                 Ok(value)
             }
         }

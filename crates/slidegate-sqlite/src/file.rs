@@ -9,20 +9,37 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use crate::directory_lock::lock_directory;
 use crate::error::OpenError;
 use crate::file_error::FileError;
 use crate::lock_wait::LockWait;
 use crate::options::{Durability, SqliteOptions};
 use crate::schema::{self, FileOwner};
+use crate::store_file::{self, OpenFile};
 
 /// Serialises creation: the new file must be closed before another thread opens it, because closing any descriptor of a
 /// file releases all locks of the process on it.
 static CREATING: Mutex<()> = Mutex::new(());
 
 /// Opens the file. Creates a missing one, and migrates an older version.
-pub(crate) fn open(options: &SqliteOptions, lock_wait: &mut LockWait<'_>) -> Result<Connection, OpenError> {
+pub(crate) fn open(options: &SqliteOptions, lock_wait: &mut LockWait<'_>) -> Result<OpenFile, OpenError> {
     let path = options.path();
-    create(path)?;
+    loop {
+        create(path, lock_wait)?;
+        let id = store_file::id_of(path);
+        let connection = connect(options, lock_wait)?;
+        if store_file::id_of(path) == id {
+            return Ok(OpenFile::new(connection, path, id));
+        }
+        // It was replaced while it was opened.
+        if !lock_wait.pause() {
+            return Err(OpenError::Busy { path: path.to_owned() });
+        }
+    }
+}
+
+fn connect(options: &SqliteOptions, lock_wait: &mut LockWait<'_>) -> Result<Connection, OpenError> {
+    let path = options.path();
     let about = |error: rusqlite::Error| open_error(path, &error);
     let short = check_header(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -113,8 +130,19 @@ fn bring_up_to_date(connection: &Connection, path: &Path) -> Result<(), OpenErro
 }
 
 /// Creates an empty file that only its owner may read, unless it exists.
-fn create(path: &Path) -> Result<(), OpenError> {
+fn create(path: &Path, lock_wait: &mut LockWait<'_>) -> Result<(), OpenError> {
     let _one_at_a_time = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
+    let exists = || fs::symlink_metadata(path).is_ok();
+    if exists() {
+        return regular(path);
+    }
+    let _locked = lock_directory(path, lock_wait)?;
+    if !exists() {
+        // Left by a deleted file. Usually there are none; SQLite, too, deletes the log of an empty file.
+        for suffix in ["-wal", "-shm"] {
+            let _ = fs::remove_file(store_file::beside(path, suffix));
+        }
+    }
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]

@@ -1,8 +1,12 @@
 //! Errors of a call on the file, and whether it may have charged.
 
+use std::path::Path;
+
 use rusqlite::ErrorCode;
 use slidegate::algorithm::BytesError;
 use slidegate::store::{StoreError, UpdateError};
+
+use crate::error::OpenError;
 
 /// An error of one call. Nothing was charged, except perhaps with [`FileError::Unknown`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +41,28 @@ impl FileError {
         let why =
             format!("the system gives no thread to use the file on: {error}; raise the limit of threads");
         Self::Unavailable(why.into())
+    }
+
+    /// The path names another file than the one that was open.
+    pub(crate) fn changed(path: &Path, change: &str) -> Self {
+        let why = format!(
+            "{} was {change} while it was in use; the file that is there now was opened, with what is counted in it; try \
+             again",
+            path.display()
+        );
+        Self::Unavailable(why.into())
+    }
+
+    /// The file was deleted or replaced, and there is none that can be opened.
+    pub(crate) fn not_opened(error: &OpenError) -> Self {
+        let text = error.to_string();
+        let why = text.strip_prefix("store: ").unwrap_or(&text).into();
+        match error {
+            OpenError::Busy { .. } | OpenError::Io { .. } | OpenError::ReadOnly { .. } => {
+                Self::Unavailable(why)
+            }
+            _ => Self::Refused(why),
+        }
     }
 
     /// The store's thread panicked, before or after the commit.

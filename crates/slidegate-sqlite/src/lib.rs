@@ -34,11 +34,12 @@
 //! [`StoreError`](slidegate::store::StoreError) says whether the charge may have been made.
 
 mod clock_steps;
-mod connection_lock;
+mod directory_lock;
 mod engine;
 mod error;
 mod file;
 mod file_error;
+mod file_lock;
 mod lock_wait;
 mod options;
 mod owned_admission;
@@ -46,6 +47,7 @@ mod receipts;
 mod rows;
 mod schema;
 mod store;
+mod store_file;
 #[cfg(feature = "testing")]
 mod testing;
 #[cfg(test)]

@@ -1,18 +1,17 @@
 //! The store: an engine on a file, and a thread for the asynchronous calls.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use slidegate::time::{Clock, SystemClock, WallClock};
 
-use crate::connection_lock::ConnectionLock;
 use crate::engine::Engine;
 use crate::error::OpenError;
-use crate::file;
+use crate::file_lock::FileLock;
 use crate::lock_wait::{Deadline, LockWait};
 use crate::options::SqliteOptions;
-use crate::wal;
+use crate::store_file::StoreFile;
 use crate::worker::Worker;
 
 /// A store in a file, shared by all processes of a machine that open it.
@@ -59,21 +58,12 @@ impl SqliteStore {
         let monotonic = Arc::new(SystemClock::new());
         let deadline = options.deadline_or_default();
         let until = Deadline::after(&monotonic, deadline);
-        let connection = file::open(options, &mut LockWait::new(&monotonic, until))?;
-        // Of a symbolic link the log lies beside the target.
-        let path = connection.path().map_or_else(|| options.path().to_owned(), PathBuf::from);
-        let (connection, wal) = (Arc::new(ConnectionLock::new(connection)), wal::path_of(&path));
+        let file = StoreFile::open(options, &mut LockWait::new(&monotonic, until))?;
+        let file = Arc::new(FileLock::new(file));
         let worker = Worker::new(Arc::clone(&monotonic));
         Ok(Self {
             worker,
-            engine: Arc::new(Engine {
-                connection,
-                clock: WallClock,
-                has_custom_clock: false,
-                monotonic,
-                deadline,
-                wal,
-            }),
+            engine: Arc::new(Engine { file, clock: WallClock, has_custom_clock: false, monotonic, deadline }),
         })
     }
 }

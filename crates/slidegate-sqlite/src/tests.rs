@@ -29,8 +29,20 @@ impl Drop for Directory {
 impl SqliteStore {
     /// Simulates a disk without room for more pages.
     fn set_pages_max(&self, pages: u32) {
-        let locked = self.engine.connection.lock(&self.engine.lock_wait(Call::now()).unwrap()).unwrap();
-        locked.connection().query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
+        self.pragma(&format!("max_page_count = {pages}"));
+    }
+
+    fn pragma(&self, pragma: &str) -> i64 {
+        let lock_wait = &mut self.engine.lock_wait(Call::now()).unwrap();
+        let mut locked = self.engine.file.lock(lock_wait).unwrap();
+        let open = locked.file().current(0, lock_wait).unwrap();
+        open.connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0)).unwrap()
+    }
+
+    /// Lets the next call look at the path, as if half a second had passed.
+    pub(crate) fn look_at_the_path(&self) {
+        let mut locked = self.engine.file.lock(&self.engine.lock_wait(Call::now()).unwrap()).unwrap();
+        locked.file().look_at_us = 0;
     }
 }
 
@@ -41,10 +53,7 @@ fn durability_sets_the_sync_mode_of_sqlite() {
     for (durability, expected) in [(Durability::Full, 2), (Durability::Normal, 1)] {
         let options = SqliteOptions::new(directory.0.join("quota.db")).durability(durability);
         let store = SqliteStore::open_with(&options).unwrap();
-        let locked = store.engine.connection.lock(&store.engine.lock_wait(Call::now()).unwrap()).unwrap();
-        let pragma =
-            |name| locked.connection().query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
-        assert_eq!(pragma("synchronous"), Ok(expected));
+        assert_eq!(store.pragma("synchronous"), expected);
     }
 }
 

@@ -5,7 +5,7 @@
 //! the next process to open the file reads all of it. Here the process that has just written empties a long log.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -24,13 +24,6 @@ const PAGES_MAX: u64 = 1_024;
 /// How long it waits for them.
 const READER_WAIT_MAX: Duration = Duration::from_millis(100);
 
-/// The path of a database's log.
-pub(crate) fn path_of(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-wal");
-    name.into()
-}
-
 /// Empties the log if it is long. If readers block that, a later call does it.
 pub(crate) fn checkpoint_if_long(connection: &Connection, wal: &Path) {
     let pages = fs::metadata(wal).map_or(0, |wal| wal.len() / PAGE_BYTES);
@@ -43,7 +36,8 @@ pub(crate) fn checkpoint_if_long(connection: &Connection, wal: &Path) {
     }
 }
 
-fn empty(connection: &Connection) {
+/// Moves all pages of the log into the database, unless other processes use it.
+pub(crate) fn empty(connection: &Connection) {
     // The charge is durable already; an error here loses nothing.
     let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
 }

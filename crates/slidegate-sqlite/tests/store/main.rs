@@ -15,6 +15,7 @@ mod limiter;
 mod memory;
 mod power_loss;
 mod processes;
+mod replaced;
 
 /// Tests start this program again by this name, with orders.
 #[test]

@@ -46,6 +46,14 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "FILTER (WHERE ord >= ?1)"
             => "FILTER (WHERE ord < ?1)";
     }
+    in "crates/slidegate-sqlite/src/store_file.rs" {
+        WrongState "sqlite/file/a-replaced-file-is-not-noticed":
+            "            id if id != database.id => Some("
+            => "            id if id.is_none() && database.id.is_some() => Some(";
+        Atomicity "sqlite/file/the-log-of-the-old-file-stays":
+            "                let _ = fs::remove_file(&file.path);\n"
+            => "";
+    }
     in "crates/slidegate-sqlite/src/receipts.rs" {
         LostRefund "sqlite/receipt/refund-forgotten":
             "    if given > 0 {\n        rows::save("
