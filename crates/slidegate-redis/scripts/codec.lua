@@ -286,10 +286,6 @@ local function limits_from(first, with_places)
   elseif name == 'gcra' then code = GCRA
   elseif name == 'sliding-log/sorted-set' then code = SORTED_SET
   end
-  -- The store sends at least one bucket and entry; other callers may not.
-  if not code or (parameter == 0 and (code == COMPACT_LOG or code == SLIDING_BUCKETS)) then
-    error('this form of a charge is not known: ' .. ARGV[first])
-  end
   if edge_name == 'interpolated' then edge = EDGE_INTERPOLATED end
   if edge_name == 'dropped' then edge = EDGE_DROPPED end
   local limits = { count = count, shadow = shadow == 'shadow' }

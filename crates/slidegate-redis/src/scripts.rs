@@ -10,8 +10,8 @@
 //! This call of [`CHECK`] charges 5 units of a limit of 60 a minute. A comment in each text describes its `KEYS`, its
 //! `ARGV` and its reply. If Redis answers `NOSCRIPT`, as after a restart, load the script again.
 
-// A text is joined from the files in `scripts/`. `constants.lua` and `time.lua` come first, then the fast path of
-// `check` and `peek`, then the general part: wide numbers, values, the algorithms, and the verb's own file. Each
+// A text is joined from the files in `scripts/`. `constants.lua`, `arguments.lua` and `time.lua` come first, then the
+// fast path of `check` and `peek`, then the general part: wide numbers, values, the algorithms, and the verb's own file. Each
 // algorithm is a branch of one function, so that a call only builds the algorithm that it uses. Named constants are
 // replaced by their values.
 
@@ -92,11 +92,34 @@ macro_rules! branches {
     };
 }
 
-/// The text of a script: `$fast` is its fast path, `$part` its own files.
+/// The check of the arguments of other programs. `$takes` says what the verb takes.
+macro_rules! arguments {
+    (one key) => {
+        arguments!("{ keys_min = 1, keys_max = 1, keys = 'one key and one charge', charges = 1 }")
+    };
+    (charges) => {
+        arguments!("{ keys_min = 1, keys_max = 1e6, keys = 'one key for every charge', charges = #KEYS }")
+    };
+    (states) => {
+        arguments!("{ keys_min = 1, keys_max = 1e6, keys = 'the keys of one rule and one charge', charges = 1 }")
+    };
+    (receipt, $actual:literal) => {
+        arguments!(concat!(
+            "{ keys_min = 2, keys_max = 1e6, keys = 'one key for every charge, then the record of the receipt', ",
+            "charges = #KEYS - 1, receipt = true, actual = ", $actual, " }"
+        ))
+    };
+    ($takes:expr) => {
+        concat!("local takes = ", $takes, "\n", include_str!("../scripts/arguments.lua"))
+    };
+}
+
+/// The text of a script: `$arguments` checks its arguments, `$fast` is its fast path, `$part` its own files.
 macro_rules! joined {
-    ($fast:expr, $($part:literal),+) => {
+    ($arguments:expr, $fast:expr, $($part:literal),+) => {
         concat!(
             include_str!("../scripts/constants.lua"),
+            $arguments,
             include_str!("../scripts/time.lua"),
             $fast,
             include_str!("../scripts/wide.lua"),
@@ -137,11 +160,11 @@ macro_rules! fast {
 }
 
 macro_rules! scripts {
-    ($($constant:ident $name:literal $doc:literal ($fast:expr; $($part:literal),+);)+) => {
+    ($($constant:ident $name:literal $doc:literal ($arguments:expr, $fast:expr; $($part:literal),+);)+) => {
         $(
             #[doc = $doc]
             pub static $constant: LazyLock<Script> =
-                LazyLock::new(|| Script::joined($name, joined!($fast, $($part),+)));
+                LazyLock::new(|| Script::joined($name, joined!($arguments, $fast, $($part),+)));
         )+
 
         /// The script of every verb.
@@ -153,23 +176,23 @@ macro_rules! scripts {
 }
 
 scripts! {
-    CHECK "check" "Decides and charges." (fast!("true", "false"); "check", "admission");
-    PEEK "peek" "Decides without charging." (fast!("false", "false"); "peek", "admission");
-    REFUND "refund" "Takes back an admission." (""; "refund", "receipt");
-    SETTLE "settle" "Replaces the cost of an admission." (""; "settle", "receipt");
-    CREDIT "credit" "Gives back the oldest units." (""; "credit");
-    RESET "reset" "Deletes the state of a key." (""; "reset");
-    INSPECT "inspect" "Reports the use of every limit." (""; "inspect");
-    CHANGE "change" "Applies a live change of a rule." (""; "change");
+    CHECK "check" "Decides and charges." (arguments!(charges), fast!("true", "false"); "check", "admission");
+    PEEK "peek" "Decides without charging." (arguments!(charges), fast!("false", "false"); "peek", "admission");
+    REFUND "refund" "Takes back an admission." (arguments!(receipt, "false"), ""; "refund", "receipt");
+    SETTLE "settle" "Replaces the cost of an admission." (arguments!(receipt, "true"), ""; "settle", "receipt");
+    CREDIT "credit" "Gives back the oldest units." (arguments!(one key), ""; "credit");
+    RESET "reset" "Deletes the state of a key." (arguments!(one key), ""; "reset");
+    INSPECT "inspect" "Reports the use of every limit." (arguments!(one key), ""; "inspect");
+    CHANGE "change" "Applies a live change of a rule." (arguments!(states), ""; "change");
 }
 
-/// [`CHECK`] with a binary reply, which only this crate decodes.
+/// [`CHECK`] with a binary reply, which only this crate decodes. Its arguments are not checked: this crate makes them.
 pub(crate) static BINARY_CHECK: LazyLock<Script> =
-    LazyLock::new(|| Script::joined("check", joined!(fast!("true", "true"), "check", "admission")));
+    LazyLock::new(|| Script::joined("check", joined!("", fast!("true", "true"), "check", "admission")));
 
 /// [`PEEK`] with a binary reply, which only this crate decodes.
 pub(crate) static BINARY_PEEK: LazyLock<Script> =
-    LazyLock::new(|| Script::joined("peek", joined!(fast!("false", "true"), "peek", "admission")));
+    LazyLock::new(|| Script::joined("peek", joined!("", fast!("false", "true"), "peek", "admission")));
 
 /// The secret that receipts are signed with: the stored one, else the caller's.
 pub(crate) static SECRET: LazyLock<Script> =

@@ -98,7 +98,7 @@ fn an_unknown_form_is_an_error_and_charges_nothing() {
             .arg(&["1", "sliding-log", "5", "1000000", "1", form, "5", "1000000"])
             .query(&mut connection);
         let error = reply.expect_err(form).to_string();
-        assert!(error.contains("this form of a charge is not known"), "{form}: {error}");
+        assert!(error.contains("ARGV[8], the form of a charge, is wrong; "), "{form}: {error}");
         assert_eq!(redis::cmd("DBSIZE").query::<u64>(&mut connection).unwrap(), 0, "{form}");
     }
 }

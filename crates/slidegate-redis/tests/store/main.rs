@@ -31,3 +31,4 @@ mod takeover;
 mod templates;
 mod ttl;
 mod wide;
+mod wrong_arguments;
