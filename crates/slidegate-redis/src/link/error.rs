@@ -79,6 +79,12 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
+    /// The text for an error of a call, which names the store itself.
+    pub(super) fn cause(&self) -> String {
+        let text = self.to_string();
+        text.strip_prefix("store: ").unwrap_or(&text).to_owned()
+    }
+
     /// Classifies an error of the handshake.
     pub(super) fn from_handshake(endpoint: &Endpoint, error: &RedisError) -> Self {
         let address = endpoint.address.to_string();

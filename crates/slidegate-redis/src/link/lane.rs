@@ -155,7 +155,7 @@ impl Lane {
             sleep(self.reconnect_backoff.pause()).await;
             match Wire::open(&self.target).await {
                 Ok(wire) => return wire,
-                Err(error) => self.status.set_last_error(Some(&error.to_string())),
+                Err(error) => self.status.set_last_error(Some(&error.cause())),
             }
         }
     }

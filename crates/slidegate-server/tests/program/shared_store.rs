@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 
 use crate::program::{Run, file_of, run};
 use crate::server::RedisServer;
+use crate::server_process::ServerProcess;
 
 const CONFIG: &str = "rules: { api: { limit: 5/1m }, open: { limit: 5/1m, on_store_error: allow } }";
 /// Nothing listens on this port: connecting is refused at once.
@@ -150,4 +151,21 @@ fn overrides_apply_to_the_command() {
     let blocked = check("mallory");
     assert_eq!(blocked.code, 1);
     assert_eq!(blocked.out, "denied: the key is blocked, waiting does not help (rule api)\n");
+}
+
+#[test]
+fn a_lost_redis_is_named_once_in_every_error() {
+    let mut redis = RedisServer::start();
+    let config = file_of("rules.yaml", CONFIG);
+    let server = ServerProcess::start(&["--config", &config, "--store", &redis.url()]);
+    redis.kill();
+    let why = "no connection to Redis at 127.0.0.1:";
+    // The first calls find out that the connection is lost.
+    let mut answers = (0..100).map(|_| server.ask("POST", "/v1/check", r#"{"rule":"api","key":"alice"}"#));
+    let answer = answers.find(|answer| answer.body.contains(why)).expect("it tries to connect again");
+    let asked = check(&["alice", "--rule", "api", "--store", &format!("http://{}", server.address)]);
+    for text in [answer.json()["detail"].as_str().expect("a text"), &asked.err] {
+        assert_eq!(text.matches("store: ").count(), 1, "{text}");
+        assert!(text.contains(why), "{text}");
+    }
 }
