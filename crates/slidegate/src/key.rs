@@ -107,22 +107,23 @@ pub enum KeyError {
         bytes: usize,
     },
     /// The text holds a control character, which logs and protocols may garble.
-    #[error("key: has the control character {character:?} at byte {offset}; remove or percent-encode it")]
+    #[error("key: has the control character {character:?} at byte {}; remove or percent-encode it", *offset + 1)]
     Control {
         /// The character.
         character: char,
-        /// Its offset in bytes from the start.
+        /// Its offset in bytes from the start; the text counts from 1.
         offset: usize,
     },
     /// The text holds a bidirectional override or a line separator, which would disguise it in logs.
     #[error(
-        "key: has the invisible character {character:?} at byte {offset}, which changes how text is displayed; \
-         remove or percent-encode it"
+        "key: has the invisible character {character:?} at byte {}, which changes how text is displayed; \
+         remove or percent-encode it",
+        *offset + 1
     )]
     Invisible {
         /// The character.
         character: char,
-        /// Its offset in bytes from the start.
+        /// Its offset in bytes from the start; the text counts from 1.
         offset: usize,
     },
 }
@@ -162,7 +163,7 @@ mod tests {
         }
         assert_eq!(
             Key::new("bob\u{202e}ecila").unwrap_err().to_string(),
-            "key: has the invisible character '\\u{202e}' at byte 3, which changes how text is displayed; remove or \
+            "key: has the invisible character '\\u{202e}' at byte 4, which changes how text is displayed; remove or \
              percent-encode it"
         );
     }

@@ -150,7 +150,7 @@ impl Handlers {
                 Ok(decision) => {
                     reply::write_decision(&decision, &self.service.receipts, &mut scratch, &mut out);
                 }
-                Err(failure) => Problem::from(failure).within(&format!("/checks/{index}")).write(&mut out),
+                Err(failure) => Problem::from(failure).within(&format!("checks[{index}]")).write(&mut out),
             }
         }
         out.extend_from_slice(b"]}");

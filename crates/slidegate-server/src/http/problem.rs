@@ -119,10 +119,11 @@ impl Problem {
         Self::new((503, "busy", "The server has no connection left"), &text)
     }
 
-    /// Prefixes the field with a pointer to a part of the body.
-    pub(super) fn within(mut self, pointer: &str) -> Self {
+    /// Prefixes the field, which the detail begins with, by a part of the body: `checks[3]`.
+    pub(super) fn within(mut self, part: &str) -> Self {
         if let Some(field) = self.0.field.as_mut().filter(|field| field.starts_with('/')) {
-            field.insert_str(0, pointer);
+            field.insert_str(0, &pointer(part));
+            self.0.detail.insert_str(0, &format!("{part}."));
         }
         self
     }
@@ -156,7 +157,7 @@ impl From<ServiceError> for Problem {
             (problem.0.degraded, problem.0.maybe_charged) = (Some(true), Some(maybe_charged));
         }
         match failure.at {
-            Some(at) => problem.within(&format!("/checks/{at}")),
+            Some(at) => problem.within(&format!("checks[{at}]")),
             None => problem,
         }
     }
@@ -184,7 +185,7 @@ mod tests {
     #[test]
     fn a_text_is_split_into_field_detail_and_remedy() {
         let problem =
-            Problem::malformed("checks[12].rule.limit: expected a whole number; write 5").within("/checks/3");
+            Problem::malformed("checks[12].rule.limit: expected a whole number; write 5").within("checks[3]");
         let written = serde_json::to_value(&problem.0).unwrap();
         assert_eq!(
             written,
@@ -192,7 +193,7 @@ mod tests {
                 "type": "urn:slidegate:problem:malformed",
                 "title": "The request is not understood",
                 "status": 400,
-                "detail": "checks[12].rule.limit: expected a whole number",
+                "detail": "checks[3].checks[12].rule.limit: expected a whole number",
                 "field": "/checks/3/checks/12/rule/limit",
                 "remedy": "write 5",
             })

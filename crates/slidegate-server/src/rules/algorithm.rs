@@ -3,6 +3,8 @@
 use slidegate::Algorithm;
 use slidegate::rule::{AlgorithmError, Buckets, Edge, Entries};
 
+use crate::text::nearest;
+
 /// An invalid field and the error text, which begins with the field.
 pub(crate) type ParameterError = (&'static str, String);
 
@@ -64,7 +66,24 @@ fn valid_or_push<T>(
     value: Option<Result<T, AlgorithmError>>,
     errors: &mut Vec<ParameterError>,
 ) -> Option<T> {
-    value?.map_err(|error| errors.push((field, error.to_string()))).ok()
+    value?.map_err(|error| errors.push((field, with_nearest(&error)))).ok()
+}
+
+/// The error, with the nearest name instead of all names.
+fn with_nearest(error: &AlgorithmError) -> String {
+    let (field, text, meant) = match error {
+        AlgorithmError::Unknown { text } => {
+            ("algorithm", text, nearest(text, Algorithm::ALL.map(Algorithm::name).into_iter()))
+        }
+        AlgorithmError::UnknownEdge { text } => {
+            ("edge", text, nearest(text, Edge::ALL.map(Edge::name).into_iter()))
+        }
+        _ => return error.to_string(),
+    };
+    match meant {
+        Some(meant) => format!("{field}: `{text}` is unknown; did you mean `{meant}`?"),
+        None => error.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -103,6 +122,21 @@ mod tests {
         let remedy = "not for sliding-buckets; remove it or change the algorithm";
         assert_eq!(found[2], format!("entries: is only for compact-log, {remedy}"));
         assert_eq!(found.len(), 3);
+    }
+
+    #[test]
+    fn a_misspelt_name_gets_the_nearest_one() {
+        let misspelt = |algorithm, edge| {
+            texts(AlgorithmFields { algorithm: Some(algorithm), edge, ..AlgorithmFields::default() })
+        };
+        let found = misspelt("slidng-log", None);
+        assert_eq!(found, ["algorithm: `slidng-log` is unknown; did you mean `sliding-log`?"]);
+        let found = misspelt("sliding-buckets", Some("droped"));
+        assert_eq!(found, ["edge: `droped` is unknown; did you mean `dropped`?"]);
+        assert!(misspelt("token", None)[0].ends_with(
+            "; choose sliding-log, compact-log, sliding-buckets, \
+            sliding-counter, fixed-window or gcra"
+        ));
     }
 
     #[test]

@@ -104,10 +104,14 @@ fn rate_of(limit: u64, window_text: &str) -> Result<Rate, String> {
     })
 }
 
-/// Reads `LIMIT/WINDOW`. The error does not name the field: the caller knows whether it is `limit` or one of `limits`.
+/// Reads `LIMIT/WINDOW`. The error names no field: the caller knows whether it is `limit` or one of `limits`, and the
+/// window is a part of it.
 pub(crate) fn parse_rate(text: &str) -> Result<Rate, String> {
     text.parse().map_err(|error: RateError| {
         let text = error.to_string();
-        text.strip_prefix("limit: ").unwrap_or(&text).to_owned()
+        match text.strip_prefix("window: ") {
+            Some(of_window) => format!("the window {of_window}"),
+            None => text.strip_prefix("limit: ").unwrap_or(&text).to_owned(),
+        }
     })
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::excerpt;
 
@@ -25,25 +25,26 @@ pub(crate) enum Json {
 impl Json {
     /// Reads a line that holds one value; the error says what is wrong and in which column.
     pub(crate) fn parse_line(text: &[u8]) -> Result<Self, String> {
-        Self::parse(text, |column| {
-            format!("column {column}; write one object per line, numbers in digits only")
-        })
+        Self::parse(text, "column", "write one object per line, numbers in digits only")
     }
 
-    /// Reads the body of a request, one value; the error says what is wrong and where.
+    /// Reads the body of a request, one value; the error says what is wrong and at which byte.
     pub(crate) fn parse_body(text: &[u8]) -> Result<Self, String> {
         if text.is_empty() {
             return Err("body: is empty; send a JSON object".to_owned());
         }
-        Self::parse(text, |column| format!("byte {column}; send one JSON object, numbers in digits only"))
+        Self::parse(text, "byte", "send one JSON object, numbers in digits only")
             .map_err(|error| if error.starts_with("is not ") { format!("body: {error}") } else { error })
     }
 
-    fn parse(text: &[u8], place_and_remedy: impl Fn(usize) -> String) -> Result<Self, String> {
+    /// `unit` is what errors call a byte of the text, counted from 1.
+    fn parse(text: &[u8], unit: &str, remedy: &str) -> Result<Self, String> {
         let text = std::str::from_utf8(text)
-            .map_err(|error| format!("is not UTF-8 at byte {}; write UTF-8", error.valid_up_to()))?;
-        serde_json::from_str(text).map_err(|error| {
-            // The line is always 1, which would be mistaken for a line of the trace.
+            .map_err(|error| format!("is not UTF-8 at {unit} {}; write UTF-8", error.valid_up_to() + 1))?;
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let read = Place::Root.deserialize(&mut deserializer);
+        read.and_then(|value| deserializer.end().map(|()| value)).map_err(|error| {
+            // A line within the text would be mistaken for a line of the trace.
             let message = error.to_string();
             let place = format!(" at line {} column {}", error.line(), error.column());
             let message = message.strip_suffix(&place).unwrap_or(&message);
@@ -51,7 +52,9 @@ impl Json {
                 // Valid JSON that [`JsonVisitor`] refused.
                 return message.to_owned();
             }
-            format!("is not JSON: {message} at {}", place_and_remedy(error.column()))
+            let lines_before = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+            let position = lines_before.map(str::len).sum::<usize>() + error.column();
+            format!("is not JSON: {message} at {unit} {}; {remedy}", position.max(1))
         })
     }
 
@@ -67,15 +70,36 @@ impl Json {
     }
 }
 
-impl<'de> Deserialize<'de> for Json {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(JsonVisitor)
+/// Where a value is in the text: `checks[0].rule`.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Root,
+    Field(&'a Self, &'a str),
+    Item(&'a Self, usize),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Field(Self::Root, name) => f.write_str(&excerpt(name)),
+            Self::Field(parent, name) => write!(f, "{parent}.{}", excerpt(name)),
+            Self::Item(parent, index) => write!(f, "{parent}[{index}]"),
+        }
     }
 }
 
-struct JsonVisitor;
+impl<'de> DeserializeSeed<'de> for Place<'_> {
+    type Value = Json;
 
-impl<'de> Visitor<'de> for JsonVisitor {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
+        deserializer.deserialize_any(JsonVisitor(self))
+    }
+}
+
+struct JsonVisitor<'a>(Place<'a>);
+
+impl<'de> Visitor<'de> for JsonVisitor<'_> {
     type Value = Json;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -109,7 +133,7 @@ impl<'de> Visitor<'de> for JsonVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
+        while let Some(item) = items.next_element_seed(Place::Item(&self.0, list.len()))? {
             list.push(item);
         }
         Ok(Json::List(list))
@@ -117,10 +141,12 @@ impl<'de> Visitor<'de> for JsonVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json, A::Error> {
         let mut object = BTreeMap::new();
-        while let Some((name, value)) = entries.next_entry::<String, Json>()? {
+        while let Some(name) = entries.next_key::<String>()? {
+            let place = Place::Field(&self.0, &name);
             if object.contains_key(&name) {
-                return Err(A::Error::custom(format!("{}: is given twice; give it once", excerpt(&name))));
+                return Err(A::Error::custom(format!("{place}: is given twice; give it once")));
             }
+            let value = entries.next_value_seed(place)?;
             object.insert(name, value);
         }
         Ok(Json::Object(object))
@@ -140,8 +166,29 @@ mod tests {
             assert!(!error.contains("line 1"), "{error}");
         }
         let twice = error(b"{\"a\":1,\"b\":{\"c\":1,\"c\":2}}");
-        assert_eq!(twice, "c: is given twice; give it once");
-        assert!(error(b"{\"a\":\"\xff\"}").starts_with("is not UTF-8 at byte 6"));
+        assert_eq!(twice, "b.c: is given twice; give it once");
+        assert!(error(b"{\"a\":\"\xff\"}").starts_with("is not UTF-8 at column 7"));
         assert!(error("[".repeat(1_000).as_bytes()).contains("recursion limit"));
+    }
+
+    /// Bodies have several lines, and their first byte is byte 1.
+    #[test]
+    fn errors_of_a_body_name_the_byte() {
+        for (text, byte) in [
+            (&b"\xff"[..], 1),
+            (b"{", 1),
+            (b"{\n", 2),
+            (b"\n\n{\"a\":}", 8),
+            (b"{\"a\":1,\n\"b\":}", 13),
+            (b"{\"a\":1,\n\"b\":\"\xff\"}", 14),
+        ] {
+            let error = Json::parse_body(text).unwrap_err();
+            assert!(
+                error.starts_with("body: is not ") && error.contains(&format!(" at byte {byte}; ")),
+                "{error}"
+            );
+        }
+        let twice = Json::parse_body(b"{\"checks\":[{\"key\":1},{\"key\":1,\"key\":2}]}").unwrap_err();
+        assert_eq!(twice, "checks[1].key: is given twice; give it once");
     }
 }

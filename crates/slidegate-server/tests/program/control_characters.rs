@@ -22,7 +22,7 @@ fn control_characters_of_a_trace_are_escaped() {
         (
             r#"{"at_us":1,"op":"inspect","rule":{"limit":5,"window":"1m"},"key":"a\u2066b"}"#,
             "key",
-            r"key: has the invisible character '\u{2066}' at byte 1",
+            r"key: has the invisible character '\u{2066}' at byte 2",
         ),
         (r#"{"at_us":1,"op":"refund","receipt":"\u202e3"}"#, "receipt", r"`\u{202e}3` does not name a line"),
     ]);

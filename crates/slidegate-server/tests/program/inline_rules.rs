@@ -43,7 +43,7 @@ fn invalid_inline_rules_are_refused() {
         (
             &line(r#""limit":"5/500d""#),
             "inline-rule",
-            "charges[0].rule.limit: window: `500d` is outside 1 ms to 400 d",
+            "charges[0].rule.limit: the window `500d` is outside 1 ms to 400 d",
         ),
         (
             &line(r#""limit":"60/1m","window":"1m""#),
@@ -66,6 +66,11 @@ fn invalid_inline_rules_are_refused() {
             &line(r#""limit":5,"window":"9999hours""#),
             "inline-rule",
             "charges[0].rule.window: `9999hours` is outside 1 ms to 400 d",
+        ),
+        (
+            &with(r#""algorithm":"slidng-log""#),
+            "inline-rule",
+            "charges[0].rule.algorithm: `slidng-log` is unknown; did you mean `sliding-log`?",
         ),
         (&with(r#""algorithm":"leaky""#), "inline-rule", "charges[0].rule.algorithm: `leaky` is unknown"),
         (&with(r#""buckets":60"#), "inline-rule", "charges[0].rule.buckets: is only for sliding-buckets"),

@@ -263,7 +263,7 @@ fn long_and_binary_lines_are_answered_and_skipped() {
     let answers = run.answers();
     assert_eq!((run.code, answers.len()), (2, 5));
     for (index, words) in
-        [(1, "more than 1048576 bytes"), (2, "more than 1048576 bytes"), (3, "is not UTF-8 at byte 9")]
+        [(1, "more than 1048576 bytes"), (2, "more than 1048576 bytes"), (3, "is not UTF-8 at column 10")]
     {
         assert_eq!(answers[index]["error"], "malformed");
         assert!(answers[index]["message"].as_str().unwrap().contains(words), "{}", answers[index]);

@@ -22,6 +22,15 @@ const BAD: &[(&str, u16, &str, &str, &str)] = &[
     (r#"{"rule":"api","key":"alice","csot":1}"#, 400, "malformed", "/csot", "`cost`"),
     (r#"{"rule":"api","kye":"alice"}"#, 400, "malformed", "/kye", "`key`"),
     (r#"{"rule":"api","key":"alice","key":"bob"}"#, 400, "malformed", "/key", "once"),
+    (r#"{"checks":[{"rule":"api","key":"a","key":"b"}]}"#, 400, "malformed", "/checks/0/key", "once"),
+    (
+        r#"{"rule":{"limit":"5/1m","algorithm":"slidng-log"},"key":"a"}"#,
+        400,
+        "malformed",
+        "/rule/algorithm",
+        "did you mean `sliding-log`?",
+    ),
+    (r#"{"rule":{"limit":"5/0s"},"key":"a"}"#, 400, "malformed", "/rule/limit", "choose a window"),
     (r#"{"rule":"api"}"#, 400, "malformed", "/key", "add it"),
     (r#"{"key":"alice"}"#, 400, "malformed", "/rule", "add it"),
     (r#"{"rule":7,"key":"alice"}"#, 400, "malformed", "/rule", "send the name"),
@@ -124,6 +133,11 @@ fn problems_of_bad_bodies_name_field_and_remedy() {
             );
             let json = answer.json();
             assert_eq!(json["field"], field, "{path} {body}: {json}");
+            // The detail begins with the same field, written as a path.
+            let detail = json["detail"].as_str().unwrap_or_default();
+            let path_of_field = detail.split(": ").next().unwrap_or_default();
+            let pointer = path_of_field.replace(['[', '.'], "/").replace(']', "");
+            assert_eq!(pointer, field.trim_start_matches('/'), "{path} {body}: {json}");
             if !remedy.is_empty() {
                 assert!(
                     json["remedy"].as_str().is_some_and(|text| text.contains(remedy)),
