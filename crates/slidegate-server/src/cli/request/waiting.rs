@@ -62,8 +62,10 @@ pub(super) fn until_admitted<C: Clock, W: Write>(
             );
             return Ok(FinalAnswer { answer, gave_up: Some(reason) });
         }
-        let until_us = clock.now_us().saturating_add(pause_us(whole_us(retry_after), left_us));
-        sleep(clock, until_us, progress, &answer);
+        let now_us = clock.now_us();
+        let passes_us = now_us.saturating_add(whole_us(retry_after));
+        let until_us = now_us.saturating_add(pause_us(whole_us(retry_after), left_us));
+        sleep(clock, passes_us, until_us, progress, &answer);
     }
 }
 
@@ -74,17 +76,26 @@ fn pause_us(retry_after_us: u64, left_us: u64) -> u64 {
     retry_after_us.max(left_us.min(retry_after_us + jitter_us)).max(PAUSE_US_MIN)
 }
 
-fn sleep<C: Clock, W: Write>(clock: &C, until_us: u64, progress: &mut ProgressLine<W>, answer: &CheckAnswer) {
+/// Counts down to `passes_us`, and sleeps until `until_us`. The jitter in between is not shown: it would let the
+/// countdown begin a second above the announced wait.
+fn sleep<C: Clock, W: Write>(
+    clock: &C,
+    passes_us: u64,
+    until_us: u64,
+    progress: &mut ProgressLine<W>,
+    answer: &CheckAnswer,
+) {
     loop {
         let now_us = clock.now_us();
         if now_us >= until_us {
             break;
         }
-        let left = Duration::from_micros(until_us - now_us);
+        let left_us = passes_us.saturating_sub(now_us);
+        let wait = || rounded_up(Duration::from_micros(left_us));
         let drawn =
-            progress.draw(|| format!("waiting {} for rule {}", rounded_up(left), escaped(&answer.rule)));
+            left_us > 0 && progress.draw(|| format!("waiting {} for rule {}", wait(), escaped(&answer.rule)));
         // On a terminal, wake at every whole second of the countdown.
-        let part_us = (until_us - now_us) % REDRAW_PERIOD_US;
+        let part_us = left_us % REDRAW_PERIOD_US;
         let next_us = now_us + if part_us == 0 { REDRAW_PERIOD_US } else { part_us };
         clock.park_until_us(if drawn { next_us.min(until_us) } else { until_us });
     }
@@ -194,10 +205,9 @@ mod tests {
     #[test]
     fn the_progress_line_counts_down_and_is_erased() {
         let (.., drawn, _) = waited(30, &[Some(3_000), None], true);
-        let lines: Vec<&str> = drawn.split('\r').collect();
-        assert!(lines.iter().any(|line| line.contains("waiting 3s for rule api")), "{drawn:?}");
-        assert!(lines.iter().any(|line| line.contains("waiting 1s for rule api")), "{drawn:?}");
-        assert!(drawn.ends_with("\r\x1b[K"), "{drawn:?}");
+        // From the announced wait, whatever the jitter, to nothing.
+        let lines = ["", "waiting 3s for rule api", "waiting 2s for rule api", "waiting 1s for rule api", ""];
+        assert_eq!(drawn.split(CLEAR).collect::<Vec<_>>(), lines);
     }
 
     /// The rule is the text of a server, which must not control the terminal.
@@ -207,7 +217,7 @@ mod tests {
         let mut progress = ProgressLine { out: Vec::new(), on_terminal: true, is_drawn: false };
         let mut answer = answer(Some(1_000));
         answer.rule = "api\x1b[2J\nallowed".to_owned();
-        sleep(&clock, 2_000_000, &mut progress, &answer);
+        sleep(&clock, 2_000_000, 2_000_000, &mut progress, &answer);
         let drawn = String::from_utf8(progress.out).unwrap().replace(CLEAR, "");
         assert_eq!(drawn, r"waiting 1s for rule api\u{1b}[2J\nallowed");
     }
