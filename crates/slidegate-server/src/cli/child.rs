@@ -13,8 +13,8 @@ use std::task::Poll;
 
 use rustix::process::{Pid, Signal as Number, getpgrp, kill_process};
 use rustix::termios::tcgetpgrp;
-use tokio::process::Command;
-use tokio::runtime::Builder;
+use tokio::process::{Child, Command};
+use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Signals that are forwarded: those that users send and that can be caught.
@@ -23,27 +23,44 @@ const FORWARDED: [Number; 6] =
 /// The exit status of a command that signal N ended is 128+N.
 const SIGNAL_STATUS_BASE: i32 = 128;
 
-/// Runs a command and returns its exit status. An error means that it did not start.
-pub(super) fn run(program: &OsString, args: &[OsString]) -> io::Result<u8> {
-    let runtime = Builder::new_current_thread().enable_all().build()?;
-    let status = runtime.block_on(async {
+/// A command that was started.
+pub(super) struct RunningCommand {
+    runtime: Runtime,
+    signals: Vec<(Number, Signal)>,
+    child: Child,
+}
+
+impl RunningCommand {
+    /// Starts a command. An error means that it did not start.
+    pub(super) fn start(program: &OsString, args: &[OsString]) -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let in_runtime = runtime.enter();
         // Before the command starts, so that no signal is lost.
-        let mut signals = listen()?;
-        let mut child = Command::new(program).args(args).spawn()?;
+        let signals = listen()?;
+        let child = Command::new(program).args(args).spawn()?;
+        drop(in_runtime);
+        Ok(Self { runtime, signals, child })
+    }
+
+    /// Waits for its end and returns its exit status.
+    pub(super) fn wait(self) -> io::Result<u8> {
+        let Self { runtime, mut signals, mut child } = self;
         let pid = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        loop {
-            tokio::select! {
-                status = child.wait() => return status,
-                number = next(&mut signals) => {
-                    if let Some(pid) = pid.filter(|_| !was_sent_by_terminal(number)) {
-                        // Fails if the command has just ended.
-                        kill_process(pid, number).ok();
+        let status = runtime.block_on(async {
+            loop {
+                tokio::select! {
+                    status = child.wait() => return status,
+                    number = next(&mut signals) => {
+                        if let Some(pid) = pid.filter(|_| !was_sent_by_terminal(number)) {
+                            // Fails if the command has just ended.
+                            kill_process(pid, number).ok();
+                        }
                     }
                 }
             }
-        }
-    })?;
-    Ok(status_of(status))
+        })?;
+        Ok(status_of(status))
+    }
 }
 
 /// The exit status for the end of a command.

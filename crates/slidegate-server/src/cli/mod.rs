@@ -92,8 +92,7 @@ fn run(cli: &Cli, out: &mut impl Write, err: &mut impl Write) -> ExitCode {
         Command::Help(args) => help::run(args, out),
     };
     result.unwrap_or_else(|error| {
-        // A closed stderr is ignored.
-        let _ = writeln!(err, "error: {error:#}");
+        output::write_error(&error, err);
         ExitCode::from(2)
     })
 }

@@ -31,8 +31,10 @@ Exit status: 0 reset, or nothing was used; 2 error.";
 
 /// Resets every given limit and returns the exit status.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode> {
-    let ended = reset(args, out).map(|()| ExitCode::SUCCESS);
-    request::report_error_as_json(args.output.json, ended, out)
+    match reset(args, out) {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) => request::report(error, args.output, out),
+    }
 }
 
 fn reset(args: &Args, out: &mut impl Write) -> Result<()> {

@@ -5,12 +5,12 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Error, Result};
+use anyhow::{Error, anyhow};
 use clap::ValueHint;
 
-use super::child;
-use super::request::{self, RequestArgs, Verb};
-use crate::text::escaped;
+use super::child::RunningCommand;
+use super::output::write_error;
+use super::request::{self, AnsweredRequest, RequestArgs, Verb};
 
 /// `EX_TEMPFAIL` of sysexits.h: a later attempt may succeed.
 const DENIED: u8 = 75;
@@ -48,45 +48,54 @@ const HELP: &str = "Example: at most ten fetches per minute, from all processes 
 
 Exit status: that of the command (128+N if signal N ended it); 75 denied,
 125 error (a mistake, or a store that does not answer), 126 the command cannot be
-executed, 127 it was not found. Units are charged before it runs, and stay charged.";
+executed, 127 it was not found. Units are charged before the command runs, and stay
+charged; they are given back if it cannot be started.";
 
 /// Runs the command if admitted, and returns the exit status.
 pub(super) fn run(args: &Args, err: &mut impl Write) -> ExitCode {
-    match admitted(args, err) {
-        Ok(true) => run_command(&args.command, err),
-        Ok(false) => ExitCode::from(DENIED),
+    match request::send(&args.request, Verb::Check, args.wait, args.quiet, err) {
+        Ok(admitted) if admitted.answer.allowed => run_command(&args.command, admitted, err),
+        Ok(denied) => {
+            if !args.quiet {
+                if let Some(reason) = &denied.gave_up {
+                    writeln!(err, "{reason}").ok();
+                }
+                writeln!(err, "{}", denied.answer).ok();
+            }
+            ExitCode::from(DENIED)
+        }
         Err(error) => failed(&error, OWN_ERROR, err),
     }
 }
 
-/// Whether the limit admits the command. The store is closed before the command runs.
-fn admitted(args: &Args, err: &mut impl Write) -> Result<bool> {
-    let ended = request::send(&args.request, Verb::Check, args.wait, args.quiet, err)?;
-    if !ended.answer.allowed && !args.quiet {
-        if let Some(reason) = &ended.gave_up {
-            writeln!(err, "{reason}").ok();
-        }
-        writeln!(err, "{}", ended.answer).ok();
-    }
-    Ok(ended.answer.allowed)
-}
-
-fn run_command(words: &[OsString], err: &mut impl Write) -> ExitCode {
+/// Runs the command. What it was charged is given back if it does not start.
+fn run_command(words: &[OsString], admitted: AnsweredRequest, err: &mut impl Write) -> ExitCode {
     let Some((program, args)) = words.split_first() else { return ExitCode::from(OWN_ERROR) };
-    let error = match child::run(program, args) {
-        Ok(status) => return ExitCode::from(status),
+    let name = program.to_string_lossy();
+    let error = match RunningCommand::start(program, args) {
+        Ok(command) => {
+            // Closes the store: the command may run for hours.
+            drop(admitted);
+            return match command.wait() {
+                Ok(status) => ExitCode::from(status),
+                Err(error) => failed(
+                    &anyhow!("command: the system does not say how `{name}` ended: {error}"),
+                    OWN_ERROR,
+                    err,
+                ),
+            };
+        }
         Err(error) => error,
     };
     let (status, remedy) = match error.kind() {
         ErrorKind::NotFound => (NOT_FOUND, "check its name and PATH"),
         _ => (NOT_EXECUTABLE, "check that it is a program and that you may execute it"),
     };
-    let program = escaped(&program.to_string_lossy());
-    failed(&anyhow::anyhow!("command: cannot run `{program}`: {error}; {remedy}"), status, err)
+    let charge = admitted.give_back();
+    failed(&anyhow!("command: cannot run `{name}`: {error}; {remedy}; {charge}"), status, err)
 }
 
 fn failed(error: &Error, status: u8, err: &mut impl Write) -> ExitCode {
-    // A closed stderr is ignored.
-    writeln!(err, "error: {error:#}").ok();
+    write_error(error, err);
     ExitCode::from(status)
 }

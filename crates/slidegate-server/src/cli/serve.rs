@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::log::{self, Log, LogFormat};
+use super::output::error_lines;
 use crate::config::{DEFAULT_RULE, Startup, StartupFile};
 use crate::http::{Drained, Server};
 use crate::reload::{FileReloader, FileWatch, watch};
@@ -98,7 +99,9 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     // From here on nothing writes to stderr directly: it may block.
     let log = Log::install(args.log_level, args.log_format)?;
     serve(&settings, rules, file, &warnings, &log).or_else(|error| {
-        log.print(&format!("error: {error:#}"));
+        for line in error_lines(&error) {
+            log.print(&format!("error: {line}"));
+        }
         Ok(ExitCode::from(2))
     })
 }

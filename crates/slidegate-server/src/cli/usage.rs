@@ -5,11 +5,13 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+use anyhow::anyhow;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::output::{write_error, written};
 use super::request;
 use super::run::OWN_ERROR;
-use crate::text::{escaped, excerpt};
+use crate::text::{did_you_mean, excerpt};
 
 /// Commands with `--json`, which print errors as JSON too.
 const JSON_COMMANDS: [&str; 3] = ["check", "peek", "reset"];
@@ -21,27 +23,32 @@ pub(super) fn report(
     out: &mut impl Write,
     err: &mut impl Write,
 ) -> ExitCode {
-    // Closed pipes are ignored: the exit status is the answer.
+    let command = args.get(1).and_then(|word| word.to_str()).unwrap_or_default();
+    let status = ExitCode::from(if command == "run" { OWN_ERROR } else { 2 });
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let _ = error.print();
-            return ExitCode::SUCCESS;
+            return match written(error.print().and_then(|()| out.flush())) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    write_error(&error, err);
+                    status
+                }
+            };
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            // A closed stderr is ignored.
             let _ = error.print();
             return ExitCode::from(2);
         }
         _ => {}
     }
-    let command = args.get(1).and_then(|word| word.to_str()).unwrap_or_default();
-    let sentence = escaped(&sentence(error, command));
+    let sentence = anyhow!(sentence(error, command));
     let mut own_args = args.iter().take_while(|word| *word != "--");
-    if JSON_COMMANDS.contains(&command) && own_args.any(|word| word == "--json") {
-        let _ = writeln!(out, "{}", request::error_json(&sentence));
-    } else {
-        let _ = writeln!(err, "error: {sentence}");
+    let json = JSON_COMMANDS.contains(&command) && own_args.any(|word| word == "--json");
+    if !json || request::write_error_json(&sentence, out).is_err() {
+        write_error(&sentence, err);
     }
-    ExitCode::from(if command == "run" { OWN_ERROR } else { 2 })
+    status
 }
 
 fn sentence(error: &clap::Error, command: &str) -> String {
@@ -65,7 +72,10 @@ fn sentence(error: &clap::Error, command: &str) -> String {
         },
         ErrorKind::InvalidValue => match text(ContextKind::ValidValue) {
             _ if value.is_empty() => format!("{argument}: has no value; see {help}"),
-            Some(valid) => format!("{argument}: `{value}` is unknown; choose from: {valid}"),
+            Some(valid) => {
+                let known: Vec<&str> = valid.split(", ").collect();
+                format!("{argument}: `{value}` is unknown; {}", did_you_mean(&value, &known))
+            }
             None => format!("{argument}: `{value}` is not understood; see {help}"),
         },
         ErrorKind::UnknownArgument => {

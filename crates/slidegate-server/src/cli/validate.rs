@@ -35,8 +35,8 @@ const HELP: &str = "Example:
   slidegate config example > slidegate.yaml
   slidegate validate slidegate.yaml
 
-Exit status: 0 if a server starts with the file, 2 if not. A mistake has the form
-FILE:LINE:COLUMN: FIELD: mistake; remedy. Warnings do not change the status.";
+Exit status: 0 if a server starts with the file, 2 if not. Every mistake is a line
+error: FILE:LINE:COLUMN: FIELD: mistake; remedy. Warnings do not change the status.";
 
 /// Prints the explanation or the mistakes.
 pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Result<ExitCode> {

@@ -96,7 +96,7 @@ fn every_mistake_has_its_position_and_remedy() {
 
 #[test]
 fn every_mistake_of_a_rule_names_rule_and_field() {
-    for (rule, column, words) in [
+    assert_mistakes(&[
         ("5/1m", 8, "expected fields, found `5/1m`; write { limit: 60/1m }"),
         ("", 6, "expected fields, found nothing"),
         ("{}", 3, "limit: is missing"),
@@ -148,6 +148,30 @@ fn every_mistake_of_a_rule_names_rule_and_field() {
             34,
             "at_budget: `evict_oldest` is unknown; did you mean",
         ),
+        ("{ limit: 5/1m, headroom: 1.5 }", 33, "headroom: `1.5` is not a decimal from 0 to 1"),
+        ("{ limit: 5/1m, headroom: 0.0000001 }", 33, "headroom: `0.0000001` is not a decimal"),
+        ("{ limit: 5/1m, headroom: .nan }", 33, "headroom: `.nan` is not a decimal"),
+        ("{ limit: 5/1m, headroom: 1 }", 3, "headroom: 1 leaves no units"),
+        ("{ limit: 5/1m, shadow: yes }", 31, "shadow: expected true or false, found `yes`"),
+        ("{ limit: 6.0e1 }", 17, "limit: expected LIMIT/WINDOW, found `6.0e1`"),
+        (
+            "{ limit: 5/1m, on_store_error: { loc: 0.2 } }",
+            39,
+            "on_store_error: loc: is not a field here; choose deny, allow or { local: 0.25 }",
+        ),
+        (
+            "{ limit: 5/1m, on_store_error: open }",
+            39,
+            "on_store_error: `open` is not a policy; choose deny, allow or",
+        ),
+        ("{ limit: 5/1m, on_store_error: { local: 7 } }", 39, "on_store_error: local: `7` is not a decimal"),
+    ]);
+    assert_mistake("rules:\n  a b: { limit: 5/1m }\n", "2:3", "rule `a b`: the name has ' '");
+}
+
+#[test]
+fn every_mistake_of_an_algorithm_names_rule_and_field() {
+    assert_mistakes(&[
         (
             "{ limit: 5/1m, algorithm: slidng-log }",
             34,
@@ -173,34 +197,21 @@ fn every_mistake_of_a_rule_names_rule_and_field() {
             "buckets: expected a whole number, found `6.5`",
         ),
         ("{ limit: 5/1m, algorithm: sliding-buckets, edge: half }", 57, "edge: `half` is unknown"),
-        ("{ limit: 5/1m, headroom: 1.5 }", 33, "headroom: `1.5` is not a decimal from 0 to 1"),
-        ("{ limit: 5/1m, headroom: 0.0000001 }", 33, "headroom: `0.0000001` is not a decimal"),
-        ("{ limit: 5/1m, headroom: .nan }", 33, "headroom: `.nan` is not a decimal"),
-        ("{ limit: 5/1m, headroom: 1 }", 3, "headroom: 1 leaves no units"),
-        ("{ limit: 5/1m, shadow: yes }", 31, "shadow: expected true or false, found `yes`"),
         (
             "{ limit: 5/1m, algorithm: sliding-buckets, buckets: 60.0 }",
             60,
             "buckets: expected a whole number, found `60.0`; write digits only",
         ),
-        ("{ limit: 6.0e1 }", 17, "limit: expected LIMIT/WINDOW, found `6.0e1`"),
-        (
-            "{ limit: 5/1m, on_store_error: { loc: 0.2 } }",
-            39,
-            "on_store_error: loc: is not a field here; choose deny, allow or { local: 0.25 }",
-        ),
-        (
-            "{ limit: 5/1m, on_store_error: open }",
-            39,
-            "on_store_error: `open` is not a policy; choose deny, allow or",
-        ),
-        ("{ limit: 5/1m, on_store_error: { local: 7 } }", 39, "on_store_error: local: `7` is not a decimal"),
-    ] {
+    ]);
+}
+
+/// Rules with one mistake each: the rule, the column of the mistake, and a part of the error.
+fn assert_mistakes(rules: &[(&str, u32, &str)]) {
+    for (rule, column, words) in rules {
         let position = format!("2:{column}");
         let found = assert_mistake(&format!("rules:\n  api: {rule}\n"), &position, words);
         assert!(found.contains("rule `api`: ") || words.contains("given twice"), "{rule}: {found}");
     }
-    assert_mistake("rules:\n  a b: { limit: 5/1m }\n", "2:3", "rule `a b`: the name has ' '");
 }
 
 /// Loads a configuration with one mistake.
@@ -234,13 +245,13 @@ rules:
     let found: Vec<String> = replayed.err.lines().map(|line| line.replace(&file, "FILE")).collect();
     let starts = [
         "error: FILE:1:1: stoer: is not a field; did you mean `store`?",
-        "FILE:3:3: rule `api`: limit: is missing",
-        "FILE:3:10: rule `api`: limt: is not a field of a rule; did you mean `limit`?",
-        "FILE:3:32: rule `api`: headroom: `7` is not a decimal",
-        "FILE:6:20: rule `ring`: limits[1]: `x` is not a rate",
-        "FILE:6:23: rule `ring`: limits[2]: `y` is not a rate",
-        "FILE:7:14: rule `ring`: buckets: is only for sliding-buckets",
-        "FILE:8:11: rule `ring`: edge: is only for sliding-buckets",
+        "error: FILE:3:3: rule `api`: limit: is missing",
+        "error: FILE:3:10: rule `api`: limt: is not a field of a rule; did you mean `limit`?",
+        "error: FILE:3:32: rule `api`: headroom: `7` is not a decimal",
+        "error: FILE:6:20: rule `ring`: limits[1]: `x` is not a rate",
+        "error: FILE:6:23: rule `ring`: limits[2]: `y` is not a rate",
+        "error: FILE:7:14: rule `ring`: buckets: is only for sliding-buckets",
+        "error: FILE:8:11: rule `ring`: edge: is only for sliding-buckets",
     ];
     assert_eq!(found.len(), starts.len(), "{found:#?}");
     for (line, start) in found.iter().zip(starts) {

@@ -2,6 +2,7 @@
 
 use crate::config_files::assert_mistake;
 use crate::malformed_lines::assert_answers;
+use crate::program::{command, output_of};
 
 #[test]
 fn control_characters_of_a_trace_are_escaped() {
@@ -26,6 +27,41 @@ fn control_characters_of_a_trace_are_escaped() {
         ),
         (r#"{"at_us":1,"op":"refund","receipt":"\u202e3"}"#, "receipt", r"`\u{202e}3` does not name a line"),
     ]);
+}
+
+/// A path or a name must not write to the terminal, by any command.
+#[test]
+fn control_characters_of_arguments_are_escaped() {
+    let bad = "no\u{1b}[2J\nerror: such";
+    let file = format!("sqlite:{bad}/state.db");
+    for args in [
+        &["check", "alice", "--limit", "5/m", "--store", &file][..],
+        &["check", "alice", "--limit", "5/m", "--store", &file, "--on-store-error", "allow"],
+        &["run", "alice", "--limit", "5/m", "--store", &file, "--", "true"],
+        &["reset", "alice", "--limit", "5/m", "--store", &file],
+        &["replay", "--store", &file],
+        &["serve", "--http", "127.0.0.1:0", "--store", &file],
+        &["check", "alice", "--rule", bad],
+        &["check", "alice", "--rule", "api", "--config", bad],
+        &["redis", "script", bad],
+        &["help", bad],
+        &["validate", bad],
+    ] {
+        let run = output_of(&mut command(args));
+        let escaped = run.err.contains(r"no\u{1b}[2J\nerror: such");
+        assert!(
+            escaped && !run.err.contains('\u{1b}') && run.err.lines().count() == 1,
+            "{args:?}: {:?}",
+            run.err
+        );
+    }
+    let variable =
+        output_of(command(&["check", "alice", "--limit", "5/m"]).env("SLIDEGATE_STORE", "di\u{1b}sk"));
+    assert!(
+        variable.err.starts_with(r"error: SLIDEGATE_STORE: `di\u{1b}sk` is not available; "),
+        "{}",
+        variable.err
+    );
 }
 
 #[test]

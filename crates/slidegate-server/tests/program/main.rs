@@ -12,6 +12,7 @@ mod disclosure;
 #[path = "../../src/http/tests/fuzzed_bodies.rs"]
 #[allow(dead_code, reason = "tests inside the program use the rest")]
 mod fuzzed_bodies;
+mod given_back;
 mod hashed_keys;
 mod inline_rules;
 mod large_files;

@@ -45,17 +45,21 @@ valid, 0 warnings
 }
 
 #[test]
-fn a_bad_file_exits_with_2_and_lists_all_mistakes() {
+fn a_bad_file_exits_with_2_and_lists_all_mistakes_in_one_form() {
     let run = validate("rules: { api: { limt: 5/1m } }\nstoer: memory\n");
     assert_eq!((run.code, run.out.as_str()), (2, ""));
     let lines: Vec<&str> = run.err.lines().collect();
     assert!(lines[0].starts_with("error: FILE:1:10: rule `api`: limit: is missing"), "{}", run.err);
     assert!(
-        lines[1].starts_with("FILE:1:17: rule `api`: limt: is not a field of a rule; did you mean"),
+        lines[1].starts_with("error: FILE:1:17: rule `api`: limt: is not a field of a rule; did you mean"),
         "{}",
         run.err
     );
-    assert!(lines[2].starts_with("FILE:2:1: stoer: is not a field; did you mean `store`?"), "{}", run.err);
+    assert!(
+        lines[2].starts_with("error: FILE:2:1: stoer: is not a field; did you mean `store`?"),
+        "{}",
+        run.err
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Error, Result};
 use serde::{Deserialize, Serialize};
-use slidegate::{Decision, Verdict};
+use slidegate::{Decision, Receipt, Verdict};
 
 use crate::cli::duration::rounded_up;
 use crate::text::{escaped, whole_ms};
@@ -27,6 +27,9 @@ pub(in crate::cli) struct CheckAnswer {
     /// The error of the store, if the outage policy answered; printed to stderr.
     #[serde(skip)]
     pub(super) store_error: Option<String>,
+    /// Gives the charge back; `None` if nothing was charged.
+    #[serde(default, skip_serializing)]
+    pub(super) receipt: Option<ChargeReceipt>,
     /// Every charge's own verdict, where there are several or one differs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     checks: Vec<ChargeVerdict>,
@@ -37,6 +40,20 @@ pub(in crate::cli) struct CheckAnswer {
 pub(super) enum KeyOverride {
     Unlimited,
     Blocked,
+}
+
+/// The receipt of a charge: of a store, or the text of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "String")]
+pub(super) enum ChargeReceipt {
+    Store(Receipt),
+    Server(String),
+}
+
+impl From<String> for ChargeReceipt {
+    fn from(text: String) -> Self {
+        Self::Server(text)
+    }
 }
 
 /// The verdict of one rule on one charge.
@@ -72,6 +89,7 @@ impl CheckAnswer {
             degraded,
             checks: checks.map(|verdict| ChargeVerdict::of(&verdict)).collect(),
             store_error: decision.store_error().map(ToString::to_string),
+            receipt: decision.receipt().map(ChargeReceipt::Store),
             ..Self::default()
         }
     }

@@ -46,7 +46,9 @@ impl StoreLocation {
             (None, Some(value)) => {
                 let text =
                     value.to_str().with_context(|| format!("{VARIABLE}: is not UTF-8; write it as UTF-8"))?;
-                Some(Self::read(text).map_err(|text| anyhow!("{VARIABLE}: {text}"))?)
+                let wrong =
+                    |text: String| anyhow!("{VARIABLE}: {}", text.strip_prefix("store: ").unwrap_or(&text));
+                Some(Self::read(text).map_err(wrong)?)
             }
             (None, None) => config.and_then(Config::store).map(Self::Store),
         };

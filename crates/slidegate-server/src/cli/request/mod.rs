@@ -2,9 +2,11 @@
 //!
 //! `args` are the arguments, and `plan` is the request that they make, before any store is opened. `location` says
 //! where states live, `target` sends the request there, `server` speaks to a slidegate server over `http_client`.
-//! `waiting` retries until the request passes. `answer` is the result.
+//! `waiting` retries until the request passes. `answer` is the result, `answered` the request with it, whose charge can
+//! be given back.
 
 mod answer;
+mod answered;
 mod args;
 mod http_client;
 mod location;
@@ -14,21 +16,22 @@ mod target;
 mod values;
 mod waiting;
 
+pub(super) use answered::AnsweredRequest;
 pub(super) use args::{OutputArgs, RequestArgs};
 pub(super) use plan::RequestPlan;
 pub(super) use target::{Target, Verb};
 pub(super) use values::wait;
-pub(super) use waiting::FinalAnswer;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Error, Result, bail};
 use slidegate::time::SystemClock;
 
-use super::output::write_data;
-use waiting::ProgressLine;
+use super::output::{error_lines, write_data};
+use crate::text::escaped;
+use waiting::{FinalAnswer, ProgressLine};
 
 /// Sends the request, and retries until `wait` is over. If the outage policy answers, stderr says why.
 pub(super) fn send(
@@ -37,9 +40,9 @@ pub(super) fn send(
     wait: Option<Duration>,
     quiet: bool,
     err: &mut impl Write,
-) -> Result<FinalAnswer> {
+) -> Result<AnsweredRequest> {
     let (request, location) = match RequestPlan::of(args)? {
-        RequestPlan::Answered(answer) => return Ok(FinalAnswer::at_once(answer)),
+        RequestPlan::Answered(answer) => return Ok(AnsweredRequest::new(FinalAnswer::at_once(answer), None)),
         RequestPlan::Ask(request, location) => (request, location),
     };
     let target = Target::open(&location)?;
@@ -54,12 +57,13 @@ pub(super) fn send(
     };
     if let Some(why) = &result.answer.store_error {
         // A closed stderr is ignored.
-        writeln!(err, "degraded: {why}").ok();
+        writeln!(err, "degraded: {}", escaped(why)).ok();
     }
-    Ok(result)
+    Ok(AnsweredRequest::new(result, Some(target)))
 }
 
-/// Sends the request, prints the answer, and returns the exit status.
+/// Sends the request, prints the answer, and returns the exit status. An answer that cannot be printed is an error, so
+/// its charge is given back.
 pub(super) fn send_and_print(
     args: &RequestArgs,
     verb: Verb,
@@ -68,23 +72,27 @@ pub(super) fn send_and_print(
     out: &mut impl Write,
     err: &mut impl Write,
 ) -> Result<ExitCode> {
-    let result =
-        send(args, verb, wait, output.quiet, err).and_then(|result| print(&result, output, out, err));
-    report_error_as_json(output.json, result, out)
+    let answered = match send(args, verb, wait, output.quiet, err) {
+        Ok(answered) => answered,
+        Err(error) => return report(error, output, out),
+    };
+    if let Err(error) = print(&answered, output, out, err) {
+        bail!("{error:#}; {}", answered.give_back());
+    }
+    Ok(if answered.answer.allowed { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 fn print(
-    FinalAnswer { answer, gave_up }: &FinalAnswer,
+    AnsweredRequest { answer, gave_up, .. }: &AnsweredRequest,
     output: OutputArgs,
     out: &mut impl Write,
     err: &mut impl Write,
-) -> Result<ExitCode> {
+) -> Result<()> {
     let text = if output.json { answer.json()? } else { answer.to_string() };
     if let (Some(reason), false) = (gave_up, output.quiet || output.json) {
         writeln!(err, "{reason}").ok();
     }
-    print_line(&text, output, out)?;
-    Ok(if answer.allowed { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    print_line(&text, output, out)
 }
 
 /// Prints a line, unless `--quiet` is given.
@@ -95,22 +103,14 @@ pub(super) fn print_line(text: &str, output: OutputArgs, out: &mut impl Write) -
     write_data(format!("{text}\n").as_bytes(), out)
 }
 
-/// With `--json`, prints an error as an object on stdout, so that stderr stays empty.
-pub(super) fn report_error_as_json(
-    json: bool,
-    result: Result<ExitCode>,
-    out: &mut impl Write,
-) -> Result<ExitCode> {
-    match result {
-        Err(error) if json => {
-            print_line(&error_json(&format!("{error:#}")), OutputArgs { json, quiet: false }, out)?;
-            Ok(ExitCode::from(2))
-        }
-        result => result,
-    }
+/// With `--json`, prints an error as an object on stdout, so that stderr stays empty. Where that fails too, the error
+/// goes to stderr.
+pub(super) fn report(error: Error, output: OutputArgs, out: &mut impl Write) -> Result<ExitCode> {
+    if output.json && write_error_json(&error, out).is_ok() { Ok(ExitCode::from(2)) } else { Err(error) }
 }
 
-/// An error as a JSON object.
-pub(super) fn error_json(text: &str) -> String {
-    serde_json::json!({ "error": text }).to_string()
+/// Writes an error as a JSON object.
+pub(super) fn write_error_json(error: &Error, out: &mut impl Write) -> Result<()> {
+    let object = serde_json::json!({ "error": error_lines(error).join("\n") });
+    write_data(format!("{object}\n").as_bytes(), out)
 }

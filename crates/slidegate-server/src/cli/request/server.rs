@@ -49,12 +49,21 @@ fn send_check(url: &ServerUrl, verb: Verb, request: &CommandRequest) -> Result<C
 
 /// Resets a key.
 pub(super) fn reset(url: &ServerUrl, request: &ChargeRequest<'_>) -> Result<Applied, Error> {
-    let response = send(url, "/v1/reset", &json!({ "rule": rule_of(&request.rule), "key": request.key }))?;
+    update(url, "/v1/reset", &json!({ "rule": rule_of(&request.rule), "key": request.key }))
+}
+
+/// Refunds a charge.
+pub(super) fn refund(url: &ServerUrl, receipt: &str) -> Result<Applied, Error> {
+    update(url, "/v1/refund", &json!({ "receipt": receipt }))
+}
+
+fn update(url: &ServerUrl, path: &str, body: &Value) -> Result<Applied, Error> {
+    let response = send(url, path, body)?;
     if response.status != 200 {
         return response_error(url, &response)
             .map_or_else(|| Ok(Applied::default()), |failure| Err(failure.into()));
     }
-    let ResetAnswer { applied, units } =
+    let UpdateAnswer { applied, units } =
         serde_json::from_slice(&response.body).map_err(|_| not_slidegate(url, response.status))?;
     Ok(Applied { applied, units })
 }
@@ -118,9 +127,9 @@ struct ProblemDocument {
     remedy: Option<String>,
 }
 
-/// The answer to a reset.
+/// The answer to a reset or a refund.
 #[derive(Deserialize)]
-struct ResetAnswer {
+struct UpdateAnswer {
     applied: bool,
     units: u64,
 }

@@ -7,7 +7,7 @@ use slidegate::{Applied, ChargeRequest, CheckError};
 use slidegate_sqlite::SqliteOptions;
 use slidegate_stores::StoreUrl;
 
-use super::answer::CheckAnswer;
+use super::answer::{ChargeReceipt, CheckAnswer};
 use super::location::{ServerUrl, StoreLocation, make_directory};
 use super::plan::CommandRequest;
 use super::server;
@@ -75,6 +75,17 @@ impl Target {
             (Ok(decision), Some(error)) => Ok(CheckAnswer::from_decision(&decision).with_store_error(error)),
             (Err(CheckError::Store(_)), Some(error)) => Err(anyhow!("{error:#}")),
             (Err(error), _) => Err(error.into()),
+        }
+    }
+
+    /// Refunds a charge that this target answered.
+    pub(super) fn refund(&self, receipt: &ChargeReceipt) -> Result<Applied, Error> {
+        match (self, receipt) {
+            (Self::Server(url), ChargeReceipt::Server(receipt)) => server::refund(url, receipt),
+            (Self::Store(opened, _), ChargeReceipt::Store(receipt)) => {
+                Ok(opened.block_on(opened.limiter.refund_async(receipt))?)
+            }
+            _ => Err(anyhow!("receipt: is of another store; ask the one that charged")),
         }
     }
 
