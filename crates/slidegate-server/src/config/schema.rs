@@ -233,6 +233,10 @@ fn bounds() -> Value {
                 "description": "Most connections at a time.",
                 "type": "integer", "minimum": 1, "maximum": 1_000_000, "default": 16_384,
             },
+            "buffer_bytes": bytes(
+                "Bytes that all connections may buffer of requests that are still arriving; further ones get 503.",
+                "64MiB",
+            ),
             "request_time": duration("How long a request may take to arrive.", "10s"),
             "idle_time": duration("How long a connection may be idle.", "75s"),
             "drain_time": duration("How long requests in flight may take after the server is told to stop.", "10s"),

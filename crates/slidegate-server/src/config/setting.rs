@@ -18,7 +18,7 @@ use crate::text::{did_you_mean, excerpt};
 use crate::tokens::{Scopes, TOKEN_BYTES_MAX, TOKEN_BYTES_MIN, Token};
 
 /// All settings, named as a file nests them, each with a remedy. Environment variables are named after them.
-pub(super) const SETTINGS: [(&str, &str); 16] = [
+pub(super) const SETTINGS: [(&str, &str); 17] = [
     ("http", "write `http: 127.0.0.1:8080`"),
     ("threads", "write a whole number"),
     ("store", "write `store: memory`"),
@@ -32,6 +32,7 @@ pub(super) const SETTINGS: [(&str, &str); 16] = [
     ("bounds.body_bytes", "write an amount such as 64KiB"),
     ("bounds.header_bytes", "write an amount such as 64KiB"),
     ("bounds.connections", "write a whole number"),
+    ("bounds.buffer_bytes", "write an amount such as 64MiB"),
     ("bounds.request_time", "write a duration such as 10s"),
     ("bounds.idle_time", "write a duration such as 10s"),
     ("bounds.drain_time", "write a duration such as 10s"),
@@ -131,6 +132,7 @@ fn set_one(settings: &mut Settings, setting: &str, text: &str) -> Result<(), Str
         "bounds.body_bytes" => bounds.body_bytes = size(bytes(text, 1 << 10, 64 << 20)?),
         "bounds.header_bytes" => bounds.header_bytes = size(bytes(text, 8 << 10, 1 << 20)?),
         "bounds.connections" => bounds.connections = size(count(text, 1, 1_000_000)?),
+        "bounds.buffer_bytes" => bounds.buffer_bytes = size(bytes(text, 1 << 20, 1 << 40)?),
         "bounds.request_time" => bounds.request_time = time()?,
         "bounds.idle_time" => bounds.idle_time = time()?,
         "bounds.drain_time" => bounds.drain_time = time()?,

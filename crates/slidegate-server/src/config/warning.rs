@@ -39,6 +39,14 @@ pub(super) fn find(
             .list
             .extend(readable_by_others(path).map(|text| Finding::new(source, &format!("{setting}: {text}"))));
     }
+    let (body_bytes, buffer_bytes) = (settings.bounds.body_bytes, settings.bounds.buffer_bytes);
+    if body_bytes > buffer_bytes {
+        let source = given.source("bounds.buffer_bytes").or(given.source("bounds.body_bytes"));
+        let text = format!(
+            "bounds.buffer_bytes: {buffer_bytes} bytes hold no body of bounds.body_bytes, {body_bytes} bytes; raise it"
+        );
+        findings.list.extend(source.map(|source| Finding::new(source, &text)));
+    }
     let is_external = settings.store.kind() != "memory";
     if let (true, Some(source)) = (is_external, given.source("memory_budget")) {
         let text = "memory_budget: has no effect, as states live in another store; remove it";

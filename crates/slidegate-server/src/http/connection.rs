@@ -1,30 +1,32 @@
 //! Serves one connection.
 
 use std::convert::Infallible;
-use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Poll;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use hyper::body::{Body, Incoming};
+use bytes::Bytes;
+use hyper::body::Incoming;
 use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode, Version};
-use tokio::net::TcpStream;
+use slidegate::time::Clock;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep};
 
 use super::access::{AccessControl, Head};
+use super::buffer_bound::{BufferBound, RequestBytes};
+use super::collect_body::{collect, discard};
 use super::drain_unread;
 use super::fast_path;
 use super::handlers::{Handlers, HttpRequest};
 use super::openapi;
 use super::problem::Problem;
-use super::reply::Reply;
+use super::reply::{self, Reply};
 use super::watchdog::{RequestProgress, Stage, Watchdog};
 use super::watched_stream::WatchedStream;
 use crate::service::Bounds;
@@ -40,9 +42,15 @@ pub(super) struct Shared {
     pub(super) access: AccessControl,
     pub(super) handlers: Handlers,
     pub(super) bounds: Bounds,
+    pub(super) buffer_bound: Arc<BufferBound>,
     /// The server shuts down: answers close their connections.
     pub(super) draining: AtomicBool,
 }
+
+/// A byte stream.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Stream for S {}
 
 impl Shared {
     pub(super) fn is_draining(&self) -> bool {
@@ -51,48 +59,76 @@ impl Shared {
 }
 
 /// Serves a connection until it is closed by the client, by a time limit or by the shutdown.
-pub(super) async fn serve(mut stream: TcpStream, shared: Arc<Shared>, mut draining: Receiver<bool>) {
+pub(super) async fn serve<S: Stream>(mut stream: S, shared: Arc<Shared>, mut draining: Receiver<bool>) {
     let progress = RequestProgress::default();
     let ended = {
         let plain = pin!(fast_path::serve(&mut stream, &shared, &progress));
         with_watchdog(plain, &progress, &shared.bounds, &mut draining).await
     };
-    let problem = match ended {
+    let (stream, end) = match ended {
         ServeEnd::Done(fast_path::FastPathEnd::NotPlain(before)) => {
             // Boxed, because most connections stay on the fast path and need no room for this future.
-            return Box::pin(serve_any(stream, before, shared, draining)).await;
+            Box::pin(serve_any(stream, before, &shared, &mut draining)).await
         }
-        ServeEnd::Idle => return drain_unread::close_idle(stream).await,
-        ServeEnd::Done(fast_path::FastPathEnd::Closed) => None,
-        ServeEnd::Late => Some(Problem::late("the request")),
+        ServeEnd::Idle => (stream, ConnectionEnd::Idle),
+        ServeEnd::Done(fast_path::FastPathEnd::Closed) => (stream, ConnectionEnd::Closed(None)),
+        ServeEnd::Late => (stream, ConnectionEnd::Closed(Some(Problem::late("the request")))),
     };
-    drain_unread::close(stream, problem.as_ref(), &*shared.handlers.clock).await;
+    match end {
+        ConnectionEnd::Idle => drain_unread::close_idle(stream).await,
+        ConnectionEnd::Closed(problem) => {
+            drain_unread::close(stream, problem.as_ref(), &*shared.handlers.clock).await;
+        }
+    }
 }
 
-/// Serves any requests with hyper, which first reads the bytes `before`.
-async fn serve_any(stream: TcpStream, before: Vec<u8>, shared: Arc<Shared>, mut draining: Receiver<bool>) {
+/// How a connection ends.
+enum ConnectionEnd {
+    /// Nothing is left to answer.
+    Idle,
+    /// After an answer, perhaps this last one.
+    Closed(Option<Problem>),
+}
+
+/// Serves any requests with hyper, which first reads the bytes `before`. Returns the stream, so that no buffer is held
+/// while the connection is drained.
+async fn serve_any<S: Stream>(
+    stream: S,
+    before: Vec<u8>,
+    shared: &Arc<Shared>,
+    draining: &mut Receiver<bool>,
+) -> (S, ConnectionEnd) {
     let progress = Arc::new(RequestProgress::default());
+    let request_bytes = Arc::new(RequestBytes::new(Arc::clone(&shared.buffer_bound)));
     let service = {
-        let (shared, progress) = (Arc::clone(&shared), Arc::clone(&progress));
-        service_fn(move |request| answer(request, Arc::clone(&shared), Arc::clone(&progress)))
+        let (shared, progress) = (Arc::clone(shared), Arc::clone(&progress));
+        let request_bytes = Arc::clone(&request_bytes);
+        service_fn(move |request| {
+            answer(request, Arc::clone(&shared), Arc::clone(&progress), Arc::clone(&request_bytes))
+        })
     };
+    let watched = WatchedStream::new(stream, before, Arc::clone(&progress), Arc::clone(&request_bytes));
     let mut connection = http1::Builder::new()
         .half_close(true)
         .header_read_timeout(None)
+        // hyper would read the system clock, and panic before 1970.
+        .auto_date_header(false)
         .max_buf_size(shared.bounds.header_bytes.max(8 << 10))
-        .serve_connection(WatchedStream::new(stream, before, Arc::clone(&progress)), service);
-    let ended = with_watchdog(Pin::new(&mut connection), &progress, &shared.bounds, &mut draining).await;
-    let problem = match ended {
-        ServeEnd::Done(Err(error)) if error.is_parse_too_large() => {
-            Some(Problem::head_too_large(shared.bounds.header_bytes))
+        .serve_connection(watched, service);
+    let ended = with_watchdog(Pin::new(&mut connection), &progress, &shared.bounds, draining).await;
+    let end = match ended {
+        ServeEnd::Done(Err(_)) if request_bytes.is_refused() => {
+            ConnectionEnd::Closed(Some(Problem::buffers_full(shared.bounds.buffer_bytes)))
         }
-        ServeEnd::Done(Err(error)) if error.is_parse() => Some(Problem::not_http()),
-        ServeEnd::Idle => return drain_unread::close_idle(connection.into_parts().io.into_stream()).await,
-        ServeEnd::Done(_) => None,
-        ServeEnd::Late => Some(Problem::late("the head of the request")),
+        ServeEnd::Done(Err(error)) if error.is_parse_too_large() => {
+            ConnectionEnd::Closed(Some(Problem::head_too_large(shared.bounds.header_bytes)))
+        }
+        ServeEnd::Done(Err(error)) if error.is_parse() => ConnectionEnd::Closed(Some(Problem::not_http())),
+        ServeEnd::Idle => ConnectionEnd::Idle,
+        ServeEnd::Done(_) => ConnectionEnd::Closed(None),
+        ServeEnd::Late => ConnectionEnd::Closed(Some(Problem::late("the head of the request"))),
     };
-    let stream = connection.into_parts().io.into_stream();
-    drain_unread::close(stream, problem.as_ref(), &*shared.handlers.clock).await;
+    (connection.into_parts().io.into_stream(), end)
 }
 
 /// Why a connection is no longer served.
@@ -138,19 +174,20 @@ async fn answer(
     request: Request<Incoming>,
     shared: Arc<Shared>,
     progress: Arc<RequestProgress>,
+    request_bytes: Arc<RequestBytes>,
 ) -> Result<Response<String>, Infallible> {
     progress.enter(Stage::Body);
     let (parts, body) = request.into_parts();
-    let head = head(&parts);
-    let passed = if head.host.is_none() && parts.version >= Version::HTTP_11 {
-        Err(Problem::malformed("host: is missing; send the header `host`"))
-    } else {
-        shared.access.route(&head)
-    };
-    let mut reply = match passed {
+    // The body stays unread until access control has passed.
+    let mut reply = match head(&parts).and_then(|head| shared.access.route(&head)) {
         Err(problem) => problem.reply(),
         Ok(route) => {
-            let reply = match collect(body, shared.bounds.body_bytes, &progress).await {
+            let collected = if route.has_body() {
+                collect(body, &shared.bounds, &progress, &request_bytes).await
+            } else {
+                discard(body, &shared.bounds, &progress, &request_bytes).await.map(|()| Bytes::new())
+            };
+            let reply = match collected {
                 Err(problem) => Reply { close: true, ..problem.reply() },
                 Ok(body) => {
                     progress.enter(Stage::Answering);
@@ -163,61 +200,52 @@ async fn answer(
             reply
         }
     };
+    request_bytes.clear();
     progress.enter(Stage::Idle);
     reply.close |= shared.is_draining();
-    Ok(response(reply))
+    Ok(response(reply, &*shared.handlers.clock))
 }
 
-fn head(parts: &hyper::http::request::Parts) -> Head<'_> {
+/// The head of a request; its host must be clear.
+fn head(parts: &Parts) -> Result<Head<'_>, Problem> {
     let value = |name: HeaderName| match parts.headers.get_all(name).iter().collect::<Vec<_>>()[..] {
         [] => None,
         [value] => Some(value.as_bytes()),
         // A repeated header is ambiguous and counts as invalid.
         _ => Some(&b""[..]),
     };
-    Head {
+    // A target in absolute form, as for a proxy, names the host once more.
+    let target = parts.uri.authority().map(|authority| authority.as_str().as_bytes());
+    let host = match (value(header::HOST), target) {
+        (None, _) if parts.version >= Version::HTTP_11 => {
+            return Err(Problem::malformed("host: is missing; send the header `host`"));
+        }
+        (Some(host), Some(target)) if !host.eq_ignore_ascii_case(target) => {
+            let text = "host: differs from the host in the request target; send the path alone as the target";
+            return Err(Problem::malformed(text));
+        }
+        (host, target) => host.or(target),
+    };
+    Ok(Head {
         method: parts.method.as_str(),
         path: parts.uri.path(),
         query: parts.uri.query().unwrap_or_default(),
-        host: value(header::HOST),
+        host,
         origin: value(header::ORIGIN),
         authorization: value(header::AUTHORIZATION),
         content_type: value(header::CONTENT_TYPE),
         fetch_site: value(SEC_FETCH_SITE),
-    }
+    })
 }
 
-/// Collects the body. A body in one frame, the usual case, is not copied.
-async fn collect(mut body: Incoming, bytes_max: usize, progress: &RequestProgress) -> Result<Bytes, Problem> {
-    let mut all = Bytes::new();
-    loop {
-        // The bytes so far, and those that the client has announced.
-        if (all.len() as u64).saturating_add(body.size_hint().lower()) > bytes_max as u64 {
-            return Err(Problem::too_large(bytes_max));
-        }
-        let frame = poll_fn(|context| match Pin::new(&mut body).poll_frame(context) {
-            Poll::Pending if progress.is_late() => Poll::Ready(Err(Problem::late("the body"))),
-            polled => polled.map(Ok),
-        });
-        let Some(frame) = frame.await? else { return Ok(all) };
-        let frame = frame.map_err(|_| Problem::malformed("body: ended too early; send all of it"))?;
-        // Trailers are ignored.
-        let Ok(data) = frame.into_data() else { continue };
-        if all.is_empty() {
-            all = data;
-        } else {
-            let mut longer = BytesMut::from(all);
-            longer.extend_from_slice(&data);
-            all = longer.freeze();
-        }
-    }
-}
-
-fn response(reply: Reply) -> Response<String> {
+fn response(reply: Reply, clock: &dyn Clock) -> Response<String> {
     let mut response = Response::new(String::from_utf8(reply.body).expect("every body is text"));
     *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(reply.content.media_type()));
+    if let Ok(date) = HeaderValue::from_bytes(&reply::date(clock)) {
+        headers.insert(header::DATE, date);
+    }
     let lines = String::from_utf8_lossy(&reply.lines);
     for (name, value) in lines.lines().filter_map(|line| line.split_once(": ")) {
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use slidegate::charge::CHARGES_MAX;
-use slidegate::time::{Clock, SystemClock};
+use slidegate::time::Clock;
 use slidegate::{ChargeRequest, Decision};
 
 use super::body::CheckBody;
@@ -26,7 +26,7 @@ thread_local! {
 pub(super) struct Handlers {
     pub(super) service: Service,
     pub(super) headers: Box<[HeaderSet]>,
-    pub(super) clock: Arc<SystemClock>,
+    pub(super) clock: Arc<dyn Clock>,
     /// Reloads the configuration file, if there is one.
     pub(super) reloader: Option<Arc<FileReloader>>,
 }

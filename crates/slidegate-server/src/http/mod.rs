@@ -2,7 +2,8 @@
 //!
 //! The file list is the path of a request: `server` accepts its connection and assigns it to a thread, `connection`
 //! serves it under a `watchdog`, on the `fast_path` or with hyper, `access`, `route` and `query` decide whether and where
-//! it goes, `body` parses it (`body_errors` explains its mistakes), `handlers` call the service, `reply` and
+//! it goes, `collect_body` collects its body within the `buffer_bound`, `body` parses it (`body_errors` explains its
+//! mistakes), `handlers` call the service, `reply` and
 //! `rate_headers` encode the answer, `problem` encodes errors, and `drain_unread` closes the connection.
 //!
 //! `admin` and `openapi` serve operators and tools.
@@ -13,6 +14,8 @@ mod access;
 mod admin;
 mod body;
 mod body_errors;
+mod buffer_bound;
+mod collect_body;
 mod connection;
 mod drain_unread;
 mod explanation;

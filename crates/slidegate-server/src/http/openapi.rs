@@ -102,7 +102,7 @@ fn about(route: Route<'_>) -> (&'static str, Option<&'static str>) {
 fn answers(route: Route<'_>) -> Vec<(u16, Content, &'static str)> {
     let (content, schema, others): (_, _, &[u16]) = match route {
         Route::Check => (Content::Json, "Decision", &[404, 422, 429, 503]),
-        Route::CheckBatch => (Content::Json, "Answers", &[]),
+        Route::CheckBatch => (Content::Json, "Answers", &[503]),
         Route::Peek => (Content::Json, "Decision", &[404, 422, 503]),
         Route::Explain => (Content::Json, "Explanation", &[404, 503]),
         Route::Refund => (Content::Json, "Applied", &[503]),
@@ -169,7 +169,7 @@ fn description(status: u16) -> &'static str {
             "The cost is above the limit, the receipt cannot be settled for that, or the file has mistakes"
         }
         429 => "Denied",
-        _ => "The store did not answer, or the server is not ready",
+        _ => "The store did not answer, or the server is not ready or has no room for the request",
     }
 }
 

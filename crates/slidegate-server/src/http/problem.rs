@@ -119,6 +119,14 @@ impl Problem {
         Self::new((503, "busy", "The server has no connection left"), &text)
     }
 
+    pub(super) fn buffers_full(bytes_max: usize) -> Self {
+        let text = format!(
+            "requests that are arriving fill all {bytes_max} bytes of bounds.buffer_bytes; try again in a second, send smaller bodies, or raise bounds.buffer_bytes"
+        );
+        let problem = Self::new((503, "buffers-full", "The server has no room for the request"), &text);
+        problem.with_lines("retry-after: 1\r\n")
+    }
+
     /// Prefixes the field, which the detail begins with, by a part of the body: `checks[3]`.
     pub(super) fn within(mut self, part: &str) -> Self {
         if let Some(field) = self.0.field.as_mut().filter(|field| field.starts_with('/')) {

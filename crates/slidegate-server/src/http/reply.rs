@@ -70,7 +70,7 @@ impl Reply {
     }
 
     /// Appends the answer, head and body.
-    pub(super) fn write(&self, clock: &impl Clock, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, clock: &dyn Clock, out: &mut Vec<u8>) {
         match self.status {
             200 => out.extend_from_slice(b"HTTP/1.1 200 OK\r\n"),
             429 => out.extend_from_slice(b"HTTP/1.1 429 Too Many Requests\r\n"),
@@ -93,7 +93,7 @@ impl Reply {
             out.extend_from_slice(b"\r\nconnection: close");
         }
         out.extend_from_slice(b"\r\ndate: ");
-        out.extend_from_slice(&date(clock.now_us() / 1_000_000));
+        out.extend_from_slice(&date(clock));
         out.extend_from_slice(b"\r\n\r\n");
         out.extend_from_slice(&self.body);
     }
@@ -105,7 +105,8 @@ thread_local! {
 }
 
 /// The HTTP date, formatted once per second.
-fn date(seconds: u64) -> [u8; DATE_BYTES] {
+pub(super) fn date(clock: &dyn Clock) -> [u8; DATE_BYTES] {
+    let seconds = clock.now_us() / 1_000_000;
     let (of_seconds, date) = DATE.get();
     if of_seconds == seconds {
         return date;
@@ -212,16 +213,21 @@ fn numbers(verdict: &Verdict<'_>, degraded: bool, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use slidegate::time::{ManualClock, TIME_MAX_US};
+
     use super::*;
 
     #[test]
     fn dates_have_the_http_format() {
         for (seconds, text) in [
+            // A wall clock before 1970 shows zero.
+            (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+            (TIME_MAX_US / 1_000_000, "Fri, 31 Dec 9999 23:59:59 GMT"),
             (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
             (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
             (784_111_778, "Sun, 06 Nov 1994 08:49:38 GMT"),
         ] {
-            assert_eq!(date(seconds), text.as_bytes());
+            assert_eq!(date(&ManualClock::at_us(seconds * 1_000_000)), text.as_bytes());
         }
     }
 }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use slidegate::time::SystemClock;
+use slidegate::time::Clock;
 use thiserror::Error;
 use tokio::net::TcpSocket;
 use tokio::runtime::Builder;
@@ -23,6 +23,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
 use super::access::AccessControl;
+use super::buffer_bound::BufferBound;
 use super::connection::{self, Shared};
 use super::drain_unread;
 use super::handlers::Handlers;
@@ -68,7 +69,7 @@ impl Server {
     pub(crate) fn bind(
         settings: &Settings,
         service: Service,
-        clock: Arc<SystemClock>,
+        clock: Arc<dyn Clock>,
         reloader: Option<Arc<FileReloader>>,
     ) -> Result<Self, ServeError> {
         let address = settings.http;
@@ -86,6 +87,7 @@ impl Server {
             access: AccessControl::new(settings, address.ip(), Arc::clone(&service.tokens)),
             handlers: Handlers { service, headers, clock, reloader },
             bounds: settings.bounds.clone(),
+            buffer_bound: Arc::new(BufferBound::new(settings.bounds.buffer_bytes)),
             draining: AtomicBool::new(false),
         });
         Ok(Self { listener, address, shared, threads: settings.threads })

@@ -51,6 +51,8 @@ pub(crate) struct Bounds {
     pub(crate) body_bytes: usize,
     pub(crate) header_bytes: usize,
     pub(crate) connections: usize,
+    /// Bytes that all connections may buffer of requests that are still arriving.
+    pub(crate) buffer_bytes: usize,
     /// How long a request may take to arrive.
     pub(crate) request_time: Duration,
     /// How long a connection may be idle.
@@ -110,6 +112,7 @@ impl Default for Bounds {
             body_bytes: 64 << 10,
             header_bytes: 16 << 10,
             connections: 16_384,
+            buffer_bytes: 64 << 20,
             request_time: Duration::from_secs(10),
             idle_time: Duration::from_secs(75),
             drain_time: Duration::from_secs(10),

@@ -13,6 +13,7 @@ mod disclosure;
 #[allow(dead_code, reason = "tests inside the program use the rest")]
 mod fuzzed_bodies;
 mod given_back;
+mod half_sent_bodies;
 mod hashed_keys;
 mod inline_rules;
 mod large_files;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use slidegate::RuleSet;
-use slidegate::time::SystemClock;
+use slidegate::time::{Clock, SystemClock};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
@@ -38,6 +38,15 @@ impl TestServer {
 
     /// Starts a server with a rule set.
     pub(super) fn start_on(rules: RuleSet, change: impl FnOnce(&mut Settings)) -> Self {
+        Self::start_at(Arc::new(SystemClock::new()), rules, change)
+    }
+
+    /// Starts a server with a clock.
+    pub(super) fn start_at(
+        clock: Arc<dyn Clock>,
+        rules: RuleSet,
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
         let mut settings =
             Settings { http: "127.0.0.1:0".parse().unwrap(), threads: THREADS, ..Settings::default() };
         change(&mut settings);
@@ -46,8 +55,7 @@ impl TestServer {
         let thread = thread::spawn(move || {
             let runtime = Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let clock = Arc::new(SystemClock::new());
-                let service = Service::open(&settings, rules, Arc::clone(&clock) as _).await.unwrap();
+                let service = Service::open(&settings, rules, Arc::clone(&clock)).await.unwrap();
                 let server = Server::bind(&settings, service, clock, None).unwrap();
                 address_sender.send(server.address()).unwrap();
                 server.run(async { drop(stopped.await) }, pending()).await.unwrap()
