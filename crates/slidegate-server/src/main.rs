@@ -1,8 +1,8 @@
 //! The program `slidegate`: rate limiting that holds, from the command line.
 //!
 //! `cli` parses the arguments and runs a command; `http` serves, `replay` executes traces, `config` reads configuration
-//! files, `reload` reads them again while the server runs. `service` answers the requests of the wires, with `rules`,
-//! `stores`, `receipts`, `metrics`, `tokens` and `top` below it.
+//! files, `reload` reads them again while the server runs. `tls` encrypts the connections of the wires, `service` answers
+//! their requests, with `rules`, `stores`, `receipts`, `metrics`, `tokens` and `top` below it.
 #![forbid(unsafe_code)]
 
 mod cli;
@@ -17,6 +17,7 @@ mod service;
 mod stores;
 mod stripe;
 mod text;
+mod tls;
 mod tokens;
 mod top;
 

@@ -41,7 +41,7 @@ const SERVER_LAYERS: &[&[&str]] = &[
     &["main"],
     &["cli"],
     &["grpc", "http", "replay", "resp"],
-    &["reload"],
+    &["reload", "tls"],
     &["config"],
     &["service"],
     &["metrics", "receipts", "stores", "tokens", "top"],

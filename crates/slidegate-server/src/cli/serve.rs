@@ -129,9 +129,9 @@ fn serve(
         let watched = watched.context("cannot watch the directory of the configuration file")?;
         tokio::spawn(on_hangup(hangup, watched));
         let server = Server::bind(settings, service, clock, reloader)?;
-        let address = server.address();
+        let url = format!("{}://{}", server.scheme(), server.address());
         log.announce(&format!(
-            "slidegate listens on http://{address}; try: curl -d '{example}' -H 'content-type: application/json' http://{address}/v1/check"
+            "slidegate listens on {url}; try: curl -d '{example}' -H 'content-type: application/json' {url}/v1/check"
         ));
         for warning in warnings {
             tracing::warn!("{warning}");

@@ -3,22 +3,25 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Result;
 use serde_json::{Value, json};
 use slidegate::rule::{Decimal, Limit, OnStoreError};
 use slidegate::ruleset::{Override, Overrides};
+use slidegate::time::WallClock;
 use slidegate::{Rule, RuleSet};
 
 use super::output::write_data;
-use crate::config::{Config, Finding, GivenSettings, Source};
+use crate::config::{Config, ConfigError, Finding, GivenSettings, Source};
 use crate::service::Settings;
 use crate::stores::bytes_per_key;
+use crate::tls::Tls;
 use crate::tokens::Scope;
 
 /// Explain a configuration file, or list all its mistakes
 ///
-/// Reads only the file and its secret files; contacts no server and starts none.
+/// Reads only the file, its secret files and its TLS files; contacts no server and starts none.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(super) struct Args {
@@ -40,7 +43,7 @@ error: FILE:LINE:COLUMN: FIELD: mistake; remedy. Warnings do not change the stat
 
 /// Prints the explanation or the mistakes.
 pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Result<ExitCode> {
-    let config = match Config::load(&args.file) {
+    let config = match Config::load(&args.file).and_then(with_usable_tls) {
         Ok(config) => config,
         Err(error) if args.json => {
             let mistakes: Vec<Value> = error.mistakes.iter().map(finding_json).collect();
@@ -67,6 +70,14 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
     let text = described(&rules, settings, warnings.len());
     write_data(text.as_bytes(), out)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The configuration, if a server can serve TLS with its files.
+fn with_usable_tls(config: Config) -> Result<Config, ConfigError> {
+    match Tls::open(&config.settings.tls, &[], Arc::new(WallClock)) {
+        Ok(_) => Ok(config),
+        Err(error) => Err(config.mistake(error.setting(), &error.to_string())),
+    }
 }
 
 fn finding_json(finding: &Finding) -> Value {

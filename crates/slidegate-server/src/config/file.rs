@@ -27,6 +27,10 @@ const EXAMPLE: &str = "for example `rules: { api: { limit: 60/1m } }`";
 const TOKEN: &str = "is a secret and does not belong in this file; list its hash in `tokens`, or write it to a file of \
                      its own and name that file: token_file: PATH";
 
+/// Groups of settings: name and example.
+const BOUNDS: (&str, &str) = ("bounds", "{ connections: 1000 }");
+const TLS: (&str, &str) = ("tls", "{ certificate: server.pem, key: server.key }");
+
 /// A valid configuration.
 pub(crate) struct Config {
     file: String,
@@ -128,6 +132,12 @@ impl Config {
         warning::find(&self.file, &self.rules, &flags_and_env.layered_over(&self.given), settings)
     }
 
+    /// A mistake in the value of a setting that this file gives.
+    pub(crate) fn mistake(&self, setting: &str, text: &str) -> ConfigError {
+        let source = self.given.source(setting).unwrap_or_else(|| Source::File(escaped(&self.file), None));
+        ConfigError { mistakes: vec![Finding::new(source, text)] }
+    }
+
     /// Settings that differ from those of `before` and need a restart.
     pub(crate) fn changed_settings(&self, before: &Self) -> Vec<&'static str> {
         let differs = |name: &str| match name {
@@ -170,7 +180,8 @@ impl Config {
                         root.mistake(at, text);
                     }
                 }
-                "bounds" => self.read_bounds(node, root.findings),
+                "bounds" => self.read_group(BOUNDS, node, root.findings),
+                "tls" => self.read_group(TLS, node, root.findings),
                 "tokens" => self.settings.tokens = token::read(node, root.findings),
                 other if self.read_setting(other, node, root.findings) => {}
                 _ => {
@@ -194,15 +205,16 @@ impl Config {
         self.rules.extend(rules.filter_map(|(name, node)| rule::read(name, node, section.findings)));
     }
 
-    fn read_bounds(&mut self, node: &Node, findings: &mut Findings) {
-        let expected = ("fields", "{ connections: 1000 }");
-        let Some(mut section) = Section::open("bounds: ".to_owned(), node, expected, findings) else {
+    /// Reads a group of settings: `bounds` or `tls`.
+    fn read_group(&mut self, (group, example): (&str, &str), node: &Node, findings: &mut Findings) {
+        let expected = ("fields", example);
+        let Some(mut section) = Section::open(format!("{group}: "), node, expected, findings) else {
             return;
         };
         for (name, node) in section.fields {
-            if !self.read_setting(&format!("bounds.{}", name.value), node, section.findings) {
-                let known: Vec<_> =
-                    SETTINGS.iter().filter_map(|(name, _)| name.strip_prefix("bounds.")).collect();
+            if !self.read_setting(&format!("{group}.{}", name.value), node, section.findings) {
+                let in_group = |name: &'static str| name.strip_prefix(group)?.strip_prefix('.');
+                let known: Vec<_> = SETTINGS.iter().filter_map(|(name, _)| in_group(name)).collect();
                 section.check_name(name, &known, &[], "is not a field here");
             }
         }
@@ -239,5 +251,5 @@ impl Config {
 /// Names of the top-level fields.
 fn fields_known() -> Vec<&'static str> {
     let settings = SETTINGS.iter().map(|(name, _)| *name).filter(|name| !name.contains('.'));
-    ["rules", "rate-limiter"].into_iter().chain(settings).chain(["bounds", "tokens"]).collect()
+    ["rules", "rate-limiter"].into_iter().chain(settings).chain([BOUNDS.0, TLS.0, "tokens"]).collect()
 }

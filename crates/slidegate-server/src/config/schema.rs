@@ -83,6 +83,7 @@ pub(crate) fn schema() -> Value {
             ),
             "inline_rules": flag("Whether requests may contain inline rules."),
             "bounds": bounds(),
+            "tls": tls(),
         },
         "$defs": { "rate": rate(), "rule": rule() },
     })
@@ -240,6 +241,21 @@ fn bounds() -> Value {
             "request_time": duration("How long a request may take to arrive.", "10s"),
             "idle_time": duration("How long a connection may be idle.", "75s"),
             "drain_time": duration("How long requests in flight may take after the server is told to stop.", "10s"),
+        },
+    })
+}
+
+fn tls() -> Value {
+    let file = |description: &str| json!({ "description": description, "type": "string", "minLength": 1 });
+    json!({
+        "description": "TLS on HTTP. The files are PEM and are read again when they change.",
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["certificate", "key"],
+        "properties": {
+            "certificate": file("The certificate of the server, followed by those that issued it."),
+            "key": file("The private key of the certificate."),
+            "client_ca": file("Authorities: only clients with a certificate of theirs are served."),
         },
     })
 }

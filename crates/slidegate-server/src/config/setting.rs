@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use slidegate::store::BUDGET_BYTES_MIN;
@@ -18,7 +19,7 @@ use crate::text::{did_you_mean, excerpt};
 use crate::tokens::{Scopes, TOKEN_BYTES_MAX, TOKEN_BYTES_MIN, Token};
 
 /// All settings, named as a file nests them, each with a remedy. Environment variables are named after them.
-pub(super) const SETTINGS: [(&str, &str); 17] = [
+pub(super) const SETTINGS: [(&str, &str); 20] = [
     ("http", "write `http: 127.0.0.1:8080`"),
     ("threads", "write a whole number"),
     ("store", "write `store: memory`"),
@@ -36,13 +37,16 @@ pub(super) const SETTINGS: [(&str, &str); 17] = [
     ("bounds.request_time", "write a duration such as 10s"),
     ("bounds.idle_time", "write a duration such as 10s"),
     ("bounds.drain_time", "write a duration such as 10s"),
+    ("tls.certificate", "write the path of a PEM file"),
+    ("tls.key", "write the path of a PEM file"),
+    ("tls.client_ca", "write the path of a PEM file"),
 ];
 
 /// Settings that take several values: a list in a file, separated by commas elsewhere.
 pub(super) const LISTS: [&str; 2] = ["hosts", "headers"];
 
 /// Settings that name the file of a secret. It has a file of its own because many people may read the configuration.
-pub(super) const SECRET_FILES: [&str; 2] = ["token_file", "hash_keys_secret_file"];
+pub(super) const SECRET_FILES: [&str; 3] = ["token_file", "hash_keys_secret_file", "tls.key"];
 
 const HEADER_SETS: [(&str, HeaderSet); 3] =
     [("draft-11", HeaderSet::Draft11), ("x-ratelimit", HeaderSet::XRateLimit), ("github", HeaderSet::GitHub)];
@@ -136,6 +140,9 @@ fn set_one(settings: &mut Settings, setting: &str, text: &str) -> Result<(), Str
         "bounds.request_time" => bounds.request_time = time()?,
         "bounds.idle_time" => bounds.idle_time = time()?,
         "bounds.drain_time" => bounds.drain_time = time()?,
+        "tls.certificate" => settings.tls.certificate = Some(readable(text)?),
+        "tls.key" => settings.tls.key = Some(readable(text)?),
+        "tls.client_ca" => settings.tls.client_ca = Some(readable(text)?),
         other => return Err(format!("`{}` is not a setting", excerpt(other))),
     }
     Ok(())
@@ -217,6 +224,14 @@ fn secret(path: &str) -> Result<Secret, String> {
         return Err(format!("`{name}` holds {why}; write one line of ASCII"));
     }
     Ok(Secret(secret.to_owned()))
+}
+
+/// The path of a file that can be read.
+fn readable(path: &str) -> Result<PathBuf, String> {
+    let opened = File::open(path).map_err(|error| {
+        format!("`{}` cannot be read: {error}; check the path and its permissions", excerpt(path))
+    });
+    opened.map(|_| path.into())
 }
 
 #[cfg(test)]

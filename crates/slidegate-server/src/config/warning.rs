@@ -27,7 +27,7 @@ pub(super) fn find(
 ) -> Vec<Finding> {
     let mut findings = Findings::of(file);
     let http = settings.http;
-    if !http.ip().is_loopback() && settings.tokens().is_empty() {
+    if !http.ip().is_loopback() && settings.tokens().is_empty() && settings.tls.client_ca.is_none() {
         let source = given.source("http").unwrap_or_else(|| Source::Name("http".to_owned()));
         let remedy = "give `tokens`, or listen on 127.0.0.1";
         let text = format!("http: anybody who can reach {http} can charge and reset keys; {remedy}");

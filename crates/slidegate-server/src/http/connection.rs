@@ -1,6 +1,7 @@
 //! Serves one connection.
 
 use std::convert::Infallible;
+use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +16,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode, Version};
 use slidegate::time::Clock;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep};
 
@@ -30,6 +32,7 @@ use super::reply::{self, Reply};
 use super::watchdog::{RequestProgress, Stage, Watchdog};
 use super::watched_stream::WatchedStream;
 use crate::service::Bounds;
+use crate::tls::Tls;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// How often the watchdog looks at a connection within its shortest time limit.
@@ -43,11 +46,12 @@ pub(super) struct Shared {
     pub(super) handlers: Handlers,
     pub(super) bounds: Bounds,
     pub(super) buffer_bound: Arc<BufferBound>,
+    pub(super) tls: Option<Tls>,
     /// The server shuts down: answers close their connections.
     pub(super) draining: AtomicBool,
 }
 
-/// A byte stream.
+/// A byte stream: TCP, or TLS over it.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Stream for S {}
@@ -59,7 +63,33 @@ impl Shared {
 }
 
 /// Serves a connection until it is closed by the client, by a time limit or by the shutdown.
-pub(super) async fn serve<S: Stream>(mut stream: S, shared: Arc<Shared>, mut draining: Receiver<bool>) {
+pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>, draining: Receiver<bool>) {
+    match &shared.tls {
+        None => serve_stream(stream, shared, draining).await,
+        // Boxed, so that connections without TLS need no room for this future.
+        Some(tls) => Box::pin(serve_tls(tls.accept(stream), shared, draining)).await,
+    }
+}
+
+/// Serves a connection after its handshake, which has the time limit of a request's head.
+async fn serve_tls(
+    handshake: impl Future<Output = io::Result<impl Stream>>,
+    shared: Arc<Shared>,
+    mut draining: Receiver<bool>,
+) {
+    let progress = RequestProgress::default();
+    progress.enter(Stage::Head);
+    let ended = {
+        let handshake = pin!(handshake);
+        with_watchdog(handshake, &progress, &shared.bounds, &mut draining).await
+    };
+    // A failed handshake needs no answer: rustls has sent its alert.
+    if let ServeEnd::Done(Ok(stream)) = ended {
+        serve_stream(stream, shared, draining).await;
+    }
+}
+
+async fn serve_stream<S: Stream>(mut stream: S, shared: Arc<Shared>, mut draining: Receiver<bool>) {
     let progress = RequestProgress::default();
     let ended = {
         let plain = pin!(fast_path::serve(&mut stream, &shared, &progress));

@@ -94,6 +94,8 @@ pub(super) async fn serve(
 /// Writes the answers. A connection that waits for its next request keeps a small buffer.
 async fn send(stream: &mut impl Stream, out: &mut Vec<u8>) -> io::Result<()> {
     stream.write_all(out).await?;
+    // TLS may hold bytes back until it is flushed.
+    stream.flush().await?;
     out.clear();
     out.shrink_to(OUT_BYTES);
     Ok(())

@@ -7,6 +7,8 @@
 //! Rejected: a listener per thread on the same port (`SO_REUSEPORT`). A second server started by mistake would silently
 //! share the port, and each of the two would count half of the requests.
 
+use std::convert::Infallible;
+use std::future::pending;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::pin::pin;
@@ -15,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use slidegate::time::Clock;
+use slidegate::time::{Clock, WallClock};
 use thiserror::Error;
 use tokio::net::TcpSocket;
 use tokio::runtime::Builder;
@@ -30,11 +32,14 @@ use super::handlers::Handlers;
 use super::problem::Problem;
 use crate::reload::FileReloader;
 use crate::service::{Service, Settings};
+use crate::tls::{Tls, TlsError};
 
 /// Most connections that wait to be accepted.
 const BACKLOG: u32 = 4_096;
 /// Most connections beyond the bound that get a 503 at the same time; further ones are closed without an answer.
 const REFUSED_MAX: usize = 64;
+/// What clients may ask for within TLS.
+const ALPN_PROTOCOLS: &[&[u8]] = &[b"http/1.1"];
 /// Pause after a failed accept.
 const ACCEPT_RETRY_TIME: Duration = Duration::from_millis(50);
 
@@ -53,6 +58,8 @@ pub(crate) enum ServeError {
     Listen { address: SocketAddr, source: io::Error },
     #[error("http: the system refuses a thread; see ulimit -u")]
     Thread(#[source] io::Error),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
 }
 
 /// The result of a graceful shutdown.
@@ -72,6 +79,7 @@ impl Server {
         clock: Arc<dyn Clock>,
         reloader: Option<Arc<FileReloader>>,
     ) -> Result<Self, ServeError> {
+        let tls = Tls::open(&settings.tls, ALPN_PROTOCOLS, Arc::new(WallClock))?;
         let address = settings.http;
         let listen = || -> io::Result<_> {
             let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
@@ -88,6 +96,7 @@ impl Server {
             handlers: Handlers { service, headers, clock, reloader },
             bounds: settings.bounds.clone(),
             buffer_bound: Arc::new(BufferBound::new(settings.bounds.buffer_bytes)),
+            tls,
             draining: AtomicBool::new(false),
         });
         Ok(Self { listener, address, shared, threads: settings.threads })
@@ -96,6 +105,11 @@ impl Server {
     /// Where it listens.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The scheme of its URLs.
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.shared.tls.is_some() { "https" } else { "http" }
     }
 
     /// Serves until `stop`, then drains the requests in flight. `close` ends the drain at once; the threads still run
@@ -110,10 +124,12 @@ impl Server {
         let workers: Vec<Worker> =
             (0..threads).map(|number| Worker::start(number, &shared, &draining)).collect::<Result<_, _>>()?;
         let mut stop = pin!(stop);
+        let mut certificate_watch = pin!(watch_certificate(&shared));
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 () = &mut stop => break,
+                never = &mut certificate_watch => match never {},
             };
             accept(accepted, &workers, &shared).await;
         }
@@ -138,6 +154,14 @@ impl Server {
             () = close => true,
         };
         Ok(Drained { cut: open.iter().map(|open| open.load(Ordering::Relaxed)).sum(), hastened })
+    }
+}
+
+/// Follows the files of TLS, if there are any.
+async fn watch_certificate(shared: &Shared) -> Infallible {
+    match &shared.tls {
+        Some(tls) => tls.watch().await,
+        None => pending().await,
     }
 }
 
@@ -230,7 +254,8 @@ async fn work(
                 metrics.connection_opened();
                 connection::serve(stream, Arc::clone(&shared), draining).await;
                 metrics.connection_closed();
-            } else {
+            } else if shared.tls.is_none() {
+                // A handshake only to refuse would cost more than the request.
                 let problem = Problem::busy(shared.bounds.connections);
                 drain_unread::close(stream, Some(&problem), &*shared.handlers.clock).await;
             }

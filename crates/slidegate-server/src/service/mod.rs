@@ -7,7 +7,7 @@ mod settings;
 mod verbs;
 
 pub(crate) use error::{ServiceError, ServiceErrorKind};
-pub(crate) use settings::{Bounds, HeaderSet, Secret, Settings};
+pub(crate) use settings::{Bounds, HeaderSet, Secret, Settings, TlsFiles};
 /// Re-exported for the wires, which never name a store.
 pub(crate) use slidegate::store::LimitUsage;
 pub(crate) use verbs::{Explained, Service};

@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -35,6 +36,18 @@ pub(crate) struct Settings {
     /// Which sets of headers go with a decision.
     pub(crate) headers: Vec<HeaderSet>,
     pub(crate) bounds: Bounds,
+    pub(crate) tls: TlsFiles,
+}
+
+/// The PEM files of TLS; without a certificate and a key, connections are not encrypted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TlsFiles {
+    /// The certificate of the server, followed by those that issued it.
+    pub(crate) certificate: Option<PathBuf>,
+    /// The private key of the certificate.
+    pub(crate) key: Option<PathBuf>,
+    /// The authorities whose clients are served; without them, any client is.
+    pub(crate) client_ca: Option<PathBuf>,
 }
 
 impl Settings {
@@ -96,6 +109,7 @@ impl Default for Settings {
             hosts: Vec::new(),
             headers: vec![HeaderSet::Draft11],
             bounds: Bounds::default(),
+            tls: TlsFiles::default(),
         }
     }
 }

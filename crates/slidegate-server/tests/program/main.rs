@@ -1,5 +1,8 @@
 //! The program as its users run it: arguments and input in, output and exit status out.
 
+#[path = "../../src/tls/tests/certificates.rs"]
+#[allow(dead_code, reason = "tests inside the program use the rest")]
+mod certificates;
 #[path = "../../src/http/tests/client.rs"]
 #[allow(dead_code, clippy::unwrap_used, reason = "tests inside the program use the rest")]
 mod client;
@@ -38,6 +41,7 @@ mod shared_store;
 mod shells;
 mod signals;
 mod snapshots;
+mod tls;
 mod tokens;
 mod validate;
 mod wait;

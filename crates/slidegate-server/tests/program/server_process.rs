@@ -24,7 +24,7 @@ impl ServerProcess {
         let mut err = BufReader::new(child.stderr.take().expect("stderr is piped"));
         let mut greeting = String::new();
         err.read_line(&mut greeting).expect("it greets");
-        let address = greeting.split("http://").nth(1).and_then(|rest| rest.split(';').next());
+        let address = greeting.split("://").nth(1).and_then(|rest| rest.split(';').next());
         let address = address.and_then(|address| address.parse().ok());
         let address = address.unwrap_or_else(|| panic!("no address: {greeting}"));
         Self { child, err, greeting, address }
@@ -41,6 +41,13 @@ impl ServerProcess {
     /// Its process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The next line of its log; waits for it.
+    pub(crate) fn next_line(&mut self) -> String {
+        let mut line = String::new();
+        self.err.read_line(&mut line).expect("stderr is text");
+        line
     }
 
     /// Sends a signal: `TERM`, `INT`.

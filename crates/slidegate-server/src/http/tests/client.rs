@@ -9,9 +9,9 @@ use serde_json::Value;
 /// Longer than any answer takes on a busy machine.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// One connection.
-pub(crate) struct Client {
-    pub(crate) stream: TcpStream,
+/// One connection, over TCP or TLS.
+pub(crate) struct Client<S = TcpStream> {
+    pub(crate) stream: S,
     read: Vec<u8>,
 }
 
@@ -60,7 +60,13 @@ impl Client {
         let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(TIMEOUT))?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, read: Vec::new() })
+        Ok(Self::over(stream))
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    pub(crate) fn over(stream: S) -> Self {
+        Self { stream, read: Vec::new() }
     }
 
     /// Sends a request and waits for its answer.

@@ -17,3 +17,4 @@ mod problems;
 mod receipts;
 mod shared_store;
 mod test_server;
+mod tls;
