@@ -9,9 +9,10 @@
 //! come from a proxy between us and Redis and proves nothing, so it is ambiguous.
 
 use redis::ServerError;
-use slidegate::store::StoreError;
+use slidegate::store::{RefusalCause, StoreError};
 
 use ErrorClass::{Busy, Refused, UnknownScript, WrongServer};
+use RefusalCause::{DamagedState, Disk, Forbidden, ForeignValue, NewerVersion, Other, OutOfMemory, ReadOnly};
 
 /// Longest text of a reply that an error repeats, in characters.
 const REPLY_CHARS_MAX: usize = 300;
@@ -20,6 +21,8 @@ const REPLY_CHARS_MAX: usize = 300;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallError {
     pub(crate) class: ErrorClass,
+    /// What Redis refused the call for, if it did.
+    cause: RefusalCause,
     pub(crate) why: Box<str>,
 }
 
@@ -38,34 +41,68 @@ pub(crate) enum ErrorClass {
     Ambiguous,
 }
 
-/// Error replies by their first word, and the remedies.
-const KNOWN: &[(&str, ErrorClass, &str)] = &[
-    ("NOSCRIPT", UnknownScript, "let the user of the store call EVAL as well as EVALSHA"),
-    ("LOADING", Busy, "wait until Redis has read its data"),
-    ("BUSY", Busy, "another client's script does not end: stop it with SCRIPT KILL"),
-    ("TRYAGAIN", Busy, "wait until the cluster has moved its slots"),
-    ("CLUSTERDOWN", Busy, "see CLUSTER INFO for what is missing"),
-    ("MASTERDOWN", Busy, "wait until the replica has found its primary, or give the primary's address"),
-    ("MOVED", WrongServer, CLUSTER),
-    ("ASK", WrongServer, CLUSTER),
-    ("READONLY", WrongServer, "this is a replica: give the address of the primary"),
-    ("WRONGTYPE", Refused, "another program uses a key of ours: delete it, or choose another key_prefix"),
-    ("OOM", Refused, "Redis is out of memory: raise maxmemory, or give the store an instance of its own"),
-    ("NOPERM", Refused, "grant the store's user EVAL, EVALSHA, SCAN, INFO and its keys with ACL SETUSER"),
-    ("NOAUTH", Refused, "give the password in the URL: redis://:PASSWORD@HOST"),
-    ("WRONGPASS", Refused, "correct the user and the password in the URL"),
-    ("DENIED", Refused, "set a password in Redis and in the URL, or bind Redis to a private address"),
-    ("MISCONF", Refused, "Redis cannot save its data and takes no writes: see its log"),
-    ("NOREPLICAS", Refused, "Redis wants more replicas before it takes writes: see min-replicas-to-write"),
-    ("CROSSSLOT", Refused, "charge keys together only if they share a hash tag: see key_template"),
-    ("SLIDEGATE", Refused, "delete the key, or choose another key_prefix"),
-    ("ERR", Refused, "see the text; where it names a script, this is a defect of slidegate"),
+/// Error replies by their first word, what they refuse a call for, and the remedies.
+const KNOWN: &[(&str, ErrorClass, RefusalCause, &str)] = &[
+    ("NOSCRIPT", UnknownScript, Forbidden, "let the user of the store call EVAL as well as EVALSHA"),
+    ("LOADING", Busy, Other, "wait until Redis has read its data"),
+    ("BUSY", Busy, Other, "another client's script does not end: stop it with SCRIPT KILL"),
+    ("TRYAGAIN", Busy, Other, "wait until the cluster has moved its slots"),
+    ("CLUSTERDOWN", Busy, Other, "see CLUSTER INFO for what is missing"),
+    (
+        "MASTERDOWN",
+        Busy,
+        Other,
+        "wait until the replica has found its primary, or give the primary's address",
+    ),
+    ("MOVED", WrongServer, Other, CLUSTER),
+    ("ASK", WrongServer, Other, CLUSTER),
+    ("READONLY", WrongServer, ReadOnly, "this is a replica: give the address of the primary"),
+    (
+        "WRONGTYPE",
+        Refused,
+        ForeignValue,
+        "another program uses a key of ours: delete it, or choose another key_prefix",
+    ),
+    (
+        "OOM",
+        Refused,
+        OutOfMemory,
+        "Redis is out of memory: raise maxmemory, or give the store an instance of its own",
+    ),
+    (
+        "NOPERM",
+        Refused,
+        Forbidden,
+        "grant the store's user EVAL, EVALSHA, SCAN, INFO and its keys with ACL SETUSER",
+    ),
+    ("NOAUTH", Refused, Forbidden, "give the password in the URL: redis://:PASSWORD@HOST"),
+    ("WRONGPASS", Refused, Forbidden, "correct the user and the password in the URL"),
+    (
+        "DENIED",
+        Refused,
+        Forbidden,
+        "set a password in Redis and in the URL, or bind Redis to a private address",
+    ),
+    ("MISCONF", Refused, Disk, "Redis cannot save its data and takes no writes: see its log"),
+    (
+        "NOREPLICAS",
+        Refused,
+        ReadOnly,
+        "Redis wants more replicas before it takes writes: see min-replicas-to-write",
+    ),
+    ("CROSSSLOT", Refused, Other, "charge keys together only if they share a hash tag: see key_template"),
+    ("SLIDEGATE", Refused, Other, "delete the key, or choose another key_prefix"),
+    ("ERR", Refused, Other, "see the text; where it names a script, this is a defect of slidegate"),
 ];
 
 const CLUSTER: &str =
     "this is a node of a Redis Cluster, which is not supported yet: give a standalone Redis";
 /// The remedy for all others.
 const UNKNOWN: &str = "Redis does not send this to a script: check proxies between it and us";
+
+/// The second word of the errors of our scripts.
+const OWN_CAUSES: &[(&str, RefusalCause)] =
+    &[("foreign:", ForeignValue), ("newer:", NewerVersion), ("damaged:", DamagedState)];
 
 /// Words that Redis before 7 wraps in an `ERR` when a write inside a script fails with them.
 const INSIDE_ERR: &[&str] = &["READONLY", "OOM", "WRONGTYPE", "MISCONF", "NOREPLICAS", "SLIDEGATE"];
@@ -75,33 +112,37 @@ impl CallError {
     pub(crate) fn from_reply(error: &ServerError) -> Self {
         let (code, details) = (error.code(), error.details().unwrap_or_default());
         let shown: String = details.chars().take(REPLY_CHARS_MAX).collect();
-        let (class, remedy) = known(code, details).unwrap_or((ErrorClass::Ambiguous, UNKNOWN));
-        Self { class, why: format!("Redis says `{code} {shown}`; {remedy}").into() }
+        let (class, cause, remedy) = known(code, details).unwrap_or((ErrorClass::Ambiguous, Other, UNKNOWN));
+        Self { class, cause, why: format!("Redis says `{code} {shown}`; {remedy}").into() }
     }
 
     /// The reply to `command` has an unknown form.
     pub(crate) fn malformed_reply(command: &str) -> Self {
         let why = format!("the reply to {command} is malformed; check proxies between Redis and us");
-        Self { class: ErrorClass::Ambiguous, why: why.into() }
+        Self { class: ErrorClass::Ambiguous, cause: Other, why: why.into() }
     }
 }
 
 /// The caller's error once there is no retry.
 impl From<CallError> for StoreError {
-    fn from(CallError { class, why }: CallError) -> Self {
+    fn from(CallError { class, cause, why }: CallError) -> Self {
         match class {
+            // A replica would refuse a retry too, for as long as it is one.
+            WrongServer if cause == ReadOnly => Self::Refused { cause, why },
             Busy | WrongServer => Self::Unavailable { why },
-            UnknownScript | Refused => Self::Refused { why },
+            UnknownScript | Refused => Self::Refused { cause, why },
             ErrorClass::Ambiguous => Self::Ambiguous { why },
         }
     }
 }
 
-fn known(code: &str, details: &str) -> Option<(ErrorClass, &'static str)> {
+fn known(code: &str, details: &str) -> Option<(ErrorClass, RefusalCause, &'static str)> {
     let inside = details.split_whitespace().map(|word| word.trim_start_matches('-'));
     let inside = inside.into_iter().find(|word| code == "ERR" && INSIDE_ERR.contains(word));
     let word = inside.unwrap_or(code);
-    KNOWN.iter().find(|(known, ..)| *known == word).map(|&(_, class, remedy)| (class, remedy))
+    let &(_, class, cause, remedy) = KNOWN.iter().find(|(known, ..)| *known == word)?;
+    let own = OWN_CAUSES.iter().find(|(own, _)| word == "SLIDEGATE" && details.contains(own));
+    Some((class, own.map_or(cause, |(_, own)| *own), remedy))
 }
 
 #[cfg(test)]
@@ -159,12 +200,43 @@ mod tests {
             let error = StoreError::from(call_error(reply));
             assert_eq!(error.maybe_charged(), class == ErrorClass::Ambiguous, "{reply}: {error}");
             let unavailable = matches!(error, StoreError::Unavailable { .. });
-            assert_eq!(unavailable, matches!(class, Busy | WrongServer), "{reply}: {error}");
+            let replica = reply.contains("READONLY");
+            assert_eq!(unavailable, matches!(class, Busy | WrongServer) && !replica, "{reply}: {error}");
         }
         for (code, ..) in KNOWN {
             assert!(REPLIES.iter().any(|(reply, _)| reply.starts_with(code)), "{code} has no example");
         }
         assert!(StoreError::from(CallError::malformed_reply("SCAN")).maybe_charged());
+    }
+
+    /// An operator acts on the cause, so it must not depend on how a version of Redis words or wraps the reply.
+    #[test]
+    fn a_refusal_has_a_cause() {
+        for (reply, expected) in [
+            ("OOM command not allowed when used memory > 'maxmemory'.", OutOfMemory),
+            (
+                "ERR Error running script (call to f_e0): @user_script:1: -OOM command not allowed",
+                OutOfMemory,
+            ),
+            ("READONLY You can't write against a read only replica.", ReadOnly),
+            ("ERR Error running script (call to f_e0): @user_script: 1: -READONLY You", ReadOnly),
+            ("MISCONF Redis is configured to save RDB snapshots, but it's unable to persist", Disk),
+            ("WRONGTYPE Operation against a key holding the wrong kind of value", ForeignValue),
+            ("SLIDEGATE foreign: a value of this key is not ours", ForeignValue),
+            (
+                "SLIDEGATE newer: a value of this key has a version that this script does not know",
+                NewerVersion,
+            ),
+            ("SLIDEGATE damaged: a value of this key is cut off", DamagedState),
+            ("SLIDEGATE large: a sorted set keeps one member per unit", Other),
+            ("NOAUTH Authentication required.", Forbidden),
+            ("ERR value is not a foreign: integer", Other),
+        ] {
+            match StoreError::from(call_error(reply)) {
+                StoreError::Refused { cause, .. } => assert_eq!(cause, expected, "{reply}"),
+                other => panic!("{reply}: {other:?}"),
+            }
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@
 use std::fmt;
 
 use slidegate::receipt::ReceiptId;
-use slidegate::store::StoreError;
+use slidegate::store::{RefusalCause, StoreError};
 
 use crate::options::OptionsError;
 
@@ -72,7 +72,7 @@ impl KeyTemplate {
             "key_template `{self}` gives two charges of this admission the same key `{name}`; write {{rule}} into \
              it apart from {{key}}, for example `sg:{{{{key}}}}:{{rule}}`, or charge one rule at a time"
         );
-        Err(StoreError::Refused { why: why.into() })
+        Err(StoreError::Refused { cause: RefusalCause::Other, why: why.into() })
     }
 
     /// The name of the secret that receipts are signed with. No state has it: a `%` in a key or a rule is escaped.

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use slidegate::algorithm::State;
 use slidegate::receipt::{ReceiptId, ReceiptStamp};
-use slidegate::store::{Call, LimitUsage, SECRET_BYTES, Store, StoreError, Update, UpdateError};
+use slidegate::store::{
+    Call, LimitUsage, RefusalCause, SECRET_BYTES, Store, StoreError, Update, UpdateError,
+};
 use slidegate::{Admission, Applied, Decision, Key, Receipt, ReceiptError, Rule};
 
 use crate::call_error::CallError;
@@ -292,7 +294,7 @@ impl Store for RedisStore {
             redis::Value::BulkString(secret) => secret.try_into().map(Some).map_err(|other: Vec<u8>| {
                 let name = String::from_utf8_lossy(&name);
                 let why = format!("`{name}` has {} bytes and is no secret of ours; delete it", other.len());
-                StoreError::Refused { why: why.into() }
+                StoreError::Refused { cause: RefusalCause::ForeignValue, why: why.into() }
             }),
             _ => Err(CallError::malformed_reply("a script").into()),
         }

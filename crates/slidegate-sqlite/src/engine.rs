@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use slidegate::algorithm::BytesError;
 use slidegate::decision::StateAnswer;
 use slidegate::receipt::{ReceiptId, ReceiptStamp};
-use slidegate::store::{Call, LimitUsage, Record, SECRET_BYTES};
+use slidegate::store::{Call, LimitUsage, Record, RefusalCause, SECRET_BYTES};
 use slidegate::time::{Clock, SystemClock};
 use slidegate::{Applied, Charge, Rule, Verdict};
 
@@ -215,7 +215,7 @@ impl<C: Clock> CallContext<'_, '_, C> {
             let bytes = other.len();
             let why =
                 format!("the file's secret has {bytes} bytes in place of {SECRET_BYTES}; restore the file");
-            FileError::Refused(why.into())
+            FileError::Refused(RefusalCause::DamagedStore, why.into())
         })
     }
 }

@@ -263,6 +263,6 @@ fn failed(path: &Path, error: FileError) -> OpenError {
     match error {
         FileError::Busy => OpenError::Busy { path },
         FileError::Unavailable(why) | FileError::Unknown(why) => OpenError::Io { path, why },
-        FileError::Refused(why) => OpenError::Damaged { path, why },
+        FileError::Refused(_, why) => OpenError::Damaged { path, why },
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::ErrorCode;
 use slidegate::algorithm::BytesError;
-use slidegate::store::{StoreError, UpdateError};
+use slidegate::store::{RefusalCause, StoreError, UpdateError};
 
 use crate::error::OpenError;
 
@@ -16,7 +16,7 @@ pub(crate) enum FileError {
     /// Not executed, and a later try may succeed.
     Unavailable(Box<str>),
     /// Not executed, and a retry would fail too.
-    Refused(Box<str>),
+    Refused(RefusalCause, Box<str>),
     /// The commit failed: the charge may be durable or not.
     Unknown(Box<str>),
 }
@@ -61,7 +61,8 @@ impl FileError {
             OpenError::Busy { .. } | OpenError::Io { .. } | OpenError::ReadOnly { .. } => {
                 Self::Unavailable(why)
             }
-            _ => Self::Refused(why),
+            // Damaged, or not a file of ours or of this version: nothing can be counted in it.
+            _ => Self::Refused(RefusalCause::DamagedStore, why),
         }
     }
 
@@ -82,11 +83,14 @@ impl FileError {
 
     /// A state in the file that cannot be decoded.
     pub(crate) fn from_bytes_error(rule: &str, key: &str, error: &BytesError) -> Self {
-        let remedy = match error {
-            BytesError::Newer { .. } => "",
-            _ => "; restore the file from a copy, or reset this key under this rule",
+        let (cause, remedy) = match error {
+            BytesError::Newer { .. } => (RefusalCause::NewerVersion, ""),
+            _ => (
+                RefusalCause::DamagedState,
+                "; restore the file from a copy, or reset this key under this rule",
+            ),
         };
-        Self::Refused(format!("rule `{rule}`, key `{key}`: {error}{remedy}").into())
+        Self::Refused(cause, format!("rule `{rule}`, key `{key}`: {error}{remedy}").into())
     }
 }
 
@@ -102,16 +106,23 @@ impl FileError {
         let because = |remedy: &str| Box::from(format!("SQLite says `{error}`; {remedy}"));
         match error.sqlite_error_code() {
             Some(Code::DatabaseBusy | Code::DatabaseLocked | Code::FileLockingProtocolFailed) => Self::Busy,
-            Some(Code::DiskFull) => {
-                Self::Refused(because("the disk is full: make room, or give a file on another disk"))
-            }
+            Some(Code::DiskFull) => Self::Refused(
+                RefusalCause::Disk,
+                because("the disk is full: make room, or give a file on another disk"),
+            ),
             Some(Code::ReadOnly | Code::PermissionDenied | Code::AuthorizationForStatementDenied) => {
-                Self::Refused(because("let this user write the file and its directory"))
+                Self::Refused(
+                    RefusalCause::ReadOnly,
+                    because("let this user write the file and its directory"),
+                )
             }
-            Some(Code::DatabaseCorrupt | Code::NotADatabase) => Self::Refused(because(
-                "the file is damaged: restore it from a copy, or move it away to begin anew",
-            )),
-            Some(Code::TooBig) => Self::Refused(because("the log is too long: use compact-log")),
+            Some(Code::DatabaseCorrupt | Code::NotADatabase) => Self::Refused(
+                RefusalCause::DamagedStore,
+                because("the file is damaged: restore it from a copy, or move it away to begin anew"),
+            ),
+            Some(Code::TooBig) => {
+                Self::Refused(RefusalCause::Other, because("the log is too long: use compact-log"))
+            }
             Some(Code::CannotOpen | Code::SystemIoFailure | Code::OutOfMemory) => {
                 Self::Unavailable(because("see the system's log"))
             }
@@ -126,7 +137,7 @@ impl From<FileError> for StoreError {
         match failure {
             FileError::Busy => FileError::timed_out().into(),
             FileError::Unavailable(why) => Self::Unavailable { why },
-            FileError::Refused(why) => Self::Refused { why },
+            FileError::Refused(cause, why) => Self::Refused { cause, why },
             FileError::Unknown(why) => Self::Ambiguous { why },
         }
     }
@@ -150,9 +161,15 @@ mod tests {
 
     #[test]
     fn only_an_error_of_the_commit_may_have_charged() {
-        for code in [ffi::SQLITE_FULL, ffi::SQLITE_READONLY, ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB] {
+        for (code, expected) in [
+            (ffi::SQLITE_FULL, RefusalCause::Disk),
+            (ffi::SQLITE_READONLY, RefusalCause::ReadOnly),
+            (ffi::SQLITE_CORRUPT, RefusalCause::DamagedStore),
+            (ffi::SQLITE_NOTADB, RefusalCause::DamagedStore),
+        ] {
             for failure in [FileError::from(error(code)), FileError::at_commit(error(code))] {
-                assert!(matches!(StoreError::from(failure), StoreError::Refused { .. }), "{code}");
+                let error = StoreError::from(failure);
+                assert!(matches!(error, StoreError::Refused { cause, .. } if cause == expected), "{code}");
             }
         }
         for code in [ffi::SQLITE_IOERR, ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_CANTOPEN, ffi::SQLITE_NOMEM] {

@@ -1,7 +1,7 @@
 //! Reads and writes the rows of the file.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use slidegate::store::Record;
+use slidegate::store::{Record, RefusalCause};
 
 use crate::clock_steps;
 use crate::file_error::FileError;
@@ -186,6 +186,7 @@ impl Meta {
         let meta = connection.prepare_cached(sql)?.query_row([], Self::read).optional()?;
         meta.ok_or_else(|| {
             FileError::Refused(
+                RefusalCause::DamagedStore,
                 "the table `meta` of the file is empty; restore it from a copy, or move it away".into(),
             )
         })

@@ -1,6 +1,6 @@
 //! Tests that need the connection: its sync mode, a full disk, and files in the middle of a write.
 
-use slidegate::store::{Call, StoreError};
+use slidegate::store::{Call, RefusalCause, StoreError};
 use slidegate::{CheckError, Limiter, Rule};
 
 use crate::store::SqliteStore;
@@ -81,7 +81,8 @@ fn a_full_disk_is_an_error_and_nothing_is_charged() {
             fitted += 1;
         };
         assert!(fitted > 10, "{fitted} fitted");
-        assert!(matches!(&error, StoreError::Refused { why } if why.contains("disk is full")), "{error}");
+        let StoreError::Refused { cause: RefusalCause::Disk, why } = &error else { panic!("{error}") };
+        assert!(why.contains("disk is full"), "{error}");
         assert!(!error.maybe_charged());
         for number in 0..fitted {
             assert_eq!(ask(&name(number), 4).unwrap(), (false, 2), "earlier charges stay");

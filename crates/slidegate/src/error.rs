@@ -29,9 +29,11 @@ pub enum StoreError {
         /// The cause and the remedy. It contains no password.
         why: Box<str>,
     },
-    /// A shared store refused the request: a foreign value, no memory left, no permission.
+    /// A store refused the request: a foreign value, no memory left, no permission.
     #[error("store: refused, so nothing was charged: {why}")]
     Refused {
+        /// What it refused the request for.
+        cause: RefusalCause,
         /// The store's reason and the remedy. It contains no password.
         why: Box<str>,
     },
@@ -42,10 +44,36 @@ impl StoreError {
     #[must_use]
     pub fn maybe_charged(&self) -> bool {
         match self {
-            Self::Full { .. } | Self::Unavailable { .. } | Self::Refused { .. } => false,
+            Self::Full { .. } | Self::Unavailable { .. } | Self::Refused { .. } => {
+                false
+            }
             Self::Ambiguous { .. } => true,
         }
     }
+}
+
+/// What a store refuses a request for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RefusalCause {
+    /// A shared store has no memory left for what it would have to write.
+    OutOfMemory,
+    /// The store takes no writes: a replica, or a file that this user may not write.
+    ReadOnly,
+    /// The store cannot write to its disk, which is full or has failed.
+    Disk,
+    /// The key has a value of another program, or of another layout.
+    ForeignValue,
+    /// A newer version wrote the state of the key.
+    NewerVersion,
+    /// The state of the key is damaged.
+    DamagedState,
+    /// The whole store is damaged.
+    DamagedStore,
+    /// The store does not accept its user, or lets the user do too little.
+    Forbidden,
+    /// Anything else.
+    Other,
 }
 
 #[cfg(test)]
@@ -58,7 +86,7 @@ mod tests {
         for (error, open) in [
             (StoreError::Full { budget_bytes: 1 }, false),
             (StoreError::Unavailable { why: why() }, false),
-            (StoreError::Refused { why: why() }, false),
+            (StoreError::Refused { cause: RefusalCause::Other, why: why() }, false),
             (StoreError::Ambiguous { why: why() }, true),
         ] {
             assert_eq!(error.maybe_charged(), open, "{error}");

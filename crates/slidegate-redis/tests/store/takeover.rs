@@ -45,7 +45,7 @@ fn a_set_in_milliseconds_is_refused_and_unchanged() {
     run(async {
         let store = prefixed(&server.url(), "sg", LogLayout::SortedSet).await;
         let error = ask(&store, Call::at_us(BOUNDARY_US), &rule, 1).await.unwrap_err();
-        assert!(matches!(&error, StoreError::Refused { why } if why.contains("microseconds")), "{error}");
+        assert!(matches!(&error, StoreError::Refused { why, .. } if why.contains("microseconds")), "{error}");
     });
     assert_eq!(watch.command(&["DUMP", NAME]), before);
 }

@@ -127,6 +127,8 @@ impl From<String> for LineError {
 
 #[cfg(test)]
 mod tests {
+    use slidegate::store::RefusalCause;
+
     use super::*;
 
     #[test]
@@ -136,7 +138,7 @@ mod tests {
             (StoreError::Full { budget_bytes: 1 }, "full"),
             (StoreError::Unavailable { why: why() }, "unavailable"),
             (StoreError::Ambiguous { why: why() }, "ambiguous"),
-            (StoreError::Refused { why: why() }, "refused"),
+            (StoreError::Refused { cause: RefusalCause::Other, why: why() }, "refused"),
         ] {
             assert_eq!(LineError::from(error).kind, kind);
         }

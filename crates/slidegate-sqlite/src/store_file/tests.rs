@@ -151,7 +151,10 @@ fn a_file_of_another_program_in_its_place_is_refused_and_left_alone() {
     fs::rename(&foreign, directory.file()).unwrap();
     for _ in 0..2 {
         let error = error_of(&store);
-        assert!(matches!(&error, StoreError::Refused { why } if why.contains("another program")), "{error}");
+        assert!(
+            matches!(&error, StoreError::Refused { why, .. } if why.contains("another program")),
+            "{error}"
+        );
     }
     assert!(fs::read(directory.file()).unwrap() == bytes);
 }

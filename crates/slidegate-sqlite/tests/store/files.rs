@@ -137,7 +137,7 @@ fn a_newer_or_damaged_record_is_an_error_and_never_a_reset() {
         bytes[0] = first_byte;
         other.execute("UPDATE state SET bytes = ?1", [&bytes]).unwrap();
         let error = ask(&store, Call::now(), &rule, 1).unwrap_err();
-        assert!(matches!(&error, StoreError::Refused { why } if why.contains(word)), "{error}");
+        assert!(matches!(&error, StoreError::Refused { why, .. } if why.contains(word)), "{error}");
         assert!(!error.maybe_charged());
         let kept: Vec<u8> = other.query_row("SELECT bytes FROM state", [], |row| row.get(0)).unwrap();
         assert_eq!(kept, bytes);
@@ -189,7 +189,7 @@ fn a_damaged_page_is_an_error_and_nothing_is_admitted() {
             let name = format!("client-{number}");
             match block_on(store.check(Call::now(), &admission(&[(&rule, &name, 1)]))) {
                 Ok(outcome) => assert!(!outcome.allowed(), "page {page}: {name} may spend again"),
-                Err(StoreError::Refused { why }) if why.contains("damaged") => failed += 1,
+                Err(StoreError::Refused { why, .. }) if why.contains("damaged") => failed += 1,
                 Err(error) => panic!("page {page}: {error}"),
             }
         }

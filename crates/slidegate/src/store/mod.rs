@@ -17,7 +17,7 @@ mod stats;
 mod usage;
 mod verdicts;
 
-pub use crate::error::StoreError;
+pub use crate::error::{RefusalCause, StoreError};
 pub use boxed::BoxStore;
 pub use call::Call;
 pub use contract::{LocalStore, SECRET_BYTES, Store, Update};

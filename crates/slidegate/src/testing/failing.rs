@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::charge::Admission;
 use crate::decision::Decision;
-use crate::error::StoreError;
+use crate::error::{RefusalCause, StoreError};
 use crate::key::Key;
 use crate::receipt::Applied;
 use crate::rule::Rule;
@@ -36,7 +36,7 @@ impl StoreFailure {
         match self {
             Self::Unavailable => StoreError::Unavailable { why: why() },
             Self::Ambiguous => StoreError::Ambiguous { why: why() },
-            Self::Refused => StoreError::Refused { why: why() },
+            Self::Refused => StoreError::Refused { cause: RefusalCause::Other, why: why() },
             Self::Full => StoreError::Full { budget_bytes: 0 },
         }
     }
