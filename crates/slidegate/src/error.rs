@@ -29,6 +29,15 @@ pub enum StoreError {
         /// The cause and the remedy. It contains no password.
         why: Box<str>,
     },
+    /// The part of the memory budget that inline rules may take is spent. Other rules still find room.
+    #[error(
+        "store: inline rules have spent the {share_bytes} bytes that they may take of the budget; name a configured \
+         rule, shorten windows, or raise the budget"
+    )]
+    InlineFull {
+        /// Half of the budget.
+        share_bytes: u64,
+    },
     /// A store refused the request: a foreign value, no memory left, no permission.
     #[error("store: refused, so nothing was charged: {why}")]
     Refused {
@@ -44,7 +53,7 @@ impl StoreError {
     #[must_use]
     pub fn maybe_charged(&self) -> bool {
         match self {
-            Self::Full { .. } | Self::Unavailable { .. } | Self::Refused { .. } => {
+            Self::Full { .. } | Self::InlineFull { .. } | Self::Unavailable { .. } | Self::Refused { .. } => {
                 false
             }
             Self::Ambiguous { .. } => true,
@@ -86,6 +95,7 @@ mod tests {
         for (error, open) in [
             (StoreError::Full { budget_bytes: 1 }, false),
             (StoreError::Unavailable { why: why() }, false),
+            (StoreError::InlineFull { share_bytes: 1 }, false),
             (StoreError::Refused { cause: RefusalCause::Other, why: why() }, false),
             (StoreError::Ambiguous { why: why() }, true),
         ] {

@@ -270,4 +270,15 @@ pub enum ReceiptError {
         /// Records held.
         records: usize,
     },
+    /// The rule or the key has its share of the spent receipts, so that others can go on to refund theirs.
+    #[error(
+        "receipt: {records} spent receipts of {owner} are on record, which is its share; retry when older ones have \
+         expired, or raise the memory budget"
+    )]
+    ShareFull {
+        /// Records held.
+        records: usize,
+        /// `this rule`, `all inline rules` or `this key`.
+        owner: &'static str,
+    },
 }

@@ -83,7 +83,7 @@ impl From<ReceiptError> for LineError {
     fn from(error: ReceiptError) -> Self {
         let kind = match error {
             ReceiptError::UnequalCosts { .. } | ReceiptError::Excess { .. } => "actual",
-            ReceiptError::RecordsFull { .. } => "full",
+            ReceiptError::RecordsFull { .. } | ReceiptError::ShareFull { .. } => "full",
             _ => "receipt",
         };
         Self::new(kind, &error)
@@ -93,7 +93,7 @@ impl From<ReceiptError> for LineError {
 impl From<StoreError> for LineError {
     fn from(error: StoreError) -> Self {
         let kind = match error {
-            StoreError::Full { .. } => "full",
+            StoreError::Full { .. } | StoreError::InlineFull { .. } => "full",
             StoreError::Unavailable { .. } => "unavailable",
             StoreError::Ambiguous { .. } => "ambiguous",
             StoreError::Refused { .. } => "refused",
@@ -138,6 +138,7 @@ mod tests {
             (StoreError::Full { budget_bytes: 1 }, "full"),
             (StoreError::Unavailable { why: why() }, "unavailable"),
             (StoreError::Ambiguous { why: why() }, "ambiguous"),
+            (StoreError::InlineFull { share_bytes: 1 }, "full"),
             (StoreError::Refused { cause: RefusalCause::Other, why: why() }, "refused"),
         ] {
             assert_eq!(LineError::from(error).kind, kind);

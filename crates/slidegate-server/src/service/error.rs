@@ -116,7 +116,9 @@ impl From<UpdateError> for ServiceError {
                     ReceiptError::UnequalCosts { .. } | ReceiptError::Excess { .. } => {
                         ServiceErrorKind::Actual
                     }
-                    ReceiptError::RecordsFull { .. } => ServiceErrorKind::Store { maybe_charged: false },
+                    ReceiptError::RecordsFull { .. } | ReceiptError::ShareFull { .. } => {
+                        ServiceErrorKind::Store { maybe_charged: false }
+                    }
                     _ => ServiceErrorKind::Receipt,
                 };
                 Self::new(kind, error.to_string())

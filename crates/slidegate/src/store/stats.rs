@@ -13,8 +13,10 @@ pub struct Stats {
     pub swept: u64,
     /// Keys that were evicted to make room for others; their used units are lost.
     pub evicted: u64,
-    /// Charges that found no room: [`super::StoreError::Full`].
+    /// Charges that found no room: [`super::StoreError::Full`] and [`super::StoreError::InlineFull`].
     pub full: u64,
+    /// Spent receipts on record, until they expire.
+    pub spent_receipts: u64,
 }
 
 impl Stats {

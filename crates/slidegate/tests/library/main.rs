@@ -23,5 +23,6 @@ mod never_over;
 mod public_api;
 mod receipts;
 mod serialization;
+mod shares;
 mod slot_widths;
 mod sweeping;

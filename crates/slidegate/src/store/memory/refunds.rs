@@ -1,7 +1,8 @@
 //! Refunds and settlements.
 
 use super::lock::{Lock, Locks};
-use super::store::MemoryStore;
+use super::spent_receipts::{RecordOwner, SpentReceipts};
+use super::store::{MemoryStore, RECORDS_PER_SWEEP};
 use crate::receipt::{Applied, Receipt, ReceiptCharge, ReceiptError};
 use crate::time::Clock;
 
@@ -72,12 +73,14 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         // Locked until the receipt is recorded, so that it works once if presented twice at once. Shards are
         // locked after this lock and never before it.
         let mut spent = self.spent_receipts.lock();
-        if !spent.accepts(now_us.max(self.noted_us()), receipt) {
+        spent.drop_expired(now_us.max(self.noted_us()), RECORDS_PER_SWEEP, &self.budget);
+        if !spent.accepts(receipt) {
             return Ok(Applied::default());
         }
-        spent.make_room()?;
-        let applied = act(self)?;
-        spent.spend(receipt);
+        let owner = RecordOwner::of(receipt, |key| self.fingerprint(key));
+        spent.take_room(owner, &self.budget)?;
+        let applied = act(self).inspect_err(|_| SpentReceipts::give_room(&self.budget))?;
+        spent.spend(receipt, owner);
         Ok(applied)
     }
 

@@ -13,19 +13,31 @@ pub(super) struct RuleStates {
     hash: NameHash,
     /// The id of a rule whose only limit equals that of the only table; 0 if none is known.
     exact_rule: u64,
+    /// Whether it is an inline rule, which has its own part of the budget.
+    is_inline: bool,
     current: Layout,
     others: Vec<Layout>,
 }
 
 impl RuleStates {
-    pub(super) fn new(hash: NameHash, limits: impl IntoIterator<Item = Limit>, order: u64) -> Self {
-        Self { hash, exact_rule: 0, current: Layout::new(limits, order), others: Vec::new() }
+    pub(super) fn new(
+        hash: NameHash,
+        is_inline: bool,
+        limits: impl IntoIterator<Item = Limit>,
+        order: u64,
+    ) -> Self {
+        Self { hash, exact_rule: 0, is_inline, current: Layout::new(limits, order), others: Vec::new() }
     }
 
     /// The hash of the rule's name.
     #[inline]
     pub(super) fn hash(&self) -> NameHash {
         self.hash
+    }
+
+    /// See [`Room::of_rule`](super::table::room::Room::of_rule).
+    pub(super) fn is_inline(&self) -> bool {
+        self.is_inline
     }
 
     /// Its own bytes, without the tables.
@@ -135,10 +147,11 @@ impl RuleStates {
                 changed.put(budget, fingerprint, state.changed(rule, now_us));
             }
         }
-        budget.give(self.memory_bytes() - Self::own_bytes());
         if self.others.is_empty() {
             changed.inherit_void_receipts(&mut self.current);
         }
+        self.layouts().for_each(|layout| layout.give_void_receipts(budget));
+        budget.give(self.memory_bytes() - Self::own_bytes());
         self.current = changed;
         self.others.clear();
     }

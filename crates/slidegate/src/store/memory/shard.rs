@@ -81,33 +81,36 @@ impl Shard {
         self.find(rule.name_hash()).ok().map(|index| &self.rules[index])
     }
 
+    /// The states of a rule, and the room of that rule.
     #[inline]
-    fn rule_mut(&mut self, rule: NameHash) -> Option<&mut RuleStates> {
+    fn rule_mut<'r>(&mut self, room: Room<'r>, rule: NameHash) -> Option<(Room<'r>, &mut RuleStates)> {
         let index = self.find(rule).ok()?;
         let states = &mut self.rules[index];
         states.forget();
-        Some(states)
+        Some((room.of_rule(states.is_inline()), states))
     }
 
-    /// The states of a rule; created if there are none.
-    fn states_or_new(
+    /// The states of a rule, by its name and the hash of it; created if there are none, with memory that `take` takes.
+    fn states_or_new<'r>(
         &mut self,
-        rule: NameHash,
+        room: Room<'r>,
+        (name, hash): (&str, NameHash),
         limits: impl IntoIterator<Item = Limit>,
-        take: impl FnOnce(usize) -> Result<(), StoreError>,
-    ) -> Result<&mut RuleStates, StoreError> {
-        let index = match self.find(rule) {
+        take: impl FnOnce(Room<'r>, usize) -> Result<(), StoreError>,
+    ) -> Result<(Room<'r>, &mut RuleStates), StoreError> {
+        let index = match self.find(hash) {
             Ok(index) => index,
             Err(index) => {
-                take(RuleStates::own_bytes())?;
-                let states = RuleStates::new(rule, limits, self.order);
+                let is_inline = Rule::is_inline_name(name);
+                take(room.of_rule(is_inline), RuleStates::own_bytes())?;
+                let states = RuleStates::new(hash, is_inline, limits, self.order);
                 self.rules.insert(index, states);
                 index
             }
         };
         let states = &mut self.rules[index];
         states.forget();
-        Ok(states)
+        Ok((room.of_rule(states.is_inline()), states))
     }
 
     /// The table of a rule with one limit in one layout, and the last sequence number that was issued.
@@ -171,9 +174,10 @@ impl Shard {
         let order = self.next();
         let mut evicted = 0;
         let limits = rule.limits().iter().copied();
+        let named = (rule.name(), rule.name_hash());
         let prepared = self
-            .states_or_new(rule.name_hash(), limits, |bytes| room.budget.take(bytes))
-            .and_then(|states| {
+            .states_or_new(room, named, limits, |room, bytes| room.budget.take(bytes))
+            .and_then(|(room, states)| {
                 let layout = states.adapted_to(room.budget, fingerprint, order, rule.limits());
                 loop {
                     let full = match layout.prepare(room, fingerprint, rule.limits(), cost) {
@@ -199,7 +203,7 @@ impl Shard {
         ask: &Charge<'_>,
         prepared: &Prepared,
     ) {
-        if let Some(states) = self.rule_mut(ask.rule.name_hash()) {
+        if let Some((room, states)) = self.rule_mut(room, ask.rule.name_hash()) {
             states.holder(fingerprint).unprepare(room.budget, fingerprint, prepared);
         }
     }
@@ -214,7 +218,7 @@ impl Shard {
         prepared: &Prepared,
     ) -> (u64, StateAnswer) {
         let order = self.next();
-        let states = self.rule_mut(ask.rule.name_hash()).expect("it was prepared");
+        let (room, states) = self.rule_mut(room, ask.rule.name_hash()).expect("it was prepared");
         let layout = states.holder(fingerprint);
         (order, layout.charge(room.budget, (fingerprint, order), now_us, ask, prepared))
     }
@@ -228,7 +232,7 @@ impl Shard {
         charge: &ReceiptCharge,
         units: u64,
     ) -> u64 {
-        let Some(states) = self.rule_mut(name_hash(charge.rule())) else { return 0 };
+        let Some((room, states)) = self.rule_mut(room, name_hash(charge.rule())) else { return 0 };
         states.holder(fingerprint).refund(room, fingerprint, now_us, charge, units)
     }
 
@@ -243,11 +247,12 @@ impl Shard {
     ) {
         let limits: Vec<Limit> = charge.limits().collect();
         let order = self.next();
-        let states = self.states_or_new(name_hash(charge.rule()), limits.iter().copied(), |bytes| {
+        let named = (charge.rule(), name_hash(charge.rule()));
+        let states = self.states_or_new(room, named, limits.iter().copied(), |room, bytes| {
             room.budget.take_anyway(bytes);
             Ok(())
         });
-        let states = states.expect("memory was taken");
+        let (room, states) = states.expect("memory was taken");
         if states.holder(fingerprint).charge_excess(room.budget, fingerprint, now_us, units) {
             return;
         }
@@ -265,7 +270,9 @@ impl Shard {
         charge: &Charge<'_>,
     ) -> Applied {
         let order = self.next();
-        let Some(states) = self.rule_mut(charge.rule.name_hash()) else { return Applied::default() };
+        let Some((room, states)) = self.rule_mut(room, charge.rule.name_hash()) else {
+            return Applied::default();
+        };
         let layout = states.adapted_to(room.budget, fingerprint, order, charge.rule.limits());
         let units = layout.credit(room.budget, fingerprint, now_us, charge);
         Applied { applied: units > 0, units }
@@ -273,7 +280,7 @@ impl Shard {
 
     pub(super) fn reset(&mut self, room: Room<'_>, fingerprint: u64, now_us: u64, rule: &Rule) -> Applied {
         let order = self.next();
-        let Some(states) = self.rule_mut(rule.name_hash()) else { return Applied::default() };
+        let Some((room, states)) = self.rule_mut(room, rule.name_hash()) else { return Applied::default() };
         let units = states.state(fingerprint).map_or(0, |state| state.used_max(now_us));
         states.holder(fingerprint).remove(room.budget, fingerprint, order);
         Applied { applied: units > 0, units }
@@ -281,7 +288,7 @@ impl Shard {
 
     pub(super) fn change(&mut self, room: Room<'_>, now_us: u64, rule: &Rule) {
         let order = self.next();
-        if let Some(states) = self.rule_mut(rule.name_hash()) {
+        if let Some((room, states)) = self.rule_mut(room, rule.name_hash()) {
             states.change(room.budget, now_us, order, rule);
         }
     }
@@ -292,6 +299,7 @@ impl Shard {
             self.swept_rule = 0;
             return 0;
         };
+        let room = room.of_rule(states.is_inline());
         let mut dropped = 0;
         // The sweep moves on to the next rule when the first layout has been swept to its end. Waiting for all layouts
         // to end in the same call may take forever: they have different lengths.
@@ -319,6 +327,7 @@ impl Shard {
     pub(super) fn sweep(&mut self, room: Room<'_>) -> usize {
         let mut dropped = 0;
         self.rules.retain_mut(|states| {
+            let room = room.of_rule(states.is_inline());
             dropped += states.layouts_mut().map(|layout| layout.sweep_all(room)).sum::<usize>();
             states.drop_unused(room.budget);
             let unused = states.is_unused();

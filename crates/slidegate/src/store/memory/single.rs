@@ -18,7 +18,7 @@ use crate::algorithm::{
 use crate::charge::{Admission, Charge};
 use crate::decision::Decision;
 use crate::receipt::{OrderedPosition, Position, ReceiptId, ReceiptStamp};
-use crate::rule::{Algorithm, Limit};
+use crate::rule::{Algorithm, Limit, Rule};
 use crate::time::{Clock, TIME_MAX_US};
 
 /// One charge on one state.
@@ -238,7 +238,8 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         answer: A,
     ) -> A::Output {
         let table = shard.only_table(ask.rule);
-        let admitted = table.and_then(|(table, last_order)| S::admit(table, || self.room(), hit, last_order));
+        let room = || self.room().of_rule(Rule::is_inline_name(ask.rule.name()));
+        let admitted = table.and_then(|(table, last_order)| S::admit(table, room, hit, last_order));
         self.unlock(shard);
         match admitted {
             Some(Ok((position, usage, order))) => {
@@ -322,7 +323,8 @@ mod tests {
     fn a_part_gets_wide_slots_when_many_logs_outgrow_narrow_ones() {
         let limit = Limit::of("100/1h", Algorithm::SlidingLog);
         let (budget, swept) = (Budget::new(1 << 20), AtomicU64::new(0));
-        let room = || Room { budget: &budget, noted_us: 0, spared: &[], swept: &swept };
+        let room =
+            || Room { budget: &budget, inline_budget: &budget, noted_us: 0, spared: &[], swept: &swept };
         let mut table = Table::new(Algorithm::SlidingLog);
         let mut order = 0;
         for request in 1..=10_u64 {

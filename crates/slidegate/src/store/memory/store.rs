@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -35,6 +36,8 @@ const SHARDS_MAX: usize = 4_096;
 const SLOTS_PER_SWEEP: usize = 64;
 /// Most shards of a sweep.
 const SHARDS_PER_SWEEP: usize = 4;
+/// Most expired records of spent receipts that a sweep or a refund drops: more than one refund adds.
+pub(super) const RECORDS_PER_SWEEP: usize = 256;
 /// Aligned to cache lines: no false sharing between shards.
 #[repr(align(128))]
 struct Padded<T>(T);
@@ -50,7 +53,9 @@ struct Padded<T>(T);
 ///
 /// Keys are identified by a 64-bit fingerprint under a random seed: two keys of equal fingerprints share their
 /// counts (expected pairs among 20 million keys: 10^-5). Keys without live charges are swept, a few per call. A new key
-/// that does not fit the memory budget is [`StoreError::Full`], or evicts an old one if its rule says so.
+/// that does not fit the memory budget is [`StoreError::Full`], or evicts an old one if its rule says so. Inline rules
+/// together may take half of the budget ([`StoreError::InlineFull`]), so that they leave room to the others. Spent receipts
+/// count in the budget too, and may be made beyond it: at most a quarter of it, half of that for one rule, and an eighth of a rule's for one key.
 ///
 /// ```
 /// use slidegate::store::MemoryStore;
@@ -73,7 +78,9 @@ pub struct MemoryStore<C = SystemClock, L: Locks = StdLocks> {
     pub(super) id: u32,
     seeded: SeedableRandomState,
     pub(super) slot_hints: SlotHints,
-    budget: Budget,
+    pub(super) budget: Arc<Budget>,
+    /// The part of the budget that inline rules may take.
+    inline_budget: Budget,
     /// The watermark of time, which never moves back. States that ended by then may be dropped, and receipts that
     /// expired by then stay expired.
     pub(super) noted_us: AtomicU64,
@@ -145,6 +152,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
             "shards: {shards} are too many; ids of receipts have room for {SHARDS_MAX}"
         );
         let random = RandomState::new();
+        let budget = Arc::new(Budget::new(budget_bytes));
         let shard = |number| Padded(Lock::new(Shard::new(number)));
         Self {
             clock,
@@ -154,7 +162,8 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
             id: random.hash_one("id") as u32,
             seeded: SeedableRandomState::with_seed(random.hash_one("seed"), SharedSeed::global_random()),
             slot_hints: SlotHints::new(),
-            budget: Budget::new(budget_bytes),
+            inline_budget: Budget::inline_part_of(&budget),
+            budget,
             noted_us: AtomicU64::new(0),
             sweeps: AtomicUsize::new(0),
             swept: AtomicU64::new(0),
@@ -215,11 +224,24 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
             seeded,
             slot_hints,
             budget,
+            inline_budget,
             noted_us,
             sweeps,
             swept,
         } = self;
-        MemoryStore { clock, shards, spent_receipts, id, seeded, slot_hints, budget, noted_us, sweeps, swept }
+        MemoryStore {
+            clock,
+            shards,
+            spent_receipts,
+            id,
+            seeded,
+            slot_hints,
+            budget,
+            inline_budget,
+            noted_us,
+            sweeps,
+            swept,
+        }
     }
 
     /// The clock for calls without a time.
@@ -347,6 +369,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// admissions do the same a few keys at a time.
     pub fn sweep(&self, now_us: u64) -> usize {
         self.noted_us.fetch_max(now_us, Ordering::Relaxed);
+        self.spent_receipts.lock().drop_expired(self.noted_us(), usize::MAX, &self.budget);
         self.shards.iter().map(|shard| shard.0.lock().sweep(self.room())).sum()
     }
 
@@ -355,6 +378,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::new(self.budget.bytes(), self.budget.taken());
         stats.swept = self.swept.load(Ordering::Relaxed);
+        stats.spent_receipts = self.spent_receipts.lock().len() as u64;
         for shard in &self.shards {
             let shard = shard.0.lock();
             let Tally { evicted, full } = shard.tally;
@@ -382,6 +406,9 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// Goes on to further shards as long as it drops keys: sweeping live keys gains nothing.
     #[cold]
     pub(super) fn sweep_some(&self) {
+        if let Some(mut spent) = self.spent_receipts.try_lock() {
+            spent.drop_expired(self.noted_us(), RECORDS_PER_SWEEP, &self.budget);
+        }
         for _ in 0..SHARDS_PER_SWEEP {
             let number = self.sweeps.fetch_add(1, Ordering::Relaxed) % self.shards.len();
             // A locked shard is skipped: the next sweep comes soon.
@@ -394,7 +421,13 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
 
     #[inline]
     pub(super) fn room(&self) -> Room<'_> {
-        Room { budget: &self.budget, noted_us: self.noted_us(), spared: &[], swept: &self.swept }
+        Room {
+            budget: &self.budget,
+            inline_budget: &self.inline_budget,
+            noted_us: self.noted_us(),
+            spared: &[],
+            swept: &self.swept,
+        }
     }
 
     /// The fingerprint of a key; never 0.

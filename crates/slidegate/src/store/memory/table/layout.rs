@@ -302,6 +302,11 @@ impl Layout {
         }
     }
 
+    /// Gives back the memory of the records of void receipts, before the layout is dropped.
+    pub(in crate::store::memory) fn give_void_receipts(&self, budget: &Budget) {
+        self.tables.iter().for_each(|table| budget.give_void(table.void_receipts.bytes()));
+    }
+
     /// Bytes of the tables, with the heap memory of states.
     pub(in crate::store::memory) fn memory_bytes(&self) -> usize {
         self.tables.iter().map(|table| table.array_bytes() + table.heap_bytes()).sum()

@@ -191,7 +191,7 @@ impl LimitTable {
             state.ends_us(&self.limit)
         }));
         if let Some(ends_us) = removed {
-            self.void_receipts.record(fingerprint, order, ends_us);
+            self.void_receipts.record(budget, fingerprint, order, ends_us);
         }
     }
 
@@ -268,7 +268,7 @@ impl LimitTable {
     /// expired records.
     pub(in crate::store::memory) fn tidy(&mut self, room: Room<'_>, end: PartEnd) {
         if end.last {
-            self.void_receipts.drop_expired(room.noted_us);
+            self.void_receipts.drop_expired(room.budget, room.noted_us);
         }
         self.table.tidy(room.budget, end);
     }

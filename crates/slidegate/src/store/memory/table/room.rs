@@ -16,7 +16,10 @@ const SWEPT_WHEN_FULL: usize = 64;
 /// The store-wide context of a call on a shard.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store::memory) struct Room<'s> {
+    /// The budget of the rule: all of it, or the part of inline rules.
     pub(in crate::store::memory) budget: &'s Budget,
+    /// The part of inline rules.
+    pub(in crate::store::memory) inline_budget: &'s Budget,
     /// The watermark of time: states that ended by then may be dropped.
     pub(in crate::store::memory) noted_us: u64,
     /// Keys of the same admission: none is evicted for another.
@@ -26,6 +29,11 @@ pub(in crate::store::memory) struct Room<'s> {
 }
 
 impl Room<'_> {
+    /// The room of an inline rule or of another one.
+    pub(in crate::store::memory) fn of_rule(self, is_inline: bool) -> Self {
+        if is_inline { Self { budget: self.inline_budget, ..self } } else { self }
+    }
+
     /// Counts an ended key that was dropped, and releases its heap bytes.
     pub(in crate::store::memory) fn drop_ended(&self, heap_bytes: usize) {
         self.budget.give(rounded(heap_bytes));
