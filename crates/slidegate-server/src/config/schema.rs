@@ -241,6 +241,11 @@ fn bounds() -> Value {
             "request_time": duration("How long a request may take to arrive.", "10s"),
             "idle_time": duration("How long a connection may be idle.", "75s"),
             "drain_time": duration("How long requests in flight may take after the server is told to stop.", "10s"),
+            "inline_rules": {
+                "description": "Most different inline rules in use.",
+                "type": "integer", "minimum": 1, "maximum": 100_000, "default": 1_000,
+            },
+            "inline_window": duration("Longest window of an inline rule.", "31d"),
         },
     })
 }

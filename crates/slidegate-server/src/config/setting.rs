@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use slidegate::rate::{WINDOW_MAX, WINDOW_MIN};
 use slidegate::store::BUDGET_BYTES_MIN;
 use slidegate_redis::WAIT_MAX;
 use slidegate_stores::{StoreUrl, UrlError};
@@ -19,7 +20,7 @@ use crate::text::{did_you_mean, excerpt};
 use crate::tokens::{Scopes, TOKEN_BYTES_MAX, TOKEN_BYTES_MIN, Token};
 
 /// All settings, named as a file nests them, each with a remedy. Environment variables are named after them.
-pub(super) const SETTINGS: [(&str, &str); 20] = [
+pub(super) const SETTINGS: [(&str, &str); 22] = [
     ("http", "write `http: 127.0.0.1:8080`"),
     ("threads", "write a whole number"),
     ("store", "write `store: memory`"),
@@ -37,6 +38,8 @@ pub(super) const SETTINGS: [(&str, &str); 20] = [
     ("bounds.request_time", "write a duration such as 10s"),
     ("bounds.idle_time", "write a duration such as 10s"),
     ("bounds.drain_time", "write a duration such as 10s"),
+    ("bounds.inline_rules", "write a whole number"),
+    ("bounds.inline_window", "write a duration such as 31d"),
     ("tls.certificate", "write the path of a PEM file"),
     ("tls.key", "write the path of a PEM file"),
     ("tls.client_ca", "write the path of a PEM file"),
@@ -140,6 +143,8 @@ fn set_one(settings: &mut Settings, setting: &str, text: &str) -> Result<(), Str
         "bounds.request_time" => bounds.request_time = time()?,
         "bounds.idle_time" => bounds.idle_time = time()?,
         "bounds.drain_time" => bounds.drain_time = time()?,
+        "bounds.inline_rules" => bounds.inline_rules = size(count(text, 1, 100_000)?),
+        "bounds.inline_window" => bounds.inline_window = duration(text, WINDOW_MIN, WINDOW_MAX)?,
         "tls.certificate" => settings.tls.certificate = Some(readable(text)?),
         "tls.key" => settings.tls.key = Some(readable(text)?),
         "tls.client_ca" => settings.tls.client_ca = Some(readable(text)?),

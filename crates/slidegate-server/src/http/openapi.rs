@@ -154,7 +154,9 @@ fn responses(route: Route<'_>) -> Value {
 fn description(status: u16) -> &'static str {
     match status {
         200 => "The answer",
-        400 => "The request is not understood, or its receipt is not accepted",
+        400 => {
+            "The request is not understood, its receipt is not accepted, or its inline rule is beyond a bound"
+        }
         401 => "The request has no valid token",
         403 => {
             "The key is blocked, inline rules are not allowed, the token lacks the scope, or the request comes from \

@@ -155,6 +155,7 @@ impl From<ServiceError> for Problem {
             ServiceErrorKind::Receipt => (400, "bad-receipt", "The receipt is not accepted"),
             ServiceErrorKind::UnknownRule => (404, "unknown-rule", "There is no such rule"),
             ServiceErrorKind::InlineForbidden => (403, "inline-forbidden", "Inline rules are not allowed"),
+            ServiceErrorKind::InlineBound => (400, "inline-bound", "The inline rule is beyond a bound"),
             ServiceErrorKind::Blocked => (403, "blocked", "The key is blocked"),
             ServiceErrorKind::Never => (422, "never", "The cost is above the limit"),
             ServiceErrorKind::Actual => (422, "actual", "The receipt cannot be settled for that"),

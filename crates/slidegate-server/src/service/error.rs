@@ -27,6 +27,8 @@ pub(crate) enum ServiceErrorKind {
     Receipt,
     UnknownRule,
     InlineForbidden,
+    /// An inline rule beyond a bound of this server.
+    InlineBound,
     /// An override blocks the key.
     Blocked,
     /// A cost above the limit.

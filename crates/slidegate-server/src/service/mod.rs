@@ -3,6 +3,7 @@
 
 mod counters;
 mod error;
+mod inline_bounds;
 mod settings;
 mod verbs;
 

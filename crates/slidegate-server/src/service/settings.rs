@@ -72,6 +72,10 @@ pub(crate) struct Bounds {
     pub(crate) idle_time: Duration,
     /// How long requests in flight may take after the server is told to stop.
     pub(crate) drain_time: Duration,
+    /// Most different inline rules in use.
+    pub(crate) inline_rules: usize,
+    /// Longest window of an inline rule.
+    pub(crate) inline_window: Duration,
 }
 
 /// A set of rate limit headers.
@@ -130,6 +134,9 @@ impl Default for Bounds {
             request_time: Duration::from_secs(10),
             idle_time: Duration::from_secs(75),
             drain_time: Duration::from_secs(10),
+            inline_rules: 1_000,
+            // The longest month.
+            inline_window: Duration::from_secs(31 * 86_400),
         }
     }
 }

@@ -9,11 +9,13 @@ use slidegate::ruleset::RuleRef;
 use slidegate::store::{BoxStore, LimitUsage, Store};
 use slidegate::time::Clock;
 use slidegate::{
-    Admission, Algorithm, Applied, ChargeRequest, CheckError, Decision, Limiter, Resolved, Rule, RuleSet,
+    Admission, Algorithm, Applied, ChargeRequest, CheckError, Decision, Limiter, Resolved, Rule,
+    RuleSet,
 };
 
 use super::counters::ServiceCounters;
 use super::error::{ServiceError, ServiceErrorKind};
+use super::inline_bounds::InlineBounds;
 use super::settings::Settings;
 use crate::metrics::{ChargeOutcome, Transport};
 use crate::receipts::ReceiptCodec;
@@ -32,6 +34,7 @@ pub(crate) struct Service {
     /// Writes and reads receipts.
     pub(crate) receipts: ReceiptCodec,
     pub(crate) counters: ServiceCounters,
+    inline_bounds: InlineBounds,
 }
 
 /// How a charge resolves, what is used of its limits, and what a check would decide.
@@ -64,11 +67,12 @@ impl Service {
             Some(shared) => secret = shared,
             None => SystemRandom::new().fill(&mut secret).map_err(|_| OpenError::Random)?,
         }
+        let inline_bounds = InlineBounds::new(&settings.bounds, Arc::clone(&clock));
         let counters = ServiceCounters::new(url.kind(), clock);
         let receipts = ReceiptCodec::new(&secret);
         let (live, tokens) = (LiveRules::new(rules), LiveTokens::new(settings.tokens()));
         let (live, tokens) = (Arc::new(live), Arc::new(tokens));
-        Ok(Self { live, tokens, limiter: Arc::new(limiter), receipts, counters })
+        Ok(Self { live, tokens, limiter: Arc::new(limiter), receipts, counters, inline_bounds })
     }
 
     /// The rules in force. A request loads them once.
@@ -135,6 +139,7 @@ impl Service {
         policy: Option<OnStoreError>,
     ) -> Result<Decision<'a>, ServiceError> {
         let admission = rules.admission(requests).map_err(|error| ServiceError::of(error, requests.len()))?;
+        self.inline_bounds.check_windows(requests)?;
         let limiter = self.limiter.with_outage_policy(policy);
         Ok(self.call_store("peek", &admission, limiter.peek_admission_async(&admission)).await?)
     }
@@ -145,7 +150,7 @@ impl Service {
         rules: &'a RuleSet,
         request: &'a ChargeRequest<'a>,
     ) -> Result<Explained<'a>, ServiceError> {
-        let resolved = rules.resolve(request)?;
+        let resolved = self.resolve(rules, request)?;
         let overridden_by = match &request.rule {
             RuleRef::Named(name) => rules.overridden_by(name, &request.key),
             RuleRef::Inline(_) => None,
@@ -181,7 +186,7 @@ impl Service {
     /// Gives back the oldest units of a key.
     pub(crate) async fn credit(&self, request: &ChargeRequest<'_>) -> Result<Applied, ServiceError> {
         let rules = self.rules();
-        let charge = rules.resolve(request)?.charge();
+        let charge = self.resolve(&rules, request)?.charge();
         let call = self.limiter.credit_async(charge.rule(), charge.key().as_str(), charge.cost());
         Ok(self.counters.call_store("credit", call).await?)
     }
@@ -189,7 +194,7 @@ impl Service {
     /// Forgets a key.
     pub(crate) async fn reset(&self, request: &ChargeRequest<'_>) -> Result<Applied, ServiceError> {
         let rules = self.rules();
-        let charge = rules.resolve(request)?.charge();
+        let charge = self.resolve(&rules, request)?.charge();
         let call = self.limiter.reset_async(charge.rule(), charge.key().as_str());
         Ok(self.counters.call_store("reset", call).await?)
     }
@@ -200,8 +205,18 @@ impl Service {
         rules: &'a RuleSet,
         request: &'a ChargeRequest<'a>,
     ) -> Result<(&'a Rule, Vec<LimitUsage>), ServiceError> {
-        let rule = rules.resolve(request)?.rule();
+        let rule = self.resolve(rules, request)?.rule();
         Ok((rule, self.usages(rule, &request.key).await?))
+    }
+
+    fn resolve<'a>(
+        &self,
+        rules: &'a RuleSet,
+        request: &'a ChargeRequest<'a>,
+    ) -> Result<Resolved<'a>, ServiceError> {
+        let resolved = rules.resolve(request)?;
+        self.inline_bounds.check_windows(std::slice::from_ref(request))?;
+        Ok(resolved)
     }
 
     async fn usages(&self, rule: &Rule, key: &str) -> Result<Vec<LimitUsage>, ServiceError> {
@@ -215,7 +230,7 @@ impl Service {
         rules: &'a RuleSet,
         requests: &'a [ChargeRequest<'a>],
     ) -> Result<Admission<'a>, ServiceError> {
-        rules.admission(requests).map_err(|error| {
+        let admission = rules.admission(requests).map_err(|error| {
             let failure = ServiceError::of(error, requests.len());
             if let (ServiceErrorKind::Blocked, Some(request)) =
                 (failure.kind, requests.get(failure.at.unwrap_or(0)))
@@ -229,7 +244,10 @@ impl Service {
                 );
             }
             failure
-        })
+        })?;
+        self.inline_bounds.check_windows(requests)?;
+        self.inline_bounds.register(requests)?;
+        Ok(admission)
     }
 
     /// Calls the store, and counts the duration and a failure. Unlimited keys need no store, so nothing is counted.

@@ -191,13 +191,20 @@ fn the_reference_documents_every_field_and_default() {
         assert!(REFERENCE.contains(&format!("`{field}`")), "docs/configuration.md leaves out {path} {field}");
     }
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    let (rules, settings) = REFERENCE.split_once("## Settings").unwrap();
+    let (settings, bounds) = settings.split_once("| field of `bounds` |").unwrap();
     let tables = [
-        &schema["properties"],
-        &schema["$defs"]["rule"]["properties"],
-        &schema["properties"]["bounds"]["properties"],
+        (settings, &schema["properties"]),
+        (rules, &schema["$defs"]["rule"]["properties"]),
+        (bounds, &schema["properties"]["bounds"]["properties"]),
     ];
-    for (field, meaning) in tables.iter().flat_map(|table| table.as_object().unwrap()) {
-        let row = REFERENCE.lines().find(|line| line.starts_with(&format!("| `{field}` |")));
+    let fields = |(text, fields): &(&'static str, &Value)| {
+        let fields = fields.as_object().unwrap().clone();
+        let text = *text;
+        fields.into_iter().map(move |(field, meaning)| (text, field, meaning))
+    };
+    for (text, field, meaning) in tables.iter().flat_map(fields) {
+        let row = text.lines().find(|line| line.starts_with(&format!("| `{field}` |")));
         let row = row.unwrap_or_else(|| panic!("{field} has no row"));
         let default = match &meaning["default"] {
             Value::String(text) => text.clone(),
