@@ -15,7 +15,6 @@ use crate::top::LISTED_MAX as TOP_LISTED_MAX;
 
 /// Default number of listed keys of each kind.
 const LISTED: usize = 20;
-const STORE_FAILS: &str = "does not answer; the log of the server has the cause";
 
 /// `GET /v1/top`: the keys that were allowed and denied most since the server started; `?n=` says how many.
 pub(super) fn top(service: &Service, query: &str) -> Result<Reply, Problem> {
@@ -78,23 +77,42 @@ pub(super) async fn ready(service: &Service, query: &str, draining: bool) -> Rep
     let rules = service.rules();
     // The server is ready without the store if every rule that can refuse has `on_store_error: allow`.
     let needs_store = rules.iter().any(|rule| !rule.shadow() && rule.on_store_error() != OnStoreError::Allow);
-    // The error of the store may contain its address, which belongs in the log alone.
-    let store = service.store_answers().await.err().map(|_| STORE_FAILS.to_owned());
+    let probed = service.probe_store().await;
+    let store = probed.map(|cause| format!("{}: {}", cause.name(), cause.remedy()));
     let config = "the last file was not accepted; the rules before it are in force";
     let config = (!service.counters.metrics.last_reload_ok()).then(|| config.to_owned());
     // Name of the check, why it fails, and whether readiness needs it.
-    let checks = [
+    let mut checks = vec![
         ("serving", draining.then(|| "is shutting down".to_owned()), true),
         ("store", store, needs_store),
         ("config", config, false),
     ];
-    let ready = checks.iter().all(|(_, failed, is_needed)| failed.is_none() || !is_needed);
+    // The probe is answered, but other requests are not, or were not a moment ago.
+    for failing in service.counters.store_health.failing() {
+        let (cause, failures) = (failing.cause, failing.failures);
+        if Some(cause) != probed {
+            let text = format!("{}: {} ({failures} failures)", cause.name(), cause.remedy());
+            checks.push(("store", Some(text), false));
+        }
+    }
+    let unmet = checks.iter().filter(|(_, _, is_needed)| *is_needed);
+    let unmet: Vec<_> = unmet.filter_map(|(name, failed, _)| Some((*name, failed.as_deref()?))).collect();
+    let ready = unmet.is_empty();
     let mut text = String::new();
     if parameter(query, "verbose").is_some() {
         text.extend(checks.iter().map(|(name, failed, is_needed)| line(name, failed.as_deref(), *is_needed)));
     }
-    text.push_str(if ready { "ok\n" } else { "not ready\n" });
+    text.push_str(&summary(&unmet));
     Reply::text(if ready { 200 } else { 503 }, Content::Text, text)
+}
+
+/// `ok`, or the names of the checks that failed, each with the first words of its cause.
+fn summary(unmet: &[(&str, &str)]) -> String {
+    if unmet.is_empty() {
+        return "ok\n".to_owned();
+    }
+    let short = |(name, why): &(&str, &str)| format!("{name} ({})", why.split(':').next().unwrap_or(why));
+    format!("not ready: {}\n", unmet.iter().map(short).collect::<Vec<_>>().join(", "))
 }
 
 fn line(name: &str, failed: Option<&str>, is_needed: bool) -> String {
@@ -107,6 +125,13 @@ fn line(name: &str, failed: Option<&str>, is_needed: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_summary_names_what_fails() {
+        assert_eq!(summary(&[]), "ok\n");
+        let unmet = [("serving", "is shutting down"), ("store", "read-only: no writes; write")];
+        assert_eq!(summary(&unmet), "not ready: serving (is shutting down), store (read-only)\n");
+    }
 
     #[test]
     fn a_line_marks_ok_failed_and_warning() {

@@ -9,6 +9,7 @@ mod histogram;
 mod operations;
 mod process;
 mod registry;
+mod store_cause;
 mod striped;
 #[cfg(test)]
 mod tests;
@@ -16,3 +17,4 @@ mod tests;
 pub(crate) use decisions::{ChargeOutcome, Transport};
 pub(crate) use exposition::CONTENT_TYPE;
 pub(crate) use registry::Metrics;
+pub(crate) use store_cause::StoreCause;

@@ -2,19 +2,20 @@
 
 use super::exposition::Exposition;
 use super::histogram::Histogram;
+use super::store_cause::StoreCause;
 use super::striped::Striped;
 
 /// Operations of a store; unknown ones count as the last.
-const OPERATIONS: [&str; 9] =
-    ["check", "check_batch", "peek", "refund", "settle", "credit", "reset", "inspect", "other"];
+const OPERATIONS: [&str; 10] =
+    ["check", "check_batch", "peek", "refund", "settle", "credit", "reset", "inspect", "probe", "other"];
 
-/// Kinds of failures; unknown ones count as the last.
-const KINDS: [&str; 5] = ["full", "unavailable", "ambiguous", "refused", "other"];
+/// Number of causes of failures.
+const CAUSES: usize = StoreCause::ALL.len();
 
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
     durations: [Histogram; OPERATIONS.len()],
-    failed: Striped<{ OPERATIONS.len() * KINDS.len() }>,
+    failed: Striped<{ OPERATIONS.len() * CAUSES }>,
 }
 
 impl Operations {
@@ -24,8 +25,8 @@ impl Operations {
     }
 
     /// Counts a failed call.
-    pub(crate) fn failed(&self, operation: &str, kind: &str) {
-        self.failed.add(index_or_last(&OPERATIONS, operation) * KINDS.len() + index_or_last(&KINDS, kind), 1);
+    pub(crate) fn failed(&self, operation: &str, cause: StoreCause) {
+        self.failed.add(index_or_last(&OPERATIONS, operation) * CAUSES + cause as usize, 1);
     }
 
     /// Leaves out operations that were never called and failures that never happened, except those of `check`, which
@@ -40,10 +41,10 @@ impl Operations {
         let help = "Calls that the store did not answer, by what failed.";
         to.family("slidegate_store_errors_total", "counter", help);
         let counts = self.failed.read();
-        for (operation, counts) in OPERATIONS.iter().zip(counts.chunks(KINDS.len())) {
-            for (kind, count) in KINDS.iter().zip(counts) {
+        for (operation, counts) in OPERATIONS.iter().zip(counts.chunks(CAUSES)) {
+            for (cause, count) in StoreCause::ALL.into_iter().zip(counts) {
                 if *count > 0 || *operation == "check" {
-                    to.sample("", &[("store", store), ("op", operation), ("kind", kind)], count);
+                    to.sample("", &[("store", store), ("op", operation), ("kind", cause.name())], count);
                 }
             }
         }
@@ -60,11 +61,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_operations_and_kinds_count_as_other() {
+    fn unknown_operations_count_as_other() {
         let operations = Operations::default();
-        operations.failed("check", "full");
-        operations.failed("check", "on fire");
-        operations.failed("ponder", "ambiguous");
+        operations.failed("check", StoreCause::Full);
+        operations.failed("check", StoreCause::Other);
+        operations.failed("ponder", StoreCause::Ambiguous);
+        operations.failed("probe", StoreCause::OutOfMemory);
         operations.observe_call("peek", 3);
         let mut to = Exposition::default();
         operations.expose(&mut to, "redis");
@@ -74,10 +76,11 @@ mod tests {
             r#"slidegate_store_errors_total{store="redis",op="check",kind="refused"} 0"#,
             r#"slidegate_store_errors_total{store="redis",op="check",kind="other"} 1"#,
             r#"slidegate_store_errors_total{store="redis",op="other",kind="ambiguous"} 1"#,
+            r#"slidegate_store_errors_total{store="redis",op="probe",kind="out-of-memory"} 1"#,
             r#"slidegate_store_operation_duration_seconds_count{store="redis",op="peek"} 1"#,
         ] {
             assert!(text.lines().any(|other| other == line), "{line} in\n{text}");
         }
-        assert!(!text.contains(r#"op="settle""#) && !text.contains("on fire"), "{text}");
+        assert!(!text.contains(r#"op="settle""#), "{text}");
     }
 }

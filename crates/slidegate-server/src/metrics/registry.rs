@@ -134,8 +134,13 @@ impl Metrics {
         let store = ("store", self.store);
         for (name, help, value) in [
             ("slidegate_keys", "Keys that have a state, each once per rule.", stats.keys),
-            ("slidegate_store_bytes", "Memory that states take.", stats.bytes),
-            ("slidegate_store_budget_bytes", "Memory that states may take.", stats.budget_bytes),
+            ("slidegate_store_bytes", "Memory that states and spent receipts take.", stats.bytes),
+            ("slidegate_store_budget_bytes", "Memory that they may take.", stats.budget_bytes),
+            (
+                "slidegate_spent_receipts",
+                "Refunded and settled receipts on record, until they expire.",
+                stats.spent_receipts,
+            ),
         ] {
             to.family(name, "gauge", help);
             to.sample("", &[store], value);

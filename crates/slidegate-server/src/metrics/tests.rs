@@ -53,7 +53,7 @@ fn assert_well_formed(text: &str) {
 }
 
 fn exposed(metrics: &Metrics) -> String {
-    let stats = Stats { keys: 3, swept: 5, evicted: 7, ..Stats::default() };
+    let stats = Stats { keys: 3, swept: 5, evicted: 7, spent_receipts: 9, ..Stats::default() };
     let text = metrics.expose(&rules(), Some(&stats));
     assert_well_formed(&text);
     text
@@ -68,7 +68,7 @@ fn every_counter_is_in_the_text() {
     metrics.decisions.count(Transport::Http, "/login", ChargeOutcome::Denied, 1);
     metrics.observe_decision(Transport::Http, 12);
     metrics.operations.observe_call("check", 2);
-    metrics.operations.failed("check", "ambiguous");
+    metrics.operations.failed("check", StoreCause::Ambiguous);
     metrics.connection_opened();
     metrics.connection_opened();
     metrics.connection_closed();
@@ -94,6 +94,7 @@ fn every_counter_is_in_the_text() {
         r#"slidegate_store_operation_duration_seconds_sum{store="memory",op="check"} 0.000002"#,
         r#"slidegate_store_errors_total{store="memory",op="check",kind="ambiguous"} 1"#,
         r#"slidegate_keys{store="memory"} 3"#,
+        r#"slidegate_spent_receipts{store="memory"} 9"#,
         r#"slidegate_keys_evicted_total{store="memory",reason="expired"} 5"#,
         r#"slidegate_keys_evicted_total{store="memory",reason="capacity"} 7"#,
         r#"slidegate_config_reloads_total{result="ok"} 1"#,

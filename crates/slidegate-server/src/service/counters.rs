@@ -3,27 +3,27 @@
 //! A charge counts under its own rule. An allowed request counts all its charges as allowed; a denied request counts
 //! only the charges whose rules denied it, because a rule that would have admitted it decided nothing.
 
+use std::fmt::Display;
 use std::num::NonZero;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use slidegate::store::{CheckError, LimitUsage, StoreError, UpdateError};
+use slidegate::store::{CheckError, LimitUsage, UpdateError};
 use slidegate::time::Clock;
-use slidegate::{Admission, Applied, Decision};
+use slidegate::{Admission, Applied, Decision, ReceiptError};
 
-use crate::metrics::{ChargeOutcome, Metrics, Transport};
+use super::store_health::StoreHealth;
+use crate::metrics::{ChargeOutcome, Metrics, StoreCause, Transport};
 use crate::top::Top;
 
 /// The counters of a service.
 pub(crate) struct ServiceCounters {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) top: Top,
+    pub(crate) store_health: StoreHealth,
     clock: Arc<dyn Clock>,
     /// Whether calls to the store are timed. The memory store answers faster than a clock can be read twice.
     times_store: bool,
-    /// Whether the last call to the store failed.
-    store_is_down: AtomicBool,
 }
 
 impl ServiceCounters {
@@ -33,9 +33,9 @@ impl ServiceCounters {
         Self {
             metrics: Arc::new(Metrics::new(store, Arc::clone(&clock))),
             top: Top::new(workers),
+            store_health: StoreHealth::new(Arc::clone(&clock)),
             clock,
             times_store: store != "memory",
-            store_is_down: AtomicBool::new(false),
         }
     }
 
@@ -90,7 +90,7 @@ impl ServiceCounters {
     }
 
     /// Calls the store, and counts the duration and a failure.
-    pub(super) async fn call_store<T: HasStoreError, E: HasStoreError>(
+    pub(super) async fn call_store<T: StoreAnswer, E: HasStoreFailure>(
         &self,
         operation: &'static str,
         call: impl Future<Output = Result<T, E>>,
@@ -101,15 +101,25 @@ impl ServiceCounters {
     }
 
     /// Records whether the store answered, or the outage policy in its place.
-    pub(super) fn record_store_health<T: HasStoreError, E: HasStoreError>(
+    pub(super) fn record_store_health<T: StoreAnswer, E: HasStoreFailure>(
         &self,
         operation: &'static str,
         answer: &Result<T, E>,
     ) {
-        match answer {
-            Ok(answer) if answer.store_error().is_none() => self.mark_store_up(),
-            Ok(answer) => self.count_failure(operation, answer.store_error()),
-            Err(error) => self.count_failure(operation, error.store_error()),
+        let failure = match answer {
+            Ok(answer) => answer.failure(),
+            Err(error) => error.failure(),
+        };
+        match (failure, answer) {
+            (Some((cause, error)), _) => {
+                self.metrics.operations.failed(operation, cause);
+                self.store_health.failed(operation, cause, error);
+            }
+            (None, Ok(answer)) if self.store_health.is_failing() => {
+                self.store_health.answered(answer.wrote());
+            }
+            // An error of the caller says nothing about the store.
+            (None, _) => {}
         }
     }
 
@@ -123,62 +133,69 @@ impl ServiceCounters {
         self.metrics.operations.observe_call(operation, self.clock.now_us().saturating_sub(begun_us));
         answer
     }
-
-    /// Counts a failed call if the store is the cause.
-    #[cold]
-    fn count_failure(&self, operation: &'static str, error: Option<&StoreError>) {
-        let Some(error) = error else { return };
-        let kind = match error {
-            StoreError::Full { .. } => "full",
-            StoreError::Unavailable { .. } => "unavailable",
-            StoreError::Ambiguous { .. } => "ambiguous",
-            StoreError::Refused { .. } => "refused",
-            _ => "other",
-        };
-        self.metrics.operations.failed(operation, kind);
-        // Logged once per outage; the metric counts every failure.
-        let is_down = matches!(error, StoreError::Unavailable { .. } | StoreError::Ambiguous { .. });
-        if is_down && !self.store_is_down.swap(true, Ordering::Relaxed) {
-            tracing::warn!(operation, kind, %error, "the store does not answer");
-        }
-    }
-
-    #[inline]
-    fn mark_store_up(&self) {
-        let was_down = self.store_is_down.load(Ordering::Relaxed);
-        if was_down && self.store_is_down.swap(false, Ordering::Relaxed) {
-            tracing::info!("the store answers again");
-        }
-    }
 }
 
+/// Why the store failed, and its error.
+type StoreFailure<'a> = (StoreCause, &'a dyn Display);
+
 /// An answer or an error of a call, which knows whether the store failed.
-pub(super) trait HasStoreError {
-    /// The error of the store, if it failed.
-    fn store_error(&self) -> Option<&StoreError> {
+pub(super) trait HasStoreFailure {
+    /// The failure of the store, if it failed.
+    fn failure(&self) -> Option<StoreFailure<'_>> {
         None
     }
 }
 
-impl HasStoreError for Applied {}
+/// An answer of a call.
+pub(super) trait StoreAnswer: HasStoreFailure {
+    /// Whether the call changed anything in the store.
+    fn wrote(&self) -> bool;
+}
 
-impl HasStoreError for Vec<LimitUsage> {}
+impl HasStoreFailure for Applied {}
 
-impl HasStoreError for Decision<'_> {
-    fn store_error(&self) -> Option<&StoreError> {
-        self.store_error()
+impl StoreAnswer for Applied {
+    fn wrote(&self) -> bool {
+        self.applied
     }
 }
 
-impl HasStoreError for CheckError {
-    fn store_error(&self) -> Option<&StoreError> {
-        if let Self::Store(error) = self { Some(error) } else { None }
+impl HasStoreFailure for Vec<LimitUsage> {}
+
+impl StoreAnswer for Vec<LimitUsage> {
+    fn wrote(&self) -> bool {
+        false
     }
 }
 
-impl HasStoreError for UpdateError {
-    fn store_error(&self) -> Option<&StoreError> {
-        if let Self::Store(error) = self { Some(error) } else { None }
+impl HasStoreFailure for Decision<'_> {
+    #[inline]
+    fn failure(&self) -> Option<StoreFailure<'_>> {
+        self.store_error().map(|error| (StoreCause::of(error), error as &dyn Display))
+    }
+}
+
+impl StoreAnswer for Decision<'_> {
+    fn wrote(&self) -> bool {
+        self.is_charged()
+    }
+}
+
+impl HasStoreFailure for CheckError {
+    fn failure(&self) -> Option<StoreFailure<'_>> {
+        if let Self::Store(error) = self { Some((StoreCause::of(error), error)) } else { None }
+    }
+}
+
+impl HasStoreFailure for UpdateError {
+    fn failure(&self) -> Option<StoreFailure<'_>> {
+        match self {
+            Self::Store(error) => Some((StoreCause::of(error), error)),
+            Self::Receipt(error @ (ReceiptError::RecordsFull { .. } | ReceiptError::ShareFull { .. })) => {
+                Some((StoreCause::ReceiptsFull, error))
+            }
+            _ => None,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod counters;
 mod error;
 mod inline_bounds;
 mod settings;
+mod store_health;
 mod verbs;
 
 pub(crate) use error::{ServiceError, ServiceErrorKind};

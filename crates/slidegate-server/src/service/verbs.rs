@@ -1,15 +1,17 @@
 //! The service and its verbs, over any store, under the rules in force.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::Guard;
 use ring::rand::{SecureRandom, SystemRandom};
+use slidegate::rate::LIMIT_MAX;
 use slidegate::rule::OnStoreError;
 use slidegate::ruleset::RuleRef;
 use slidegate::store::{BoxStore, LimitUsage, Store};
 use slidegate::time::Clock;
 use slidegate::{
-    Admission, Algorithm, Applied, ChargeRequest, CheckError, Decision, Limiter, Resolved, Rule,
+    Admission, Algorithm, Applied, ChargeRequest, CheckError, Decision, Limiter, Rate, Resolved, Rule,
     RuleSet,
 };
 
@@ -17,11 +19,15 @@ use super::counters::ServiceCounters;
 use super::error::{ServiceError, ServiceErrorKind};
 use super::inline_bounds::InlineBounds;
 use super::settings::Settings;
-use crate::metrics::{ChargeOutcome, Transport};
+use crate::metrics::{ChargeOutcome, StoreCause, Transport};
 use crate::receipts::ReceiptCodec;
 use crate::rules::LiveRules;
 use crate::stores::{HashedKeys, OpenError};
 use crate::tokens::LiveTokens;
+
+/// The rule and the key of probes.
+const PROBE: &str = "slidegate-readyz";
+const PROBE_WINDOW: Duration = Duration::from_secs(1);
 
 /// The rules, the limiter and the counters that all threads share.
 pub(crate) struct Service {
@@ -85,11 +91,21 @@ impl Service {
         self.counters.metrics.expose(&self.live.load(), self.limiter.store().stats().as_ref())
     }
 
-    /// Checks that the store answers. Charges nothing.
-    pub(crate) async fn store_answers(&self) -> Result<(), ServiceError> {
-        let rule = Rule::inline("1/1s".parse().expect("a rate"), Algorithm::FixedWindow);
-        self.limiter.inspect_async(&rule, "slidegate-readyz").await?;
-        Ok(())
+    /// Asks the store about a key of the server's own; returns why it fails requests of all keys, if it does. Writes
+    /// only while writes are known to fail: then an answer to a read proves nothing.
+    pub(crate) async fn probe_store(&self) -> Option<StoreCause> {
+        let rule = Rule::builder(PROBE).limit(Rate::new(LIMIT_MAX, PROBE_WINDOW).ok()?);
+        let rule = rule.algorithm(Algorithm::FixedWindow).build().ok()?;
+        let health = &self.counters.store_health;
+        let writes = health.failing().iter().any(|failing| failing.cause.fails_writes_only());
+        let failure = if writes {
+            let limiter = self.limiter.with_outage_policy(OnStoreError::Deny);
+            self.counters.call_store("probe", limiter.check_async(&rule, PROBE)).await.err()?
+        } else {
+            self.counters.call_store("probe", self.limiter.inspect_async(&rule, PROBE)).await.err()?
+        };
+        let CheckError::Store(error) = failure else { return None };
+        Some(StoreCause::of(&error)).filter(|cause| cause.fails_all())
     }
 
     /// Decides and, if every charge passes, makes all of them.

@@ -41,6 +41,7 @@ mod shared_store;
 mod shells;
 mod signals;
 mod snapshots;
+mod store_failures;
 mod tls;
 mod tokens;
 mod validate;
