@@ -3,7 +3,6 @@
 //! `cli` parses the arguments and runs a command; `http` serves, `replay` executes traces, `config` reads configuration
 //! files, `reload` reads them again while the server runs. `tls` encrypts the connections of the wires, `service` answers
 //! their requests, with `rules`, `stores`, `receipts`, `metrics`, `tokens` and `top` below it.
-#![forbid(unsafe_code)]
 
 mod cli;
 mod config;

@@ -21,6 +21,7 @@ mod drain_unread;
 mod explanation;
 mod fast_path;
 mod handlers;
+mod memory_return;
 mod openapi;
 mod problem;
 mod query;

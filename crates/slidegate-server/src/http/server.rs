@@ -29,6 +29,7 @@ use super::buffer_bound::BufferBound;
 use super::connection::{self, Shared};
 use super::drain_unread;
 use super::handlers::Handlers;
+use super::memory_return::{self, Peak};
 use super::problem::Problem;
 use crate::reload::FileReloader;
 use crate::service::{Service, Settings};
@@ -125,18 +126,23 @@ impl Server {
             (0..threads).map(|number| Worker::start(number, &shared, &draining)).collect::<Result<_, _>>()?;
         let mut stop = pin!(stop);
         let mut certificate_watch = pin!(watch_certificate(&shared));
+        let counts: Vec<_> = workers.iter().map(|worker| Arc::clone(&worker.open)).collect();
+        let open = || counts.iter().map(|count| count.load(Ordering::Relaxed)).sum();
+        let peak = Peak::default();
+        let mut memory_watch = pin!(memory_return::watch(&peak, open));
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 () = &mut stop => break,
                 never = &mut certificate_watch => match never {},
+                never = &mut memory_watch => match never {},
             };
-            accept(accepted, &workers, &shared).await;
+            accept(accepted, &workers, &shared, &peak).await;
         }
         shared.draining.store(true, Ordering::Relaxed);
         // Connections in the backlog are still served.
         while let Ok(accepted @ Ok(_)) = timeout(Duration::ZERO, listener.accept()).await {
-            accept(accepted, &workers, &shared).await;
+            accept(accepted, &workers, &shared, &peak).await;
         }
         drop(listener);
         drain.send_replace(true);
@@ -169,6 +175,7 @@ async fn accept(
     accepted: io::Result<(tokio::net::TcpStream, SocketAddr)>,
     workers: &[Worker],
     shared: &Shared,
+    peak: &Peak,
 ) {
     let stream = accepted.and_then(|(stream, _)| {
         stream.set_nodelay(true)?;
@@ -180,6 +187,7 @@ async fn accept(
         return;
     };
     let open: usize = workers.iter().map(Worker::open).sum();
+    peak.note(open);
     if open >= shared.bounds.connections + REFUSED_MAX {
         return;
     }
