@@ -14,7 +14,7 @@ use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode, Version};
-use slidegate::time::Clock;
+use slidegate::time::{Clock, WallClock};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch::Receiver;
@@ -96,6 +96,10 @@ async fn serve_stream<S: Stream>(mut stream: S, shared: Arc<Shared>, mut drainin
         with_watchdog(plain, &progress, &shared.bounds, &mut draining).await
     };
     let (stream, end) = match ended {
+        // hyper renders a date when it begins, also without its header, and panics before 1970.
+        ServeEnd::Done(fast_path::FastPathEnd::NotPlain(_)) if WallClock.now_us() == 0 => {
+            (stream, ConnectionEnd::Closed(Some(Problem::clock())))
+        }
         ServeEnd::Done(fast_path::FastPathEnd::NotPlain(before)) => {
             // Boxed, because most connections stay on the fast path and need no room for this future.
             Box::pin(serve_any(stream, before, &shared, &mut draining)).await
@@ -141,7 +145,7 @@ async fn serve_any<S: Stream>(
     let mut connection = http1::Builder::new()
         .half_close(true)
         .header_read_timeout(None)
-        // hyper would read the system clock, and panic before 1970.
+        // Answers have the date of the server's clock.
         .auto_date_header(false)
         .max_buf_size(shared.bounds.header_bytes.max(8 << 10))
         .serve_connection(watched, service);

@@ -119,6 +119,11 @@ impl Problem {
         Self::new((503, "busy", "The server has no connection left"), &text)
     }
 
+    pub(super) fn clock() -> Self {
+        let text = "the clock of the server's machine shows a time before 1970, by which only plain checks are answered; set the clock";
+        Self::new((503, "clock", "The server's clock is wrong"), text)
+    }
+
     pub(super) fn buffers_full(bytes_max: usize) -> Self {
         let text = format!(
             "requests that are arriving fill all {bytes_max} bytes of bounds.buffer_bytes; try again in a second, send smaller bodies, or raise bounds.buffer_bytes"
