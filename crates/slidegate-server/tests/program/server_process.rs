@@ -19,8 +19,12 @@ pub(crate) struct ServerProcess {
 impl ServerProcess {
     /// Starts a server with these arguments.
     pub(crate) fn start(args: &[&str]) -> Self {
-        let args = [&["serve", "--http", "127.0.0.1:0"], args].concat();
-        let mut child = command(&args).spawn().expect("the program starts");
+        Self::start_by(&mut command(&[&["serve", "--http", "127.0.0.1:0"], args].concat()))
+    }
+
+    /// Starts a server by a command that becomes one.
+    pub(crate) fn start_by(command: &mut Command) -> Self {
+        let mut child = command.spawn().expect("the program starts");
         let mut err = BufReader::new(child.stderr.take().expect("stderr is piped"));
         let mut greeting = String::new();
         err.read_line(&mut greeting).expect("it greets");
