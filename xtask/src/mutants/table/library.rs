@@ -219,8 +219,8 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "with_part!(self.table.part_mut(fingerprint), part => drop(part.remove(fingerprint)));"
             => "";
         LostRefund "store/evicted-receipts-stay-good":
-            "self.void_receipts.record(fingerprint, order, ends_us);"
-            => "let _ = (order, ends_us);";
+            "self.void_receipts.record(budget, fingerprint, order, ends_us);"
+            => "let _ = (budget, order, ends_us);";
     }
     in "crates/slidegate/src/store/memory/table/part.rs" {
         OffByOne "store/removed-without-closing-the-gap":
