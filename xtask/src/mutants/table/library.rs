@@ -23,7 +23,8 @@ macro_rules! charging_refused {
         concat!(
             "Err(ruling) => { if std::any::type_name::<S>().contains(\"::",
             $algorithm,
-            "\") { state.charge(hit.limit, hit.now_us, hit.cost); }",
+            "\") { if let Some(state) = S::part_in(table.part_mut(hit.fingerprint)).and_then(|part| ",
+            "part.get_mut(hit.fingerprint)) { state.charge(hit.limit, hit.now_us, hit.cost); } }",
         )
     };
 }
