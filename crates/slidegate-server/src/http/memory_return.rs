@@ -1,7 +1,7 @@
 //! Returns freed memory to the system when many connections have ended.
 //!
 //! glibc returns memory by itself only from the end of a heap. After 4,000 connections with half-sent bodies the process
-//! kept 236 MB, nearly all of it free; now it keeps 16 MB, 2 MB more than before them.
+//! kept 236 MB, nearly all of it free; now it keeps 16 MB, 2 MB more than before them (debug build).
 //!
 //! Rejected: jemalloc with its background thread, which does the same, but every command would start a millisecond later;
 //! and mimalloc, which kept as much.
