@@ -212,7 +212,7 @@ impl Window for CompactLog {
         self.entries.capacity() * size_of::<Entry>()
     }
 
-    fn growth_bytes_max(&self, limit: &Limit, _cost: u64) -> usize {
+    fn growth_bytes_max(&self, limit: &Limit, _now_us: u64, _cost: u64) -> usize {
         if self.entries.len() < self.entries.capacity() {
             return 0;
         }

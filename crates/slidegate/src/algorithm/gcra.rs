@@ -232,7 +232,7 @@ impl Window for Gcra {
     }
 
     #[inline]
-    fn growth_bytes_max(&self, limit: &Limit, _cost: u64) -> usize {
+    fn growth_bytes_max(&self, limit: &Limit, _now_us: u64, _cost: u64) -> usize {
         self.0.growth_bytes_max(limit.units(), limit.window_us())
     }
 }

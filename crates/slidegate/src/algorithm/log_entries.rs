@@ -246,19 +246,26 @@ impl<const PLACES: usize> Entries<PLACES> {
         }
     }
 
-    /// Most heap bytes by which a push of `cost` grows the log, given that entries older than `window_us` were dropped
-    /// and that at most `units` remain with the new one.
+    /// Most heap bytes by which a push of `cost` at `now_us` grows the log, given that entries older than `window_us`
+    /// are dropped first and that at most `units` remain with the new one.
     #[inline]
-    pub(super) fn growth_bytes_max(&self, window_us: u64, units: u64, cost: u64) -> usize {
+    pub(super) fn growth_bytes_max(&self, now_us: u64, window_us: u64, units: u64, cost: u64) -> usize {
         match &self.storage {
             Storage::InPlace { len, .. } => {
                 let len = usize::from(*len);
                 let has_place = len < PLACES || units <= PLACES as u64;
-                let stays = cost == 1 && has_place && u32::try_from(window_us).is_ok();
-                if stays { 0 } else { bytes_at_most(cost > 1, len) }
+                let spans_u32 = || u32::try_from(window_us).is_ok() || self.live_span_fits(now_us, window_us);
+                if cost == 1 && has_place && spans_u32() { 0 } else { bytes_at_most(cost > 1, len) }
             }
             Storage::OnHeap(block) => block.growth_bytes_max(cost),
         }
+    }
+
+    /// Whether all live entries are close enough to an entry at `now_us` to stay in place with it.
+    fn live_span_fits(&self, now_us: u64, window_us: u64) -> bool {
+        let stamp = now_us.max(self.newest);
+        let oldest = self.first_after(stamp.saturating_sub(window_us));
+        oldest == self.len() || u32::try_from(stamp - self.stamp(oldest)).is_ok()
     }
 
     #[inline]
@@ -353,7 +360,7 @@ mod tests {
             let mut entries = Entries::<5>::default();
             for now in 1..3_000 {
                 let cost = if rng.one_in(unit_costs) { 1 } else { rng.between(1, 9) };
-                let most = entries.heap_bytes() + entries.growth_bytes_max(900, u64::MAX, cost);
+                let most = entries.heap_bytes() + entries.growth_bytes_max(now, 900, u64::MAX, cost);
                 entries.drop_front(entries.first_after((now + 1_u64).saturating_sub(rng.between(1, 900))));
                 entries.push(now, cost);
                 assert!(entries.heap_bytes() <= most, "{} {most}", entries.heap_bytes());

@@ -242,7 +242,7 @@ impl Window for SlidingBuckets {
         self.cells.heap_bytes()
     }
 
-    fn growth_bytes_max(&self, limit: &Limit, cost: u64) -> usize {
+    fn growth_bytes_max(&self, limit: &Limit, _now_us: u64, cost: u64) -> usize {
         if self.cells.is_empty() {
             return Cells::bytes_for(ring_len(limit), limit.units().max(cost));
         }

@@ -199,7 +199,7 @@ impl Window for SlidingCounter {
     }
 
     #[inline]
-    fn growth_bytes_max(&self, limit: &Limit, _cost: u64) -> usize {
+    fn growth_bytes_max(&self, limit: &Limit, _now_us: u64, _cost: u64) -> usize {
         // What passes is at most the limit.
         if limit.units() >> COUNT_BITS == 0 { 0 } else { size_of::<Counts>() }
     }

@@ -177,8 +177,8 @@ impl<const PLACES: usize> Window for Log<PLACES> {
     }
 
     #[inline]
-    fn growth_bytes_max(&self, limit: &Limit, cost: u64) -> usize {
-        self.entries.growth_bytes_max(limit.window_us(), limit.units(), cost)
+    fn growth_bytes_max(&self, limit: &Limit, now_us: u64, cost: u64) -> usize {
+        self.entries.growth_bytes_max(now_us, limit.window_us(), limit.units(), cost)
     }
 }
 

@@ -92,9 +92,9 @@ pub trait Window: Clone + std::fmt::Debug + Default + Eq + Send + 'static {
         0
     }
 
-    /// Most heap bytes by which a charge of `cost`, which passes, grows the state.
+    /// Most heap bytes by which a charge of `cost` at `now_us`, which passes, grows the state.
     #[inline]
-    fn growth_bytes_max(&self, _limit: &Limit, _cost: u64) -> usize {
+    fn growth_bytes_max(&self, _limit: &Limit, _now_us: u64, _cost: u64) -> usize {
         0
     }
 }

@@ -401,3 +401,26 @@ fn memory_beyond_the_budget_is_released_too() {
         }
     }
 }
+
+/// Entries in place lie within 71 minutes of each other. Where they do, a longer window takes no memory either.
+#[test]
+fn a_known_key_of_a_long_window_is_counted_to_its_limit_at_a_spent_budget() {
+    let (store, daily) = (small_store(), rule("daily", &["5/1d"], Algorithm::SlidingLog));
+    let growing = rule("growing", &["1000000/1d"], Algorithm::SlidingLog);
+    let names = known_names();
+    for name in &names {
+        assert!(ask(&store, 1_000_000, &[(&daily, name, 1), (&growing, name, 1)]).unwrap().allowed());
+    }
+    flood(&store, 1_000_000, &daily);
+    // What is left is too little for an array of slots. Logs with costs take it, down to the last few bytes.
+    let grow = |now_us, name: &String| ask(&store, now_us, &[(&growing, name, 2)]).is_ok();
+    let spent = (1_000_001..1_100_000).position(|now_us| !names.iter().any(|name| grow(now_us, name)));
+    assert!(spent.is_some(), "the logs grew without an end");
+    for (now_us, used) in (2..=5).map(|used| (1_000_000 + used * 1_000_000, used)) {
+        for name in &names {
+            let decision = ask(&store, now_us, &[(&daily, name, 1)]).unwrap();
+            assert_eq!((decision.allowed(), decision.used()), (true, Some(used)), "{name}");
+        }
+    }
+    assert!(names.iter().all(|name| !ask(&store, 7_000_000, &[(&daily, name, 1)]).unwrap().allowed()));
+}

@@ -60,7 +60,7 @@ fn admit<'s, S: PartState>(
     };
     let part = S::part_in(table.part_mut(hit.fingerprint)).expect("growing keeps the algorithm");
     let state = part.state_at(index);
-    let (before, growth) = (state.heap_bytes(), state.growth_bytes_max(hit.limit, hit.cost));
+    let (before, growth) = (state.heap_bytes(), state.growth_bytes_max(hit.limit, hit.now_us, hit.cost));
     if growth > 0 && room().budget.take(rounded(growth)).is_err() {
         if fresh {
             part.remove(hit.fingerprint);

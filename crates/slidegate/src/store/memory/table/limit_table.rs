@@ -80,8 +80,9 @@ impl LimitTable {
         drop_ended: bool,
     ) -> Result<(bool, usize), StoreError> {
         let (fresh, growth) = with_part!(self.table.part(hit.fingerprint), part => {
-            let state = part.get(hit.fingerprint);
-            (state.is_none(), state.unwrap_or(&fresh_of(part)).growth_bytes_max(hit.limit, hit.cost))
+            let (state, fresh) = (part.get(hit.fingerprint), fresh_of(part));
+            let growth = state.unwrap_or(&fresh).growth_bytes_max(hit.limit, hit.now_us, hit.cost);
+            (state.is_none(), growth)
         });
         let set_aside = rounded(growth);
         room.budget.take(set_aside)?;
