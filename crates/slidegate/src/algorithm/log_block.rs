@@ -1,12 +1,14 @@
 //! Entries of a `sliding-log` on the heap: stamps alone while every cost is 1, with prefix sums otherwise.
 //!
 //! ```text
-//!   units     | head, len | stamp | stamp | stamp | ...            a ring of stamps, oldest at head
-//!   totals    | head, len | base  | stamp total | stamp total | ...
+//!                in the slot            on the heap
+//!   units     | head, len | block | -> | stamp | stamp | stamp | ...   a ring of stamps, oldest at head
+//!   totals    | head, len | block | -> | base | stamp total | stamp total | ...
 //! ```
 //!
-//! A ring buffer in one block of words, header included, so that the table keeps only a pointer.
-//! Rejected: a `VecDeque`, whose four header words would be in the table.
+//! The table's slot has the header, in the seven bytes that its tag leaves free: so the oldest entry and the place of the
+//! next are both known from the slot, and their cache misses overlap. Rejected: the header on the heap, another miss that
+//! the entries wait for; and a `VecDeque`, whose four words do not fit a narrow slot.
 
 /// Entries, oldest first.
 ///
@@ -14,19 +16,30 @@
 /// admitted up to and including it (a prefix sum); `base` is the total before the first. Totals wrap: only
 /// differences count.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[repr(C)]
 pub(super) struct Block {
+    /// In the first byte, whose unused values tell logs in place from logs on the heap.
+    form: Form,
+    header: [u8; HEADER_BYTES],
     words: Box<[u64]>,
 }
 
-/// Marks a header whose entries have totals.
-const TOTALS: u64 = 1 << 63;
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Units,
+    Totals,
+}
+
 /// At every charge usually at most this many entries have expired since the last one.
 const FEW_EXPIRED: usize = 4;
-const LEN_BITS: u32 = 32;
-/// Most entries that the header can count.
-const LEN_MAX: usize = (1 << 31) - (1 << 16);
+/// Bytes of the position of the oldest entry and of the number of entries.
+const HEADER_BYTES: usize = 7;
+/// Bits of each of them.
+const HEADER_BITS: u32 = 28;
+/// Most entries of a block: with the quarter that it grows by, and a few more, their positions fit the header.
+const LEN_MAX: usize = (1 << HEADER_BITS) / 5 * 4 - 64;
 
-/// The first word of a block.
+/// The header, unpacked.
 #[derive(Clone, Copy)]
 struct Header {
     totals: bool,
@@ -35,42 +48,42 @@ struct Header {
 }
 
 impl Header {
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "both parts are of 32 bits at most")]
-    fn unpack(word: u64) -> Self {
-        let head = (word & !TOTALS) >> LEN_BITS;
-        Self { totals: word & TOTALS != 0, head: head as usize, len: (word & u64::from(u32::MAX)) as usize }
-    }
-
-    #[inline]
-    fn pack(self) -> u64 {
-        let mark = if self.totals { TOTALS } else { 0 };
-        mark | (self.head as u64) << LEN_BITS | self.len as u64
-    }
-
-    /// Words of an entry, and words before the first.
+    /// Words of an entry.
     #[inline]
     fn width(self) -> usize {
         1 + usize::from(self.totals)
+    }
+
+    /// Words before the first entry.
+    #[inline]
+    fn base(self) -> usize {
+        usize::from(self.totals)
     }
 }
 
 impl Block {
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "both parts are of 28 bits")]
     fn header(&self) -> Header {
-        Header::unpack(self.words[0])
+        let [a, b, c, d, e, f, g] = self.header;
+        let word = u64::from_le_bytes([a, b, c, d, e, f, g, 0]);
+        let (head, len) = ((word >> HEADER_BITS) as usize, (word % (1 << HEADER_BITS)) as usize);
+        Header { totals: self.form == Form::Totals, head, len }
     }
 
+    /// Sets the position of the oldest entry and the number of entries.
     #[inline]
     fn set_header(&mut self, header: Header) {
-        self.words[0] = header.pack();
+        let word = (header.head as u64) << HEADER_BITS | header.len as u64;
+        let [a, b, c, d, e, f, g, _] = word.to_le_bytes();
+        self.header = [a, b, c, d, e, f, g];
     }
 
     /// How many entries the block holds.
     #[inline]
     fn capacity(&self, header: Header) -> usize {
         // A shift, as an entry is one word or two: a division takes longer than the rest of the lookup.
-        (self.words.len() - header.width()) >> u32::from(header.totals)
+        (self.words.len() - header.base()) >> u32::from(header.totals)
     }
 
     /// Position of entry `index` in the ring.
@@ -83,7 +96,7 @@ impl Block {
     /// The word at which entry `index` begins.
     #[inline]
     fn word_index(&self, header: Header, index: usize) -> usize {
-        header.width() + (self.ring_index(header, index) << u32::from(header.totals))
+        header.base() + (self.ring_index(header, index) << u32::from(header.totals))
     }
 
     #[inline]
@@ -137,7 +150,7 @@ impl Block {
         let header = self.header();
         match (header.totals, index.checked_sub(1)) {
             (false, _) => index as u64,
-            (true, None) => self.words[1],
+            (true, None) => self.words[0],
             (true, Some(before)) => self.words[self.word_index(header, before) + 1],
         }
     }
@@ -157,7 +170,7 @@ impl Block {
     pub(super) fn drop_front(&mut self, count: usize) {
         let header = self.header();
         if header.totals {
-            self.words[1] = self.total_before(count);
+            self.words[0] = self.total_before(count);
         }
         self.set_header(Header { head: self.ring_index(header, count), len: header.len - count, ..header });
     }
@@ -263,18 +276,44 @@ impl Block {
     /// Grows by a quarter instead of doubling, and frees the memory of a past burst: users plan with sizes.
     #[cold]
     fn resize(&mut self) {
-        let (header, width) = (self.header(), self.header().width());
+        let header = self.header();
         assert!(header.len < LEN_MAX, "`growth_bytes_max` keeps every log below this length");
-        let mut resized = Self::for_len(header.totals, header.len);
+        if header.len == self.capacity(header) {
+            self.grow(header);
+        } else {
+            let mut resized = Self::for_len(header.totals, header.len);
+            self.copy_to(&mut resized, header);
+            *self = resized;
+        }
+    }
+
+    /// Grows a full block where it is if the allocator can, and moves only the entries between its head and its end.
+    fn grow(&mut self, header: Header) {
+        let old_end = self.words.len();
+        let mut words = std::mem::take(&mut self.words).into_vec();
+        let new_end = words_for(header.totals, header.len);
+        words.reserve_exact(new_end - old_end);
+        words.resize(new_end, 0);
+        self.words = words.into_boxed_slice();
+        if header.head > 0 {
+            let oldest = header.base() + header.head * header.width();
+            let moved_by = new_end - old_end;
+            self.words.copy_within(oldest..old_end, oldest + moved_by);
+            self.set_header(Header { head: header.head + moved_by / header.width(), ..header });
+        }
+    }
+
+    /// Copies all entries to an empty block.
+    fn copy_to(&self, other: &mut Self, header: Header) {
+        let width = header.width();
         if header.totals {
-            resized.words[1] = self.words[1];
+            other.words[0] = self.words[0];
         }
         for index in 0..header.len {
-            let (from, to) = (self.word_index(header, index), (index + 1) * width);
-            resized.words[to..to + width].copy_from_slice(&self.words[from..from + width]);
+            let (from, to) = (self.word_index(header, index), header.base() + index * width);
+            other.words[to..to + width].copy_from_slice(&self.words[from..from + width]);
         }
-        resized.set_header(Header { head: 0, ..header });
-        *self = resized;
+        other.set_header(Header { head: 0, ..header });
     }
 
     /// Entries of cost 1, and room for some more. With totals, equal stamps are joined.
@@ -286,10 +325,8 @@ impl Block {
 
     /// An empty block with room for `len` entries and some more.
     fn for_len(totals: bool, len: usize) -> Self {
-        let header = Header { totals, head: 0, len: 0 };
-        let mut block = Self { words: vec![0; (1 + capacity_next(len)) * header.width()].into() };
-        block.set_header(header);
-        block
+        let form = if totals { Form::Totals } else { Form::Units };
+        Self { form, header: [0; HEADER_BYTES], words: vec![0; words_for(totals, len)].into() }
     }
 
     /// Most bytes by which a push of `cost` makes the block grow.
@@ -301,7 +338,7 @@ impl Block {
             return 0;
         }
         if header.len >= LEN_MAX {
-            // More than any budget: a log of two thousand million entries does not grow.
+            // More than any budget: a log of two hundred million entries does not grow.
             return usize::MAX / 2;
         }
         // Both blocks exist until the new one is filled.
@@ -318,11 +355,12 @@ impl Block {
 #[inline]
 pub(super) fn bytes_at_most(totals: bool, len: usize) -> usize {
     // After becoming totals it may grow once more.
-    let capacity = capacity_next(len) + usize::from(totals) * 8;
-    (1 + capacity) * (1 + usize::from(totals)) * size_of::<u64>()
+    words_for(totals, len + usize::from(totals) * 8) * size_of::<u64>()
 }
 
-/// Capacity of a block for `len` entries and some more: a block of stamps alone is a multiple of 32 bytes.
-fn capacity_next(len: usize) -> usize {
-    (len + (len / 4).max(4)) / 4 * 4 + 3
+/// Words of a block for `len` entries and some more. Without totals they are a multiple of 32 bytes.
+#[inline]
+fn words_for(totals: bool, len: usize) -> usize {
+    let capacity = (len + (len / 4).max(4)) / 4 * 4 + 4;
+    if totals { 1 + capacity * 2 } else { capacity }
 }

@@ -18,22 +18,34 @@ enum Storage<const PLACES: usize> {
     /// Each of cost 1. Unused places are zero.
     InPlace {
         len: u8,
-        lows: [u32; PLACES],
+        lows: [Low; PLACES],
     },
     OnHeap(Block),
 }
 
 impl<const PLACES: usize> Default for Storage<PLACES> {
     fn default() -> Self {
-        Self::InPlace { len: 0, lows: [0; PLACES] }
+        Self::InPlace { len: 0, lows: [Low::default(); PLACES] }
     }
 }
 
-/// The last 32 bits of a stamp.
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "only the low bits are kept")]
-fn low(stamp: u64) -> u32 {
-    stamp as u32
+/// The last 32 bits of a stamp, unaligned: so five of them fit beside the first byte of a block, which tells the two
+/// kinds of storage apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Low([u8; 4]);
+
+impl Low {
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "only the low bits are kept")]
+    fn of(stamp: u64) -> Self {
+        Self((stamp as u32).to_le_bytes())
+    }
+
+    /// How much earlier it is than `newest`, which is at most 2^32 us later.
+    #[inline]
+    fn age_at(self, newest: Self) -> u64 {
+        u32::from_le_bytes(newest.0).wrapping_sub(u32::from_le_bytes(self.0)).into()
+    }
 }
 
 impl<const PLACES: usize> Entries<PLACES> {
@@ -62,15 +74,9 @@ impl<const PLACES: usize> Entries<PLACES> {
     #[inline]
     pub(super) fn stamp(&self, index: usize) -> u64 {
         match &self.storage {
-            Storage::InPlace { lows, .. } => self.newest - u64::from(self.age(lows[index])),
+            Storage::InPlace { lows, .. } => self.newest - lows[index].age_at(Low::of(self.newest)),
             Storage::OnHeap(block) => block.stamp(index),
         }
-    }
-
-    /// How much older than the newest a stamp in place is.
-    #[inline]
-    fn age(&self, low: u32) -> u32 {
-        self::low(self.newest).wrapping_sub(low)
     }
 
     /// Index of the first entry later than `stamp`. Usually few entries are earlier.
@@ -79,7 +85,8 @@ impl<const PLACES: usize> Entries<PLACES> {
         match &self.storage {
             Storage::InPlace { len, lows } => {
                 let Some(later_us) = self.newest.checked_sub(stamp) else { return usize::from(*len) };
-                let earlier = |low: &&u32| u64::from(self.age(**low)) >= later_us;
+                let newest = Low::of(self.newest);
+                let earlier = |low: &&Low| low.age_at(newest) >= later_us;
                 lows[..usize::from(*len)].iter().take_while(earlier).count()
             }
             Storage::OnHeap(block) => block.first_after(stamp),
@@ -137,9 +144,9 @@ impl<const PLACES: usize> Entries<PLACES> {
 
     /// All entries in place; they must fit.
     fn in_place<const TO: usize>(&self) -> Storage<TO> {
-        let (mut lows, len) = ([0; TO], self.len());
+        let (mut lows, len) = ([Low::default(); TO], self.len());
         for (index, place) in lows[..len].iter_mut().enumerate() {
-            *place = low(self.stamp(index));
+            *place = Low::of(self.stamp(index));
         }
         Storage::InPlace { len: u8::try_from(len).expect("a few"), lows }
     }
@@ -178,11 +185,11 @@ impl<const PLACES: usize> Entries<PLACES> {
         let Storage::InPlace { len, lows } = &mut self.storage else { return false };
         let index = usize::from(*len);
         // The age of the oldest entry when the new one is the newest.
-        let span_us = stamp - self.newest + u64::from(low(self.newest).wrapping_sub(lows[0]));
+        let span_us = stamp - self.newest + lows[0].age_at(Low::of(self.newest));
         if cost > 1 || index == PLACES || (index > 0 && span_us > u64::from(u32::MAX)) {
             return false;
         }
-        lows[index] = low(stamp);
+        lows[index] = Low::of(stamp);
         *len += 1;
         true
     }
@@ -192,11 +199,10 @@ impl<const PLACES: usize> Entries<PLACES> {
     #[inline]
     pub(super) fn push_fast(&mut self, now_us: u64, window_us: u64, units: u64) -> Option<u64> {
         let since_newest_us = now_us.checked_sub(self.newest)?;
-        let newest = low(self.newest);
+        let newest = Low::of(self.newest);
         let used = match &mut self.storage {
             Storage::InPlace { len, lows } => {
-                let expired =
-                    |low: &&u32| u64::from(newest.wrapping_sub(**low)) + since_newest_us >= window_us;
+                let expired = |low: &&Low| low.age_at(newest) + since_newest_us >= window_us;
                 let before = usize::from(*len);
                 let gone = lows.get(..before)?.iter().take_while(expired).count();
                 let live = before - gone;
@@ -207,7 +213,7 @@ impl<const PLACES: usize> Entries<PLACES> {
                 if gone > 0 {
                     remove(len, lows, 0, gone);
                 }
-                lows[live] = low(now_us);
+                lows[live] = Low::of(now_us);
                 *len += 1;
                 live + 1
             }
@@ -278,10 +284,10 @@ impl<const PLACES: usize> Entries<PLACES> {
 }
 
 /// Takes out entries `index..index + count`.
-fn remove<const PLACES: usize>(len: &mut u8, lows: &mut [u32; PLACES], index: usize, count: usize) {
+fn remove<const PLACES: usize>(len: &mut u8, lows: &mut [Low; PLACES], index: usize, count: usize) {
     let before = usize::from(*len);
     lows.copy_within(index + count..before, index);
-    lows[before - count..before].fill(0);
+    lows[before - count..before].fill(Low::default());
     *len -= u8::try_from(count).expect("no more than there are");
 }
 

@@ -10,6 +10,7 @@ use crate::algorithm::Usage;
 use crate::charge::Charge;
 use crate::decision::{StateAnswer, Verdict};
 use crate::error::StoreError;
+use crate::few::Few;
 use crate::receipt::{Applied, ReceiptCharge};
 use crate::rule::{AtBudget, Limit, NameHash, Rule, name_hash};
 use crate::store::KeyState;
@@ -24,7 +25,7 @@ const ADMISSIONS_PER_SWEEP: u64 = 128;
 #[derive(Debug)]
 pub(super) struct Shard {
     /// By the hash of their names.
-    rules: Vec<RuleStates>,
+    rules: Few<RuleStates>,
     /// The number of the shard.
     number: u64,
     /// The last sequence number that was issued.
@@ -46,7 +47,7 @@ pub(super) struct Tally {
 impl Shard {
     pub(super) fn new(number: usize) -> Self {
         Self {
-            rules: Vec::new(),
+            rules: Few::new(),
             number: number as u64,
             order: 0,
             swept_rule: 0,
