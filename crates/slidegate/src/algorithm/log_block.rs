@@ -63,10 +63,10 @@ impl Header {
 
 impl Block {
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "both parts are of 28 bits")]
     fn header(&self) -> Header {
-        let [a, b, c, d, e, f, g] = self.header;
-        let word = u64::from_le_bytes([a, b, c, d, e, f, g, 0]);
+        let mut bytes = [0; size_of::<u64>()];
+        bytes[..HEADER_BYTES].copy_from_slice(&self.header);
+        let word = u64::from_le_bytes(bytes);
         let (head, len) = ((word >> HEADER_BITS) as usize, (word % (1 << HEADER_BITS)) as usize);
         Header { totals: self.form == Form::Totals, head, len }
     }
@@ -75,8 +75,7 @@ impl Block {
     #[inline]
     fn set_header(&mut self, header: Header) {
         let word = (header.head as u64) << HEADER_BITS | header.len as u64;
-        let [a, b, c, d, e, f, g, _] = word.to_le_bytes();
-        self.header = [a, b, c, d, e, f, g];
+        self.header.copy_from_slice(&word.to_le_bytes()[..HEADER_BYTES]);
     }
 
     /// How many entries the block holds.
