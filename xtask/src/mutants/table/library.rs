@@ -50,7 +50,7 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "if self.words[self.word_index(header, index)] > stamp {"
             => "if self.words[self.word_index(header, index)] >= stamp {";
         OffByOne "sliding-log/totals-lose-their-base":
-            "self.words[1] = self.total_before(count);"
+            "self.words[0] = self.total_before(count);"
             => "";
     }
     in "crates/slidegate/src/algorithm/log_block.rs" {
