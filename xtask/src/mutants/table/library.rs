@@ -69,14 +69,14 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "+ since_newest_us >= window_us;"
             => "+ since_newest_us > window_us;";
         OffByOne "sliding-log/a-stamp-in-place-at-the-far-end-counts":
-            "u64::from(self.age(**low)) >= later_us"
-            => "u64::from(self.age(**low)) > later_us";
+            "low.age_at(newest) >= later_us"
+            => "low.age_at(newest) > later_us";
         OffByOne "sliding-log/stamps-too-far-apart-stay-in-place":
             "(index > 0 && span_us > u64::from(u32::MAX))"
             => "(index > 0 && span_us > u64::from(u32::MAX) * 2)";
         OffByOne "sliding-log/a-wider-slot-loses-the-oldest":
-            "for (index, place) in lows[..len].iter_mut().enumerate() {\n            *place = low(self.stamp(index));"
-            => "for (index, place) in lows[..len].iter_mut().enumerate() {\n            *place = low(self.stamp(len - 1 - index / 2));";
+            "for (index, place) in lows[..len].iter_mut().enumerate() {\n            *place = Low::of(self.stamp(index));"
+            => "for (index, place) in lows[..len].iter_mut().enumerate() {\n            *place = Low::of(self.stamp(len - 1 - index / 2));";
         RoundingToMs "sliding-log/stamps-in-ms":
             "pub(super) fn push(&mut self, stamp: u64, cost: u64) {"
             => "pub(super) fn push(&mut self, stamp: u64, cost: u64) { let stamp = stamp / 1_000 * 1_000;";
