@@ -146,6 +146,15 @@ impl<'a> Admission<'a> {
         Self(Charges::One(charge))
     }
 
+    /// One ask per charge, on different states, without a check of their costs.
+    pub(crate) fn of_asks(asks: Vec<Charge<'a>>) -> Self {
+        if let [ask] = *asks {
+            return Self::of_checked(ask);
+        }
+        let treatments = (0..asks.len()).map(ChargeTreatment::Ask).collect();
+        Self(Charges::Several(Box::new(SummedCharges { asks, treatments })))
+    }
+
     fn of_several(charges: &[Charge<'a>], unlimited: impl Fn(usize) -> bool) -> Result<Self, ChargeError> {
         if charges.is_empty() || charges.len() > CHARGES_MAX {
             return Err(ChargeError::Count { count: charges.len() });

@@ -94,7 +94,7 @@ pub mod charge;
 pub mod decision;
 mod error;
 mod few;
-mod guard;
+pub mod guard;
 pub mod key;
 pub mod limiter;
 pub mod rate;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::charge::{Admission, Charge, ChargeTreatment};
 use crate::error::StoreError;
 use crate::receipt::{ChargePlace, OrderedPosition, Receipt, ReceiptCharge, ReceiptStamp};
+use crate::rule::Rule;
 
 use several::Several;
 use single::{Single, SingleAnswer};
@@ -125,6 +126,17 @@ impl<'a> Decision<'a> {
     #[cold]
     pub(crate) fn degraded_admission(admission: &Admission<'a>, error: StoreError) -> Self {
         Self(Form::Several(Box::new(Several::degraded(admission, error))))
+    }
+
+    /// A decision by the limits within this process. `local` has an answer, and the rule that it is about, for every
+    /// ask that they limit.
+    #[cold]
+    pub(crate) fn degraded_locally(
+        admission: &Admission<'a>,
+        local: impl Iterator<Item = Option<(Rule, StateAnswer)>>,
+        error: StoreError,
+    ) -> Self {
+        Self(Form::Several(Box::new(Several::degraded_locally(admission, local, error))))
     }
 
     /// The same decision, denying the charges for which `wait_us` returns a wait. Shadow rules never deny.
@@ -328,7 +340,6 @@ impl Eq for Decision<'_> {}
 mod tests {
     use super::*;
     use crate::key::Key;
-    use crate::rule::Rule;
     use std::sync::LazyLock;
 
     /// Rules that outlive the verdicts of the tests.

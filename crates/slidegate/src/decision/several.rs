@@ -42,6 +42,15 @@ impl StateAnswer {
         Self { limit, allowed, used, retry_after_us, reset_after_us, positions }
     }
 
+    /// The same denial `elapsed_us` later: the waits are shorter. One that has passed is shown as an admission.
+    pub(crate) fn after(&self, elapsed_us: u64) -> Self {
+        let retry_after_us = self.retry_after_us.saturating_sub(elapsed_us);
+        let reset_after_us = self.reset_after_us.saturating_sub(elapsed_us);
+        // A shadow rule that can never admit has no wait.
+        let allowed = self.allowed || (self.retry_after_us > 0 && retry_after_us == 0);
+        Self { allowed, retry_after_us, reset_after_us, ..self.clone() }
+    }
+
     /// The verdict on `charge`, which must be the one that this answers.
     #[must_use]
     pub fn verdict<'a>(&self, charge: Charge<'a>) -> Verdict<'a> {
@@ -131,6 +140,23 @@ impl<'a> Several<'a> {
         Self::new((asks, treatments), asks.iter().map(unknown), None, Some(error))
     }
 
+    /// A decision by local limits. `local` has an answer under another rule for every ask that they limit.
+    pub(super) fn degraded_locally(
+        admission: &Admission<'a>,
+        local: impl Iterator<Item = Option<(Rule, StateAnswer)>>,
+        error: StoreError,
+    ) -> Self {
+        let mut several = Self::degraded(admission, error);
+        for (ask, local) in several.asks.iter_mut().zip(local) {
+            let Some((rule, answer)) = local else { continue };
+            // Above the share there is no wait, whatever the waits of the rule's other limits.
+            let retry_after_us = if ask.cost > rule.cost_max() { 0 } else { answer.retry_after_us };
+            ask.answer = StateAnswer { retry_after_us, positions: Few::default(), ..answer };
+            ask.rule = Cow::Owned(rule);
+        }
+        several
+    }
+
     /// Every charge's own verdict, in the order of the charges.
     pub(super) fn verdicts(&self) -> impl Iterator<Item = Verdict<'_>> + Clone {
         self.sources.iter().map(|source| match source {
@@ -152,7 +178,12 @@ impl<'a> Several<'a> {
     /// then their numbers are shown with an admission.
     pub(super) fn binding(&self) -> Verdict<'_> {
         let enforced = |verdict: &Verdict<'_>| !verdict.shadow() && !verdict.unlimited();
-        Verdict::join(self.verdicts().filter(enforced))
+        let joined = Verdict::join(self.verdicts().filter(enforced)).map(|joined| {
+            // Only local limits deny a cost that never passes, and what never passes has no wait.
+            let never = self.verdicts().any(|verdict| enforced(&verdict) && verdict.never_passes());
+            if never { joined.denied(0) } else { joined }
+        });
+        joined
             .or_else(|| Verdict::join(self.verdicts().filter(Verdict::shadow)).map(Verdict::shown_alone))
             .or_else(|| self.verdicts().next())
             .expect("an admission has a charge")

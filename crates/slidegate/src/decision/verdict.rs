@@ -92,6 +92,11 @@ impl<'a> Verdict<'a> {
         self.basis == Basis::Unlimited
     }
 
+    /// Whether it denies a cost that never passes.
+    pub(super) fn never_passes(&self) -> bool {
+        !self.allowed && self.retry_after_us == 0
+    }
+
     fn counted(&self) -> Option<&'a Limit> {
         match self.basis {
             Basis::Counted(limit) => Some(limit),

@@ -1,10 +1,11 @@
 //! The verbs as async functions, for every store.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 
-use super::{Core, Limiter, needing_store};
+use super::{Core, Limiter};
 use crate::charge::{Admission, Charge};
 use crate::decision::Decision;
+use crate::guard::{GuardedCall, Known};
 use crate::key::Key;
 use crate::receipt::{Applied, Receipt};
 use crate::rule::{OnStoreError, Rule};
@@ -38,18 +39,31 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         if let Some(decision) = Self::decision_without_store(admission) {
             return Ok(decision);
         }
-        self.or_outage_policy(admission, self.store().check(self.call(), admission).await)
+        let (guard, call) = (&self.core().guard, self.guarded_call());
+        let missed = match guard.known(call, admission) {
+            Known::Denied(denied) => return Ok(denied),
+            Known::Unknown(missed) => missed,
+        };
+        let decided = guard.ask(call, self.store().check(self.call(), admission)).await;
+        guard.answer(call, admission, missed, decided, true)
     }
 
-    /// Decides synchronously if the store never waits, as in memory: it saves callers a boxed future.
-    /// `None`, without any effect, for all other stores.
+    /// Decides synchronously if the store never waits, as in memory, or need not be asked: it saves callers a boxed
+    /// future. `None`, without any effect, in all other cases.
     #[inline]
     pub fn try_decide<'a>(&self, admission: &Admission<'a>) -> Option<Result<Decision<'a>, CheckError>> {
         if let Some(decision) = Self::decision_without_store(admission) {
             return Some(Ok(decision));
         }
+        let (guard, call) = (&self.core().guard, self.guarded_call());
+        if let Some(answer) = guard.answer_without_store(call, admission) {
+            return Some(answer);
+        }
+        if guard.has_breaker() {
+            return None;
+        }
         let decided = self.store().try_check(self.call(), admission)?;
-        Some(self.or_outage_policy(admission, decided))
+        Some(guard.answer(call, admission, None, decided, true))
     }
 
     /// Decides several admissions, each on its own and in their order, and answers in their order.
@@ -67,10 +81,37 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         admissions: &[Admission<'a>],
         policy: impl Fn(usize) -> Option<OnStoreError>,
     ) -> Vec<Result<Decision<'a>, CheckError>> {
-        let asked = needing_store(admissions);
-        let decided =
-            if asked.is_empty() { Vec::new() } else { self.store().check_batch(self.call(), &asked).await };
-        self.or_outage_policy_batch(admissions, decided, policy)
+        let (guard, call) = (&self.core().guard, self.guarded_call());
+        let known: Vec<_> = admissions
+            .iter()
+            .map(|admission| match Self::decision_without_store(admission) {
+                Some(decision) => Known::Denied(decision),
+                None => guard.known(call, admission),
+            })
+            .collect();
+        let is_unknown = |known: &Known<'_>| matches!(known, Known::Unknown(_));
+        let asked: Cow<'_, [Admission<'a>]> = if known.iter().all(is_unknown) {
+            Cow::Borrowed(admissions)
+        } else {
+            let unknown = admissions.iter().zip(&known).filter(|(_, known)| is_unknown(known));
+            unknown.map(|(admission, _)| admission.clone()).collect()
+        };
+        let mut decided = Vec::new();
+        if !asked.is_empty() {
+            let asking = self.store().check_batch(self.call(), &asked);
+            decided = guard.ask_batch(call, asked.len(), asking).await;
+        }
+        let mut decided = decided.into_iter();
+        let answers =
+            admissions.iter().zip(known).enumerate().map(|(index, (admission, known))| match known {
+                Known::Denied(decision) => Ok(decision),
+                Known::Unknown(missed) => {
+                    let call = GuardedCall { policy: policy(index), ..call };
+                    let decided = decided.next().expect("an answer for each admission that was asked");
+                    guard.answer(call, admission, missed, decided, true)
+                }
+            });
+        answers.collect()
     }
 
     /// Decides on one unit without charging it.
@@ -91,7 +132,9 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         if let Some(decision) = Self::decision_without_store(admission) {
             return Ok(decision);
         }
-        self.or_outage_policy(admission, self.store().peek(self.call(), admission).await)
+        let (guard, call) = (&self.core().guard, self.guarded_call());
+        let decided = guard.ask(call, self.store().peek(self.call(), admission)).await;
+        guard.answer(call, admission, None, decided, false)
     }
 
     /// Takes back a whole admission. A receipt works once; a spent or expired one gives nothing back.
@@ -120,18 +163,23 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     }
 
     async fn update(&self, update: Update<'_>) -> Result<Applied, UpdateError> {
-        let _wake = OnDrop(|| self.wake(update));
-        self.store().update(self.call(), update).await
+        let _updated = OnDrop(|| self.updated(update));
+        let asking = self.store().update(self.call(), update);
+        self.core().guard.ask(self.guarded_call(), asking).await
     }
 
     /// What is used of every limit of a rule, without changing anything.
     pub async fn inspect_async(&self, rule: &Rule, key: &str) -> Result<Vec<LimitUsage>, CheckError> {
-        Ok(self.store().inspect(self.call(), rule, Key::new(key)?).await?)
+        let asking = self.store().inspect(self.call(), rule, Key::new(key)?);
+        Ok(self.core().guard.ask(self.guarded_call(), asking).await?)
     }
 
     /// Applies a live change of a rule. Used units are kept; a new window's state starts with them.
     pub async fn change_async(&self, rule: &Rule) -> Result<(), StoreError> {
-        let _wake = OnDrop(|| self.core().waiters.wake_rule(rule));
+        let _changed = OnDrop(|| {
+            self.core().guard.rule_changed();
+            self.core().waiters.wake_rule(rule);
+        });
         self.store().change(self.call(), rule).await
     }
 }

@@ -3,9 +3,10 @@
 use std::borrow::Borrow;
 use std::time::Duration;
 
-use super::{Core, Limiter, fewer_answers};
+use super::{Core, Limiter};
 use crate::charge::{Admission, Charge};
 use crate::decision::Decision;
+use crate::guard::fewer_answers;
 use crate::key::Key;
 use crate::receipt::{Applied, Receipt};
 use crate::rule::Rule;
@@ -37,7 +38,8 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
     #[inline]
     fn decide_charge<'a>(&self, charge: &Charge<'a>) -> Result<Decision<'a>, CheckError> {
         self.store().check_charge_sync(self.call(), charge, &|error| {
-            self.or_outage_policy(&Admission::of_checked(*charge), Err(error))
+            let admission = Admission::of_checked(*charge);
+            self.core().guard.without_store(self.guarded_call(), &admission, error, true)
         })
     }
 
@@ -64,7 +66,7 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
         }
         let mut decided = self.store().check_sync(self.call(), admission);
         if decided.is_err() {
-            self.core().guard.replace_failure(self.policy, admission, &mut decided);
+            self.core().guard.replace_failure(self.guarded_call(), admission, &mut decided);
         }
         decided
     }
@@ -94,11 +96,10 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
             return block_on(self.blocking().check_batch_async(admissions));
         }
         let mut decided = self.store().check_batch_sync(self.call(), admissions);
-        for (index, admission) in admissions.iter().enumerate() {
-            match decided.get_mut(index) {
-                Some(Ok(_)) => {}
-                Some(failed) => self.core().guard.replace_failure(self.policy, admission, failed),
-                None => decided.push(self.or_outage_policy(admission, Err(fewer_answers()))),
+        decided.resize_with(admissions.len(), || Err(fewer_answers().into()));
+        for (admission, decided) in admissions.iter().zip(&mut decided) {
+            if decided.is_err() {
+                self.core().guard.replace_failure(self.guarded_call(), admission, decided);
             }
         }
         decided

@@ -19,16 +19,16 @@ mod async_verbs;
 mod blocking;
 mod waiters;
 
-use std::borrow::{Borrow, Cow};
+use std::borrow::Borrow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
 use crate::charge::{Admission, Charge};
 use crate::decision::Decision;
-use crate::guard::Guard;
+use crate::guard::{Guard, GuardOptions, GuardedCall};
 use crate::rule::OnStoreError;
-use crate::store::{BudgetError, Call, CheckError, MemoryStore, Stats, Store, StoreError, Update};
+use crate::store::{BudgetError, Call, MemoryStore, Stats, Store, Update};
 use crate::time::{Clock, SystemClock, deadline_after};
 use waiters::Waiters;
 
@@ -116,8 +116,12 @@ pub struct LimiterStats {
     pub waiting: u64,
     /// Checks and peeks that the store did not answer.
     pub store_failures: u64,
-    /// Store failures after which the outage policy admitted.
+    /// Of those, how many the outage policy answered with a decision.
     pub degraded: u64,
+    /// Checks that the deny cache answered.
+    pub cached_denials: u64,
+    /// Whether the circuit breaker is open: the store is not asked but by probes.
+    pub breaker_is_open: bool,
     /// Statistics of the store, if it has them without a call.
     pub store: Option<Stats>,
 }
@@ -160,10 +164,19 @@ impl<C: Clock, H: Borrow<Core<MemoryStore<C>>>> Limiter<MemoryStore<C>, H> {
 }
 
 impl<S: Store> Limiter<S> {
-    /// A limiter over `store`.
+    /// A limiter over `store`, with the default [guard](crate::guard::GuardOptions).
     #[must_use]
     pub fn new(store: S) -> Self {
-        let core = Core { store, waiters: Waiters::default(), guard: Guard::default() };
+        Self::guarded(store, GuardOptions::default())
+    }
+
+    /// A limiter over `store` with a circuit breaker, a deny cache and a deadline as the options say.
+    ///
+    /// The plain verbs of a local store use the outage policy alone.
+    #[must_use]
+    pub fn guarded(store: S, options: GuardOptions) -> Self {
+        let guard = Guard::new(&store, options);
+        let core = Core { store, waiters: Waiters::default(), guard };
         Self { core, policy: None, call: Call::now(), deadline: None, store: PhantomData }
     }
 }
@@ -236,9 +249,16 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
 
     /// Statistics since the limiter was created.
     pub fn stats(&self) -> LimiterStats {
-        let (store_failures, degraded) = self.core().guard.counts();
-        let waiting = self.core().waiters.waiting() as u64;
-        LimiterStats { waiting, store_failures, degraded, store: self.store().stats() }
+        let Core { store, waiters, guard } = self.core();
+        let (store_failures, degraded) = guard.counts();
+        LimiterStats {
+            waiting: waiters.waiting() as u64,
+            store_failures,
+            degraded,
+            cached_denials: guard.cached_denials(),
+            breaker_is_open: guard.breaker_is_open(),
+            store: store.stats(),
+        }
     }
 
     #[inline]
@@ -249,32 +269,10 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         }
     }
 
-    /// The store's decision or, if it failed, that of the outage policy.
     #[inline]
-    fn or_outage_policy<'a>(
-        &self,
-        admission: &Admission<'a>,
-        decided: Result<Decision<'a>, StoreError>,
-    ) -> Result<Decision<'a>, CheckError> {
-        self.core().guard.answer(self.policy, admission, decided)
-    }
-
-    /// The same for a batch. `decided` has an answer for each admission with asks.
-    fn or_outage_policy_batch<'a>(
-        &self,
-        admissions: &[Admission<'a>],
-        decided: Vec<Result<Decision<'a>, StoreError>>,
-        policy: impl Fn(usize) -> Option<OnStoreError>,
-    ) -> Vec<Result<Decision<'a>, CheckError>> {
-        let mut decided = decided.into_iter();
-        let decisions = admissions.iter().enumerate().map(|(index, admission)| {
-            if let Some(decision) = Self::decision_without_store(admission) {
-                return Ok(decision);
-            }
-            let decided = decided.next().unwrap_or_else(|| Err(fewer_answers()));
-            self.core().guard.answer(policy(index), admission, decided)
-        });
-        decisions.collect()
+    fn guarded_call(&self) -> GuardedCall<'_> {
+        let Self { policy, call, deadline, .. } = *self;
+        GuardedCall { clock: self.store().wait_clock(), at_us: call.instant_us(), policy, deadline }
     }
 
     /// The decision on an admission of unlimited keys only, which needs no store.
@@ -282,30 +280,23 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         admission.asks().is_empty().then(|| Decision::new(admission, [], None))
     }
 
-    /// Wakes the acquisitions that wait for a state that the update changes.
-    fn wake(&self, update: Update<'_>) {
-        let waiters = &self.core().waiters;
+    /// After an update: drops the cached denials of the states that it changes, and wakes the acquisitions that wait for
+    /// them.
+    fn updated(&self, update: Update<'_>) {
         match update {
             Update::Refund(receipt) | Update::Settle(receipt, _) => {
-                waiters.wake(receipt.charges().iter().map(|charge| (charge.rule(), charge.key())));
+                self.states_changed(receipt.charges().iter().map(|charge| (charge.rule(), charge.key())));
             }
             Update::Credit(Charge { rule, key, .. }) | Update::Reset(rule, key) => {
-                waiters.wake([(rule.name(), key.as_str())].into_iter());
+                self.states_changed([(rule.name(), key.as_str())].into_iter());
             }
         }
     }
-}
 
-/// The admissions of a batch that need the store.
-fn needing_store<'b, 'a>(admissions: &'b [Admission<'a>]) -> Cow<'b, [Admission<'a>]> {
-    if admissions.iter().all(|admission| !admission.asks().is_empty()) {
-        return Cow::Borrowed(admissions);
+    fn states_changed<'s>(&self, states: impl Iterator<Item = (&'s str, &'s str)> + Clone) {
+        self.core().guard.states_changed(states.clone());
+        self.core().waiters.wake(states);
     }
-    admissions.iter().filter(|admission| !admission.asks().is_empty()).cloned().collect()
-}
-
-fn fewer_answers() -> StoreError {
-    StoreError::Ambiguous { why: "it gave fewer answers than it was asked for; see its log".into() }
 }
 
 impl<S, H> fmt::Debug for Limiter<S, H> {

@@ -158,6 +158,12 @@ impl Rule {
         self.clone().limited(rates, self.algorithm())
     }
 
+    /// The same rule enforcing a share of each limit, rounded down and at least 1.
+    pub(crate) fn at_share(&self, share: Decimal) -> Self {
+        let limits = self.limits.iter().map(|limit| limit.at_share(share)).collect();
+        self.clone().with_limits(limits)
+    }
+
     fn limited(self, rates: &[Rate], algorithm: Algorithm) -> Result<Self, RuleError> {
         let rule = || self.name.to_string();
         if rates.is_empty() || rates.len() > LIMITS_MAX {

@@ -33,6 +33,12 @@ impl Decimal {
         let share = (u128::from(units) * u128::from(self.0)).div_ceil(u128::from(ONE_PPM));
         u64::try_from(share).expect("a share of at most 1 is at most the whole")
     }
+
+    /// This share of `units`, rounded down.
+    pub(crate) fn of_rounded_down(self, units: u64) -> u64 {
+        let share = u128::from(units) * u128::from(self.0) / u128::from(ONE_PPM);
+        u64::try_from(share).expect("a share of at most 1 is at most the whole")
+    }
 }
 
 impl fmt::Display for Decimal {

@@ -22,6 +22,11 @@ impl Limit {
         Self { rate, units, algorithm }
     }
 
+    /// The same limit enforcing a share of its units, rounded down and at least 1.
+    pub(crate) fn at_share(&self, share: Decimal) -> Self {
+        Self { units: share.of_rounded_down(self.units).max(1), ..*self }
+    }
+
     /// A limit that enforces exactly `units` of a rate; `None` if the rate allows fewer.
     pub(crate) fn enforcing(rate: Rate, units: u64, algorithm: Algorithm) -> Option<Self> {
         (1..=rate.limit()).contains(&units).then_some(Self { rate, units, algorithm })

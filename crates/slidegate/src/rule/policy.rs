@@ -14,8 +14,9 @@ pub enum OnStoreError {
     Deny,
     /// Admit: no request is lost, the limit does not hold.
     Allow,
-    /// Reserved for a limit within this process, at this share of the limit. This version treats it as
-    /// [`OnStoreError::Deny`].
+    /// Limit within this process, at this share of the limit, rounded down and at least 1. What the store has admitted
+    /// for this process counts too, if the limiter has a [circuit breaker](crate::guard::GuardOptions::breaker). A cost
+    /// above the share is denied without a wait. With a share of 1/n in each of n processes they admit the limit together.
     Local(Decimal),
 }
 

@@ -88,6 +88,8 @@ trait DynStore: Send + Sync {
 
     fn secret(&self) -> BoxFuture<'_, Result<Option<[u8; SECRET_BYTES]>, StoreError>>;
 
+    fn is_remote(&self) -> bool;
+
     fn stats(&self) -> Option<Stats>;
 
     fn wait_clock(&self) -> &dyn Clock;
@@ -147,6 +149,10 @@ impl<S: Store> DynStore for S {
         Box::pin(Store::secret(self))
     }
 
+    fn is_remote(&self) -> bool {
+        Store::is_remote(self)
+    }
+
     fn stats(&self) -> Option<Stats> {
         Store::stats(self)
     }
@@ -198,6 +204,10 @@ impl Store for BoxStore {
 
     async fn secret(&self) -> Result<Option<[u8; SECRET_BYTES]>, StoreError> {
         self.0.secret().await
+    }
+
+    fn is_remote(&self) -> bool {
+        self.0.is_remote()
     }
 
     fn stats(&self) -> Option<Stats> {

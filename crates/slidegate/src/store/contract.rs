@@ -128,6 +128,12 @@ pub trait Store: Send + Sync {
         async { Ok(None) }
     }
 
+    /// Whether calls leave this machine. A limiter puts a circuit breaker and a deny cache before such a store, unless
+    /// its [`GuardOptions`](crate::guard::GuardOptions) say otherwise.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
     /// Statistics, if the store has them without a call.
     fn stats(&self) -> Option<Stats> {
         None

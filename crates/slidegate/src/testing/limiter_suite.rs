@@ -24,8 +24,9 @@ use crate::time::Timer;
 
 pub use outages::{
     a_failure_says_whether_it_charged, argument_errors_are_not_outages,
-    failures_and_degraded_answers_are_counted, the_policy_answers_for_a_failed_store,
-    the_strictest_rule_decides, verbs_without_a_policy_return_the_error,
+    failures_and_degraded_answers_are_counted, local_limits_deny_together,
+    the_policy_answers_for_a_failed_store, the_strictest_rule_decides,
+    verbs_without_a_policy_return_the_error,
 };
 pub use unlimited::{unlimited_charges_are_charged_nowhere, unlimited_charges_ask_no_store};
 pub use verbs::{
@@ -59,6 +60,7 @@ pub async fn run<S: Store>(fresh: &impl AsyncFn() -> S, timer: &impl Timer) -> R
         acquisitions_wait_and_are_admitted(fresh, timer) acquisitions_that_would_wait_too_long_are_refused(fresh, timer)
         refunds_wake_the_first(fresh, timer)
         the_policy_answers_for_a_failed_store(fresh, timer) the_strictest_rule_decides(fresh)
+        local_limits_deny_together(fresh)
         a_failure_says_whether_it_charged(fresh) argument_errors_are_not_outages(fresh, timer)
         verbs_without_a_policy_return_the_error(fresh) failures_and_degraded_answers_are_counted(fresh, timer)
     }

@@ -1,5 +1,6 @@
 //! A runtime-independent timer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Lets a task sleep: with the runtime's timer, or a [`ManualClock`](super::ManualClock) in tests.
@@ -26,6 +27,12 @@ use std::time::Duration;
 pub trait Timer: Send + Sync {
     /// A future that is ready when `duration` has passed since this call. Dropping it ends the sleep.
     fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send;
+}
+
+impl<T: Timer + ?Sized> Timer for Arc<T> {
+    fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send {
+        (**self).sleep(duration)
+    }
 }
 
 /// Sleeps by Tokio's timer, on the runtime of the task that waits.

@@ -219,7 +219,9 @@ fn the_strictest_rule_answers_for_a_full_store() {
         ((OnStoreError::Allow, false), (deny, true), (OnStoreError::Allow, true));
     for (policies, admitted) in [
         (&[(deny, false)][..], false),
-        (&[(local, false)], false),
+        (&[(local, false)], true),
+        (&[(local, false), allow], true),
+        (&[(local, false), (deny, false)], false),
         (&[allow], true),
         (&[allow, allow], true),
         (&[allow, (deny, false)], false),

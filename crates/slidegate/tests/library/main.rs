@@ -15,6 +15,7 @@ mod concurrency;
 mod conformance;
 mod differential;
 mod eviction;
+mod guard;
 mod interleavings;
 mod limiter;
 mod limiter_over_stores;

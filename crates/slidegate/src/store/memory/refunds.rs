@@ -1,9 +1,11 @@
 //! Refunds and settlements.
 
 use super::lock::{Lock, Locks};
+use super::single::note;
 use super::spent_receipts::{RecordOwner, SpentReceipts};
 use super::store::{MemoryStore, RECORDS_PER_SWEEP};
-use crate::receipt::{Applied, Receipt, ReceiptCharge, ReceiptError};
+use crate::charge::Charge;
+use crate::receipt::{Applied, ChargePlace, Position, Receipt, ReceiptCharge, ReceiptError};
 use crate::time::Clock;
 
 impl<C: Clock, L: Locks> MemoryStore<C, L> {
@@ -58,6 +60,24 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
             let units = moved.sum();
             Ok(Applied { applied: units > 0 || actual == cost, units })
         })
+    }
+
+    /// Charges what another store has admitted, whatever is used, unless the budget is spent.
+    pub(crate) fn charge_unchecked(&self, now_us: u64, charge: &Charge<'_>) {
+        if self.budget.taken() >= self.budget.bytes() {
+            return;
+        }
+        note(&self.noted_us, now_us);
+        let place = |&limit| ChargePlace { limit, order: 0, position: Position::At(0) };
+        let (rule, key) = (charge.rule, charge.key.as_str());
+        let charge = ReceiptCharge::new(rule.name(), key, charge.cost, rule.limits().iter().map(place));
+        let (fingerprint, mut shard) = self.shard(key);
+        shard.charge_excess(self.room(), fingerprint, now_us, &charge, charge.cost());
+        let sweep_is_due = shard.sweep_is_due();
+        drop(shard);
+        if sweep_is_due {
+            self.sweep_some();
+        }
     }
 
     /// Runs `act` if this store issued the receipt and it is neither spent nor expired; marks it spent on success.

@@ -3,10 +3,11 @@
 use std::borrow::Borrow;
 use std::time::Duration;
 
-use super::subject::{answered, ten, used, with_policy};
+use super::subject::{answered, shown, ten, used, with_policy};
 use super::verbs::{ask, receipt_of};
 use crate::charge::{Admission, Charge};
 use crate::decision::Decision;
+use crate::guard::GuardOptions;
 use crate::limiter::{Core, Limiter};
 use crate::rule::{OnStoreError, Rule};
 use crate::store::{CheckError, Store, StoreError, UpdateError};
@@ -19,9 +20,10 @@ fn local() -> OnStoreError {
     OnStoreError::Local("0.5".parse().expect("a share"))
 }
 
-/// A limiter whose store fails on demand.
+/// A limiter whose store fails on demand, without a circuit breaker: every call finds out for itself.
 async fn limiter<S: Store>(fresh: &impl AsyncFn() -> S) -> Limiter<FailingStore<S>> {
-    Limiter::new(FailingStore::new(fresh().await))
+    let options = GuardOptions::default().breaker(false).deny_cache(Duration::ZERO);
+    Limiter::guarded(FailingStore::new(fresh().await), options)
 }
 
 type VerbResult<'a> = (&'static str, Result<Decision<'a>, CheckError>);
@@ -87,8 +89,27 @@ fn all_allow(answers: Vec<VerbResult<'_>>, error: &StoreError, charges: usize) -
     Ok(())
 }
 
-/// `deny` returns the store's error and `allow` a degraded decision: per rule and per call, for every kind of failure.
-/// `Local` acts as `deny`.
+/// Checks that each answer is a degraded decision by a limit of `limit` units in this process, with its numbers.
+fn all_local(answers: Vec<VerbResult<'_>>, error: &StoreError, limit: u64) -> Result<(), String> {
+    for (verb, answer) in answers {
+        let decision = answered(answer)?;
+        ensure_eq!(decision.store_error(), Some(error), "{verb}: the cause");
+        ensure_eq!(decision.limit(), Some(limit), "{verb}: the share of the limit");
+        let used = decision.used().unwrap_or(u64::MAX);
+        ensure!(used <= limit, "{verb}: {used} used of {limit}");
+        ensure_eq!(decision.remaining(), Some(limit - used), "{verb}: remaining");
+        ensure!(decision.receipt().is_none(), "{verb}: a receipt of a degraded answer");
+        if !decision.allowed() {
+            ensure_eq!(used, limit, "{verb}: used at a denial of one unit");
+            ensure!(decision.retry_after() > Some(Duration::ZERO), "{verb}: the wait");
+        }
+        ensure_eq!(decision.clone().into_owned(), decision, "{verb}: an owned copy");
+    }
+    Ok(())
+}
+
+/// `deny` returns the store's error, `allow` a degraded decision without numbers, and `local` one by a limit within the
+/// process: per rule and per call, for every kind of failure.
 pub async fn the_policy_answers_for_a_failed_store<S: Store>(
     fresh: &impl AsyncFn() -> S,
     timer: &impl Timer,
@@ -103,18 +124,17 @@ pub async fn the_policy_answers_for_a_failed_store<S: Store>(
     for failure in StoreFailure::ALL {
         limiter.store().fail(failure);
         let error = failure.error();
-        for rule in [deny, local_rule] {
-            all_deny(every_way(&limiter, timer, &[ask(rule, 1)?]).await?, &error)?;
-        }
+        all_deny(every_way(&limiter, timer, &[ask(deny, 1)?]).await?, &error)?;
+        all_local(every_way(&limiter, timer, &[ask(local_rule, 1)?]).await?, &error, 5)?;
         all_allow(every_way(&limiter, timer, &[ask(allow, 1)?]).await?, &error, 1)?;
         for rule in &rules {
             let lenient = limiter.with_outage_policy(OnStoreError::Allow);
             all_allow(every_way(&lenient, timer, &[ask(rule, 1)?]).await?, &error, 1)?;
-            for policy in [OnStoreError::Deny, local()] {
-                let strict = lenient.with_outage_policy(policy);
-                let strict = strict.with_deadline(WAIT);
-                all_deny(every_way(&strict, timer, &[ask(rule, 1)?]).await?, &error)?;
-            }
+            let strict = lenient.with_outage_policy(OnStoreError::Deny);
+            let strict = strict.with_deadline(WAIT);
+            all_deny(every_way(&strict, timer, &[ask(rule, 1)?]).await?, &error)?;
+            let within = lenient.with_outage_policy(local());
+            all_local(every_way(&within, timer, &[ask(rule, 1)?]).await?, &error, 5)?;
         }
         let both = [ask(deny, 1)?, ask(allow, 1)?];
         all_deny(every_way(&limiter, timer, &both).await?, &error)?;
@@ -140,18 +160,15 @@ pub async fn the_policy_answers_for_a_failed_store<S: Store>(
 /// Of several rules the strictest decides, in any order. Shadow rules take no part, and alone they admit.
 pub async fn the_strictest_rule_decides<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
     let deny = (OnStoreError::Deny, false);
-    let (allow, local) = ((OnStoreError::Allow, false), (local(), false));
+    let allow = (OnStoreError::Allow, false);
     let (shadow_deny, shadow_allow) = ((OnStoreError::Deny, true), (OnStoreError::Allow, true));
     let limiter = limiter(fresh).await;
     limiter.store().fail(StoreFailure::Refused);
     for (policies, passes) in [
         (&[allow, allow][..], true),
         (&[allow, deny], false),
-        (&[local, allow], false),
-        (&[deny, local, allow], false),
         (&[allow, shadow_deny], true),
         (&[deny, shadow_allow], false),
-        (&[local, shadow_allow], false),
         (&[shadow_deny], true),
         (&[shadow_deny, shadow_allow], true),
     ] {
@@ -175,6 +192,48 @@ pub async fn the_strictest_rule_decides<S: Store>(fresh: &impl AsyncFn() -> S) -
             charges.reverse();
         }
     }
+    Ok(())
+}
+
+/// A local limit is stricter than `allow`, and `deny` stricter than both. What a local limit denies charges none of them,
+/// and a cost above the share has no wait.
+pub async fn local_limits_deny_together<S: Store>(fresh: &impl AsyncFn() -> S) -> Result<(), String> {
+    let limiter = limiter(fresh).await;
+    let failure = StoreFailure::Unavailable;
+    limiter.store().fail(failure);
+    let [deny, allow, half, tenth, shadow] = [
+        ("deny", OnStoreError::Deny, false),
+        ("allow", OnStoreError::Allow, false),
+        ("half", local(), false),
+        ("tenth", OnStoreError::Local("0.01".parse().expect("a share")), false),
+        ("shadow", local(), true),
+    ]
+    .map(|(name, policy, shadow)| with_policy(name, policy, shadow));
+    let all = [ask(&half, 1)?, ask(&allow, 1)?, ask(&deny, 1)?];
+    all_deny(vec![("check_all", limiter.check_all_async(&all).await)], &failure.error())?;
+
+    let lenient = [ask(&allow, 9)?, ask(&half, 3)?, ask(&shadow, 9)?];
+    let admitted = answered(limiter.check_all_async(&lenient).await)?;
+    ensure!(admitted.allowed(), "a local limit admits: {admitted:?}");
+    ensure_eq!(shown(&admitted), (true, Some(3), Some(2)), "the local limit binds");
+    ensure_eq!(admitted.verdicts().count(), 3, "verdicts");
+    let denied = answered(limiter.check_all_async(&[ask(&half, 3)?, ask(&tenth, 1)?]).await)?;
+    ensure_eq!((denied.allowed(), denied.rule()), (false, "half"), "3 of 2 units left");
+    ensure!(denied.retry_after() > Some(Duration::ZERO), "the wait until they pass");
+    let one = answered(limiter.check_async(&tenth, "alice").await)?;
+    ensure_eq!(
+        shown(&one),
+        (true, Some(1), Some(0)),
+        "a share is at least one unit, and the denial charged none"
+    );
+
+    for charges in [vec![ask(&half, 6)?], vec![ask(&half, 6)?, ask(&tenth, 1)?]] {
+        let denied = answered(limiter.check_all_async(&charges).await)?;
+        ensure!(!denied.allowed() && denied.degraded(), "more than the share: {denied:?}");
+        ensure_eq!(denied.retry_after(), None, "the wait of what never passes");
+    }
+    let peeked = answered(limiter.peek_async(&half, "alice").await)?;
+    ensure_eq!(shown(&peeked), (true, Some(3), Some(2)), "a peek charges nothing");
     Ok(())
 }
 
