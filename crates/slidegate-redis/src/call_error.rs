@@ -11,7 +11,7 @@
 use redis::ServerError;
 use slidegate::store::{RefusalCause, StoreError};
 
-use ErrorClass::{Busy, Refused, UnknownScript, WrongServer};
+use ErrorClass::{Busy, Refused, Replica, UnknownScript, WrongServer};
 use RefusalCause::{DamagedState, Disk, Forbidden, ForeignValue, NewerVersion, Other, OutOfMemory, ReadOnly};
 
 /// Longest text of a reply that an error repeats, in characters.
@@ -22,18 +22,22 @@ const REPLY_CHARS_MAX: usize = 300;
 pub(crate) struct CallError {
     pub(crate) class: ErrorClass,
     /// What Redis refused the call for, if it did.
-    cause: RefusalCause,
+    pub(crate) cause: RefusalCause,
     pub(crate) why: Box<str>,
 }
 
 /// Whether Redis may have executed a failed call, and what to do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorClass {
+    /// Not executed: nothing of it was sent.
+    NotSent,
     /// Not executed: Redis does not know the script by its hash. Retry with its text.
     UnknownScript,
     /// Not executed, and the server may be ready soon: retry after a pause.
     Busy,
-    /// Not executed: a replica or a cluster node. Connect again before the next call.
+    /// Not executed: the server has been demoted. Retry once over a new connection, which may lead to the primary.
+    Replica,
+    /// Not executed: another node of a cluster has the keys.
     WrongServer,
     /// Not executed, and a retry would fail too.
     Refused,
@@ -56,7 +60,7 @@ const KNOWN: &[(&str, ErrorClass, RefusalCause, &str)] = &[
     ),
     ("MOVED", WrongServer, Other, CLUSTER),
     ("ASK", WrongServer, Other, CLUSTER),
-    ("READONLY", WrongServer, ReadOnly, "this is a replica: give the address of the primary"),
+    ("READONLY", Replica, ReadOnly, "this is a replica: give the address of the primary"),
     (
         "WRONGTYPE",
         Refused,
@@ -116,10 +120,19 @@ impl CallError {
         Self { class, cause, why: format!("Redis says `{code} {shown}`; {remedy}").into() }
     }
 
+    /// Nothing of the call was sent.
+    pub(crate) fn not_sent(why: impl Into<Box<str>>) -> Self {
+        Self { class: ErrorClass::NotSent, cause: Other, why: why.into() }
+    }
+
+    /// The call was sent, and it is not known whether Redis executed it.
+    pub(crate) fn ambiguous(why: impl Into<Box<str>>) -> Self {
+        Self { class: ErrorClass::Ambiguous, cause: Other, why: why.into() }
+    }
+
     /// The reply to `command` has an unknown form.
     pub(crate) fn malformed_reply(command: &str) -> Self {
-        let why = format!("the reply to {command} is malformed; check proxies between Redis and us");
-        Self { class: ErrorClass::Ambiguous, cause: Other, why: why.into() }
+        Self::ambiguous(format!("the reply to {command} is malformed; check proxies between Redis and us"))
     }
 }
 
@@ -127,13 +140,16 @@ impl CallError {
 impl From<CallError> for StoreError {
     fn from(CallError { class, cause, why }: CallError) -> Self {
         match class {
-            // A replica would refuse a retry too, for as long as it is one.
-            WrongServer if cause == ReadOnly => Self::Refused { cause, why },
-            Busy | WrongServer => Self::Unavailable { why },
-            UnknownScript | Refused => Self::Refused { cause, why },
+            ErrorClass::NotSent | Busy | WrongServer => Self::Unavailable { why },
+            UnknownScript | Replica | Refused => Self::Refused { cause, why },
             ErrorClass::Ambiguous => Self::Ambiguous { why },
         }
     }
+}
+
+/// What an error reply with this first word refuses for.
+pub(crate) fn known_cause(code: &str) -> RefusalCause {
+    known(code, "").map_or(Other, |(_, cause, _)| cause)
 }
 
 fn known(code: &str, details: &str) -> Option<(ErrorClass, RefusalCause, &'static str)> {
@@ -168,11 +184,8 @@ mod tests {
         ("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", Busy),
         ("MOVED 3999 127.0.0.1:6381", WrongServer),
         ("ASK 3999 127.0.0.1:6381", WrongServer),
-        ("READONLY You can't write against a read only replica.", WrongServer),
-        (
-            "ERR Error running script (call to f_e0): @user_script:1: @user_script: 1: -READONLY You",
-            WrongServer,
-        ),
+        ("READONLY You can't write against a read only replica.", Replica),
+        ("ERR Error running script (call to f_e0): @user_script:1: @user_script: 1: -READONLY You", Replica),
         ("WRONGTYPE Operation against a key holding the wrong kind of value script: e0e1", Refused),
         ("ERR Error running script (call to f_e0e1): @user_script:1: WRONGTYPE Operation against", Refused),
         ("OOM command not allowed when used memory > 'maxmemory'. script: e0e1, on @user_script:1.", Refused),
@@ -200,8 +213,7 @@ mod tests {
             let error = StoreError::from(call_error(reply));
             assert_eq!(error.maybe_charged(), class == ErrorClass::Ambiguous, "{reply}: {error}");
             let unavailable = matches!(error, StoreError::Unavailable { .. });
-            let replica = reply.contains("READONLY");
-            assert_eq!(unavailable, matches!(class, Busy | WrongServer) && !replica, "{reply}: {error}");
+            assert_eq!(unavailable, matches!(class, Busy | WrongServer), "{reply}: {error}");
         }
         for (code, ..) in KNOWN {
             assert!(REPLIES.iter().any(|(reply, _)| reply.starts_with(code)), "{code} has no example");

@@ -1,4 +1,7 @@
-//! The address and login of a Redis, parsed from its URL.
+//! The servers of a store and the login to them, parsed from a URL.
+
+mod authority;
+mod sentinel;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,16 +9,30 @@ use std::path::PathBuf;
 use redis::{ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo, parse_redis_url};
 
 use crate::options::OptionsError;
+use authority::Authority;
+pub(crate) use sentinel::{FORM as SENTINEL_FORM, SentinelServers};
 
 /// The form of a URL, for remedies.
 pub(crate) const FORM: &str = "redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]";
 
-/// The address of a Redis, and our login.
+const PORT_DEFAULT: u16 = 6379;
+
+/// The servers of a store, and our login.
 #[derive(Debug, Clone)]
 pub(crate) struct Endpoint {
-    pub(crate) address: Address,
+    pub(crate) servers: Servers,
     /// User, password and database. Its `Debug` redacts the password.
     pub(crate) login: RedisConnectionInfo,
+}
+
+/// The servers that a URL names.
+#[derive(Debug, Clone)]
+pub(crate) enum Servers {
+    One(Address),
+    Sentinels(SentinelServers),
+    /// Some nodes of a cluster; at least one.
+    #[allow(dead_code, reason = "the options refuse a cluster")]
+    Cluster(Vec<Address>),
 }
 
 /// The address of a socket.
@@ -38,29 +55,39 @@ impl fmt::Display for Address {
 impl Endpoint {
     /// Parses a URL. An error never repeats it: in a malformed URL the password may stand anywhere.
     pub(crate) fn parse(url: &str) -> Result<Self, OptionsError> {
-        let malformed = |why: &'static str| OptionsError::Url { why };
         let (scheme, rest) = url
             .split_once("://")
             .ok_or(malformed("it has no scheme; begin it with redis:// or rediss://"))?;
-        let (tls, parameters): (bool, &[&str]) = match scheme {
-            "redis" | "valkey" => (false, &["protocol"]),
-            "rediss" | "valkeys" => (true, &["protocol"]),
-            "unix" | "redis+unix" | "valkey+unix" => (false, &["db", "user", "pass", "protocol"]),
-            "redis+cluster" | "redis+sentinel" | "rediss+cluster" | "rediss+sentinel" => {
-                return Err(OptionsError::NotYet { scheme: scheme.into() });
+        let tls = scheme.starts_with("rediss") || scheme.starts_with("valkeys");
+        match scheme {
+            "redis" | "valkey" => Self::parse_one(url, tls, &["protocol"]),
+            // We do TLS ourselves: the redis crate parses the URL without its TLS features.
+            "rediss" | "valkeys" => Self::parse_one(&format!("redis://{rest}"), tls, &["protocol"]),
+            "unix" | "redis+unix" | "valkey+unix" => {
+                Self::parse_one(url, tls, &["db", "user", "pass", "protocol"])
             }
-            _ => return Err(OptionsError::Scheme { scheme: printable(scheme) }),
-        };
-        // We do TLS ourselves: the redis crate parses the URL without its TLS features.
-        let plain = if tls { format!("redis://{rest}") } else { url.to_owned() };
-        let parsed = parse_redis_url(&plain)
+            "redis+sentinel" | "rediss+sentinel" | "valkey+sentinel" | "valkeys+sentinel" => {
+                sentinel::parse(rest, tls)
+            }
+            "redis+cluster" | "rediss+cluster" | "valkey+cluster" | "valkeys+cluster" => {
+                let authority = Authority::split(rest);
+                let addresses = authority.addresses(PORT_DEFAULT, tls).map_err(malformed)?;
+                let one = Self::parse_one(&authority.with_database(authority.path), tls, &["protocol"])?;
+                Ok(Self { servers: Servers::Cluster(addresses), ..one })
+            }
+            _ => Err(OptionsError::Scheme { scheme: printable(scheme) }),
+        }
+    }
+
+    /// Parses the URL of one server, which may have these parameters.
+    fn parse_one(url: &str, tls: bool, parameters: &[&str]) -> Result<Self, OptionsError> {
+        let parsed = parse_redis_url(url)
             .ok_or(malformed("it cannot be read; percent-encode what is special in its user and password"))?;
         if parsed.fragment().is_some() {
             return Err(malformed("it has a `#`; write %23 if that belongs to the password"));
         }
         let path = parsed.path().trim_matches('/');
-        let is_unix = scheme.ends_with("unix");
-        if !is_unix && !path.is_empty() && path.parse::<u32>().is_err() {
+        if !parsed.scheme().ends_with("unix") && !path.is_empty() && path.parse::<u32>().is_err() {
             return Err(malformed("the part after the host is not the number of a database"));
         }
         let unknown = parsed.query_pairs().find(|(name, _)| !parameters.contains(&&**name));
@@ -82,16 +109,13 @@ impl Endpoint {
             return Err(malformed("it has a user and no password; for a user without a password give any"));
         }
         let login = if has_protocol { login } else { login.set_protocol(ProtocolVersion::RESP3) };
-        Ok(Self { address, login: login.set_lib_name("slidegate", env!("CARGO_PKG_VERSION")) })
+        let login = login.set_lib_name("slidegate", env!("CARGO_PKG_VERSION"));
+        Ok(Self { servers: Servers::One(address), login })
     }
+}
 
-    /// Removes our password from a text of the server or the network.
-    pub(crate) fn redacted(&self, text: &str) -> String {
-        match self.login.password() {
-            Some(password) if !password.is_empty() => text.replace(password, "***"),
-            _ => text.to_owned(),
-        }
-    }
+fn malformed(why: &'static str) -> OptionsError {
+    OptionsError::Url { why }
 }
 
 /// A word of the URL for an error, `?` if it might be a misplaced password.
@@ -124,8 +148,12 @@ mod tests {
             ("unix:///run/redis.sock", Address::Unix("/run/redis.sock".into()), "/run/redis.sock"),
             ("redis+unix:///run/redis.sock?db=2", Address::Unix("/run/redis.sock".into()), "/run/redis.sock"),
         ] {
-            let endpoint = parsed(url);
-            assert_eq!((&*endpoint.address.to_string(), &endpoint.address), (displayed, &address), "{url}");
+            match parsed(url).servers {
+                Servers::One(parsed) => {
+                    assert_eq!((&*parsed.to_string(), &parsed), (displayed, &address), "{url}");
+                }
+                other => panic!("{url}: {other:?}"),
+            }
         }
     }
 
@@ -149,7 +177,6 @@ mod tests {
         for url in ["redis://bob:hunter2@localhost", "unix:///run/redis.sock?user=bob&pass=hunter2"] {
             let endpoint = parsed(url);
             assert!(!format!("{endpoint:?} {endpoint:#?}").contains("hunter2"), "{url}");
-            assert_eq!(endpoint.redacted("no hunter2 here"), "no *** here");
         }
         for url in [
             "hunter2",
@@ -169,7 +196,10 @@ mod tests {
             "redis://bob:hunter2@localhost?protocol=4",
             "redis://localhost?bob:hunter2@localhost",
             "bob:hunter2://localhost",
-            "redis+cluster://bob:hunter2@localhost",
+            "redis+cluster://bob:hunter2@localhost,",
+            "redis+cluster://bob:hunter2@localhost:port",
+            "redis+cluster://bob:hunter2@localhost/one",
+            "redis+sentinel://bob:hunter2@localhost",
             "http://bob:hunter2@localhost",
             "",
         ] {
@@ -179,12 +209,22 @@ mod tests {
     }
 
     #[test]
-    fn unsupported_schemes_and_parameters_are_named() {
-        for scheme in ["redis+cluster", "redis+sentinel"] {
-            let error = Endpoint::parse(&format!("{scheme}://localhost")).unwrap_err();
-            assert_eq!(error, OptionsError::NotYet { scheme: scheme.into() });
-            assert!(error.to_string().contains("not supported yet"), "{error}");
+    fn the_nodes_of_a_cluster_are_parsed() {
+        for (scheme, encrypted) in
+            [("redis+cluster", false), ("valkey+cluster", false), ("rediss+cluster", true)]
+        {
+            let endpoint = parsed(&format!("{scheme}://bob:s%40cret@h1:7000,[::1],h3"));
+            let nodes = [tcp("h1", 7000, encrypted), tcp("::1", 6379, encrypted), tcp("h3", 6379, encrypted)];
+            assert!(
+                matches!(&endpoint.servers, Servers::Cluster(parsed) if *parsed == nodes),
+                "{endpoint:?}"
+            );
+            assert_eq!((endpoint.login.username(), endpoint.login.password()), (Some("bob"), Some("s@cret")));
         }
+    }
+
+    #[test]
+    fn unsupported_schemes_and_parameters_are_named() {
         let error = Endpoint::parse("http://localhost").unwrap_err();
         assert_eq!(error, OptionsError::Scheme { scheme: "http".into() });
         let error = Endpoint::parse("redis://localhost?timeout=1").unwrap_err();

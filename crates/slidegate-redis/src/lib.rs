@@ -18,8 +18,9 @@
 //! [`RedisStore::connect_with`]. [`Limiter::with_deadline`](slidegate::Limiter::with_deadline) gives a single call another
 //! deadline.
 //!
-//! Redis 5 or newer, standalone. Connections belong to the tokio runtime that calls [`RedisStore::connect`]; a lost one
-//! is opened again. A failure is never a denial: a [`StoreError`](slidegate::store::StoreError) says whether the charge
+//! Redis 5 or newer, standalone or with Sentinel. Connections belong to the tokio runtime that calls
+//! [`RedisStore::connect`]; a lost one is opened again. [`RedisStore::lazy`] opens a store whose Redis may be down. A
+//! failure is never a denial: a [`StoreError`](slidegate::store::StoreError) says whether the charge
 //! may have been made.
 //!
 //! [`scripts`] holds the Lua scripts, for callers in other languages.

@@ -9,15 +9,20 @@
 //! share round trips. Every call has a deadline, which is enforced here: it passes before the lane has started the call
 //! ([`StoreError::Unavailable`], the call is never sent) or after ([`StoreError::Ambiguous`]).
 //!
-//! Rejected: the connection manager of the `redis` crate. It does not report whether a command was written before its
-//! connection broke, so every idle connection that a server has closed would end in an ambiguous call.
+//! A lane connects to a `target`: one server, or the primary that the sentinels name (`sentinel`).
+//!
+//! Rejected: the connection manager of the `redis` crate, and its clients for Sentinel and Cluster. They do not report
+//! whether a command was written before its connection broke: every idle connection that a server has closed would end
+//! in an ambiguous call, or in a command that is sent twice.
 
 mod backoff;
 mod command;
 mod error;
 mod lane;
 mod queued_call;
+mod sentinel;
 mod stream;
+mod target;
 mod wire;
 
 #[cfg(test)]
@@ -25,27 +30,34 @@ mod tests;
 
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant as StdInstant};
 
 use redis::{Value, from_redis_value};
 use slidegate::store::StoreError;
+use tokio::runtime::Handle;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 pub(crate) use command::ScriptCall;
 pub use error::{ConnectError, OpenError};
 pub(crate) use lane::BATCH_CALLS_MAX;
+pub(crate) use queued_call::CallResult;
+pub(crate) use target::Target;
 
 use crate::call_error::CallError;
 use crate::options::RedisOptions;
 use command::Command;
 use lane::{BATCH_BYTES_MAX, LaneHandle};
-use queued_call::{CallResult, PendingCall, queued_call};
-use wire::{Target, Wire};
+use queued_call::{PendingCall, queued_call};
+use target::Source;
 
 /// The connections to one Redis. Dropping it closes them.
 #[derive(Debug)]
 pub(crate) struct Link {
-    lanes: Box<[LaneHandle]>,
+    source: Arc<Source>,
+    /// Started by the first call, if there was no runtime before it.
+    lanes: OnceLock<Box<[LaneHandle]>>,
+    connections: usize,
     next: AtomicUsize,
     /// The timeout of a call without a deadline of its own.
     timeout_default: Duration,
@@ -70,13 +82,45 @@ impl Deadline {
 impl Link {
     /// Opens all connections. A lane opens a lost one again.
     pub(crate) async fn connect(options: &RedisOptions) -> Result<Self, ConnectError> {
-        let target = Target::new(options)?;
+        let link = Self::unconnected(Source::new(options)?, options);
         let mut lanes = Vec::with_capacity(options.connections);
         for _ in 0..options.connections {
-            let wire = Wire::open(&target).await?;
-            lanes.push(LaneHandle::start(target.clone(), wire, options.deadline));
+            let wire = link.source.open().await?;
+            lanes.push(LaneHandle::start(Arc::clone(&link.source), Some(wire), options.deadline));
         }
-        Ok(Self { lanes: lanes.into(), next: AtomicUsize::new(0), timeout_default: options.deadline })
+        Ok(Self { lanes: OnceLock::from(Box::from(lanes)), ..link })
+    }
+
+    /// Connects in the background, and again whenever a connection is lost. Fails only for what needs no server. Outside
+    /// of a runtime the first call starts it: connections belong to the runtime of that call.
+    pub(crate) fn lazy(options: &RedisOptions) -> Result<Self, ConnectError> {
+        Ok(Self::unconnected(Source::new(options)?, options).started())
+    }
+
+    /// The same for one node, whatever servers the options name.
+    #[allow(dead_code, reason = "for the nodes of a cluster")]
+    pub(crate) fn lazy_to(target: Target, options: &RedisOptions) -> Self {
+        Self::unconnected(Source::Server(target), options).started()
+    }
+
+    fn unconnected(source: Source, options: &RedisOptions) -> Self {
+        let (lanes, next) = (OnceLock::new(), AtomicUsize::new(0));
+        let (connections, timeout_default) = (options.connections, options.deadline);
+        Self { source: Arc::new(source), lanes, connections, next, timeout_default }
+    }
+
+    fn started(self) -> Self {
+        if Handle::try_current().is_ok() {
+            self.lanes();
+        }
+        self
+    }
+
+    fn lanes(&self) -> &[LaneHandle] {
+        self.lanes.get_or_init(|| {
+            let start = |_| LaneHandle::start(Arc::clone(&self.source), None, self.timeout_default);
+            (0..self.connections).map(start).collect()
+        })
     }
 
     /// Calls a script. Without `until` the deadline of the options counts, from now.
@@ -85,6 +129,11 @@ impl Link {
         until: Option<StdInstant>,
         call: ScriptCall,
     ) -> Result<Value, StoreError> {
+        Ok(self.try_call(until, call).await?)
+    }
+
+    /// The same, with the error that says more.
+    pub(crate) async fn try_call(&self, until: Option<StdInstant>, call: ScriptCall) -> CallResult {
         self.send_one(until, Command::Script(call)).await
     }
 
@@ -95,6 +144,16 @@ impl Link {
         until: Option<StdInstant>,
         calls: Vec<ScriptCall>,
     ) -> Vec<Result<Value, StoreError>> {
+        let answers = self.try_call_all(until, calls).await;
+        answers.into_iter().map(|answer| Ok(answer?)).collect()
+    }
+
+    /// The same, with the errors that say more.
+    pub(crate) async fn try_call_all(
+        &self,
+        until: Option<StdInstant>,
+        calls: Vec<ScriptCall>,
+    ) -> Vec<CallResult> {
         let deadline = self.deadline(until);
         let mut answers = Vec::with_capacity(calls.len());
         let mut commands = Vec::new();
@@ -122,9 +181,9 @@ impl Link {
         cursor: u64,
     ) -> Result<(u64, Vec<Vec<u8>>), StoreError> {
         let scan = Command::Scan { pattern: pattern.to_vec(), cursor };
-        let decode = |reply| from_redis_value(reply).map_err(|_| CallError::malformed_reply("SCAN").into());
+        let decode = |reply| from_redis_value(reply).map_err(|_| CallError::malformed_reply("SCAN"));
         // SCAN charges nothing, so its errors are never ambiguous.
-        self.send_one(until, scan).await.and_then(decode).map_err(|error| match error {
+        self.send_one(until, scan).await.and_then(decode).map_err(|error| match error.into() {
             StoreError::Ambiguous { why } => StoreError::Unavailable { why },
             other => other,
         })
@@ -146,7 +205,7 @@ impl Link {
     async fn send(&self, deadline: Deadline, commands: Vec<Command>) -> Vec<CallResult> {
         let lane = self.least_busy();
         if Instant::now() >= deadline.at {
-            return commands.iter().map(|_| Err(deadline_error(lane, deadline, true))).collect();
+            return commands.iter().map(|_| Err(self.deadline_error(lane, deadline, true))).collect();
         }
         let mut expiry = pin!(sleep_until(deadline.at));
         let (calls, pending): (Vec<_>, Vec<_>) =
@@ -159,51 +218,60 @@ impl Link {
         }
         let mut results = Vec::with_capacity(pending.len());
         for pending in pending {
-            results.push(result_of(lane, pending, deadline, expiry.as_mut()).await);
+            results.push(self.result_of(lane, pending, deadline, expiry.as_mut()).await);
         }
         results
     }
 
-    /// An idle lane, else the one with the shortest queue; round-robin among equals.
+    /// An idle lane, else the one with the shortest queue; round-robin among equals. One without a connection comes last.
     fn least_busy(&self) -> &LaneHandle {
-        let (start, lanes) = (self.next.fetch_add(1, Ordering::Relaxed), self.lanes.len());
-        let round_robin = (0..lanes).map(|offset| &self.lanes[start.wrapping_add(offset) % lanes]);
+        let lanes = self.lanes();
+        let (start, count) = (self.next.fetch_add(1, Ordering::Relaxed), lanes.len());
+        let round_robin = (0..count).map(|offset| &lanes[start.wrapping_add(offset) % count]);
         round_robin.min_by_key(|lane| lane.load()).expect("a link has at least one connection")
     }
-}
 
-async fn result_of(
-    lane: &LaneHandle,
-    mut pending: PendingCall,
-    deadline: Deadline,
-    expiry: Pin<&mut Sleep>,
-) -> CallResult {
-    let received = tokio::select! {
-        biased;
-        result = &mut pending.result => result.ok(),
-        () = expiry => None,
-    };
-    if let Some(result) = received {
-        return result;
+    async fn result_of(
+        &self,
+        lane: &LaneHandle,
+        mut pending: PendingCall,
+        deadline: Deadline,
+        expiry: Pin<&mut Sleep>,
+    ) -> CallResult {
+        let received = tokio::select! {
+            biased;
+            result = &mut pending.result => result.ok(),
+            () = expiry => None,
+        };
+        if let Some(result) = received {
+            return result;
+        }
+        let unsent = pending.cancel();
+        // The result may have arrived since.
+        pending.result.try_recv().unwrap_or_else(|_| Err(self.deadline_error(lane, deadline, unsent)))
     }
-    let unsent = pending.cancel();
-    // The result may have arrived since.
-    pending.result.try_recv().unwrap_or_else(|_| Err(deadline_error(lane, deadline, unsent)))
-}
 
-/// The error of a call whose deadline has passed.
-fn deadline_error(lane: &LaneHandle, deadline: Deadline, unsent: bool) -> StoreError {
-    let wait = deadline.timeout();
-    if !unsent {
-        let why = "no reply came in time; see Redis's SLOWLOG, or raise the deadline";
-        return StoreError::Ambiguous { why: format!("it was sent, and {wait:?} have passed: {why}").into() };
+    /// The error of a call whose deadline has passed.
+    fn deadline_error(&self, lane: &LaneHandle, deadline: Deadline, unsent: bool) -> CallError {
+        let wait = deadline.timeout();
+        if !unsent {
+            let why = "no reply came in time; see Redis's SLOWLOG, or raise the deadline";
+            return CallError::ambiguous(format!("it was sent, and {wait:?} have passed: {why}"));
+        }
+        if lane.has_ended() {
+            let why = "the tokio runtime of the store's connections has ended; let it run as long as the store is used";
+            return CallError::not_sent(why);
+        }
+        if wait.is_zero() {
+            return CallError::not_sent("its deadline had passed before the call; give it more time");
+        }
+        let why = lane.last_error().unwrap_or_else(|| {
+            if lane.is_connecting() {
+                return format!("{} is not connected yet; check that it can be reached", self.source).into();
+            }
+            "earlier calls still wait for Redis; see its SLOWLOG, or raise the deadline or the connections"
+                .into()
+        });
+        CallError::not_sent(format!("nothing was sent within {wait:?}: {why}"))
     }
-    if wait.is_zero() {
-        let why = "its deadline had passed before the call; give it more time";
-        return StoreError::Unavailable { why: why.into() };
-    }
-    let why = lane.last_error().unwrap_or_else(|| {
-        "earlier calls still wait for Redis; see its SLOWLOG, or raise the deadline or the connections".into()
-    });
-    StoreError::Unavailable { why: format!("nothing was sent within {wait:?}: {why}").into() }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustls::RootCertStore;
 use thiserror::Error;
 
-use crate::endpoint::{Endpoint, FORM};
+use crate::endpoint::{Endpoint, FORM, SENTINEL_FORM, Servers};
 use crate::keys::KeyTemplate;
 use crate::tls::{self, Identity};
 
@@ -59,9 +59,17 @@ impl RedisOptions {
     /// The default options for the Redis at a URL: `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, `rediss://` for TLS,
     /// `unix:///PATH[?db=N&user=U&pass=P]` for a socket in the file system. `valkey://` and `valkeys://` are the same as
     /// `redis://` and `rediss://`.
+    ///
+    /// `redis+sentinel://[USER:PASSWORD@]HOST[:PORT],HOST[:PORT]/MASTER[/DATABASE]` (`rediss+sentinel://` for TLS)
+    /// connects to the primary `MASTER` of those sentinels. The login is that of the primary; the sentinels' own follows as
+    /// `?sentinel_username=U&sentinel_password=P`, or in a file: `?sentinel_password_file=PATH`.
     pub fn new(url: &str) -> Result<Self, OptionsError> {
+        let endpoint = Endpoint::parse(url)?;
+        if let Servers::Cluster(_) = endpoint.servers {
+            return Err(OptionsError::NotYet { scheme: "redis+cluster".into() });
+        }
         Ok(Self {
-            endpoint: Endpoint::parse(url)?,
+            endpoint,
             connections: 2,
             deadline: Duration::from_millis(50),
             connect_timeout: Duration::from_secs(1),
@@ -143,16 +151,24 @@ pub enum OptionsError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// A malformed URL of sentinels.
+    #[error("store: the Sentinel URL is not understood: {why}; its form is {SENTINEL_FORM}")]
+    Sentinel {
+        /// What is wrong with it, and the remedy.
+        why: String,
+    },
     /// A scheme that is not one of a Redis.
     #[error(
-        "store: `{scheme}://` is not a Redis scheme; use redis://, rediss:// (TLS) or unix://, for example {FORM}"
+        "store: `{scheme}://` is not a Redis scheme; use redis://, rediss:// (TLS), redis+sentinel:// or unix://, for example {FORM}"
     )]
     Scheme {
         /// What stands before `://`.
         scheme: String,
     },
     /// A kind of Redis that this version does not support.
-    #[error("store: `{scheme}://` is not supported yet; give a standalone Redis: redis:// or rediss://")]
+    #[error(
+        "store: `{scheme}://` is not supported yet; give one Redis, redis:// or rediss://, or its sentinels, redis+sentinel://"
+    )]
     NotYet {
         /// What stands before `://`.
         scheme: String,

@@ -73,11 +73,42 @@ impl RedisStore {
 
     /// The same with given options.
     pub async fn connect_with(options: &RedisOptions) -> Result<Self, ConnectError> {
-        let link = Link::connect(options).await?;
+        Ok(Self::over(Link::connect(options).await?, options))
+    }
+
+    /// Opens a store without waiting for its Redis, for programs that must start while it is down.
+    ///
+    /// Connections are opened in the background, with exponential backoff. Calls wait for the first try, by their
+    /// deadline, and once it has failed they fail at once, until a connection is open. What
+    /// [`RedisStore::connect_with`] finds wrong with a server, the calls fail with. An error is one that needs no server,
+    /// as of the options for TLS.
+    ///
+    /// Connections belong to the tokio runtime that this is called on; outside of a runtime, to that of the first call.
+    ///
+    /// ```
+    /// use slidegate::rule::OnStoreError;
+    /// use slidegate::{Limiter, Rule};
+    /// use slidegate_redis::{RedisOptions, RedisStore};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    /// // Nobody listens there.
+    /// let limiter = Limiter::new(RedisStore::lazy(&RedisOptions::new("redis://127.0.0.1:1")?)?);
+    /// let login = Rule::builder("login").limit("5/1m".parse()?).on_store_error(OnStoreError::Allow).build()?;
+    /// let decision = limiter.check_async(&login, "alice").await?;
+    /// assert!(decision.allowed() && decision.degraded());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn lazy(options: &RedisOptions) -> Result<Self, ConnectError> {
+        Ok(Self::over(Link::lazy(options)?, options))
+    }
+
+    fn over(link: Link, options: &RedisOptions) -> Self {
         let (keys, layout) = (options.keys.clone(), options.log_layout);
         let number = keys.store_number();
         let (drawn, latest_us) = (AtomicU64::new(0), AtomicU64::new(0));
-        Ok(Self { link, keys, layout, number, random: RandomState::new(), drawn, latest_us })
+        Self { link, keys, layout, number, random: RandomState::new(), drawn, latest_us }
     }
 
     /// Draws a number that cannot be guessed, and very rarely repeats: the keyed hash of a counter.
@@ -278,6 +309,10 @@ impl Store for RedisStore {
             }
             cursor = next;
         }
+    }
+
+    fn is_remote(&self) -> bool {
+        true
     }
 
     /// The first process draws it, and Redis stores it.

@@ -15,8 +15,8 @@ use crate::error::{OpenError, UrlError};
 /// The most characters of a URL that an error repeats.
 const URL_CHARS_MAX: usize = 64;
 
-/// The schemes that `slidegate-redis` knows. It answers those of a cluster and of Sentinel, which are not supported yet.
-const REDIS_SCHEMES: [&str; 11] = [
+/// The schemes that `slidegate-redis` knows. It answers those of a cluster, which are not supported yet.
+const REDIS_SCHEMES: [&str; 15] = [
     "redis",
     "rediss",
     "unix",
@@ -26,8 +26,12 @@ const REDIS_SCHEMES: [&str; 11] = [
     "valkey+unix",
     "redis+cluster",
     "rediss+cluster",
+    "valkey+cluster",
+    "valkeys+cluster",
     "redis+sentinel",
     "rediss+sentinel",
+    "valkey+sentinel",
+    "valkeys+sentinel",
 ];
 
 /// A parsed store URL. Parsing finds every error that the text alone shows.
@@ -163,10 +167,12 @@ mod tests {
     #[test]
     fn every_scheme_of_redis_is_given_to_its_store() {
         for scheme in REDIS_SCHEMES {
-            let url = format!(
-                "{scheme}://{}",
-                if scheme.ends_with("unix") { "/run/redis.sock" } else { "cache:6379" }
-            );
+            let rest = match scheme {
+                scheme if scheme.ends_with("unix") => "/run/redis.sock",
+                scheme if scheme.ends_with("sentinel") => "one:26379,other:26379/main",
+                _ => "cache:6379",
+            };
+            let url = format!("{scheme}://{rest}");
             match url.parse::<StoreUrl>() {
                 Ok(parsed) => assert_eq!(parsed.kind(), "redis", "{url}"),
                 Err(UrlError::Redis(error)) => {
@@ -176,7 +182,7 @@ mod tests {
             }
         }
         // What its store does not know is unknown here too.
-        for scheme in ["valkey+cluster", "redis+tls", "http"] {
+        for scheme in ["redis+tls", "http"] {
             let url = format!("{scheme}://cache:6379");
             assert!(
                 matches!(RedisOptions::new(&url), Err(slidegate_redis::OptionsError::Scheme { .. })),

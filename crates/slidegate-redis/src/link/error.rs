@@ -1,9 +1,11 @@
 //! Errors of connecting.
 
 use redis::{ErrorKind, RedisError};
+use slidegate::store::RefusalCause;
 use thiserror::Error;
 
-use crate::endpoint::Endpoint;
+use super::target::Target;
+use crate::call_error::{CallError, ErrorClass, known_cause};
 use crate::options::OptionsError;
 
 /// A store that cannot be opened. The error never contains the password.
@@ -27,6 +29,17 @@ pub enum ConnectError {
         "store: no connection to Redis at {address}: {why}; check that it is running and that the address is right"
     )]
     Unreachable {
+        /// The address of the server.
+        address: String,
+        /// The error of the network.
+        why: String,
+    },
+    /// The server, or a proxy before it, closed the connection during the handshake.
+    #[error(
+        "store: Redis at {address} closed the connection: {why}; check proxies before it, its maxclients, and whether it \
+         wants TLS (rediss://) or a client certificate"
+    )]
+    Broken {
         /// The address of the server.
         address: String,
         /// The error of the network.
@@ -75,6 +88,37 @@ pub enum ConnectError {
         address: String,
         /// The server's error, and the remedy.
         why: String,
+        /// What it refused the handshake for.
+        cause: RefusalCause,
+    },
+    /// A sentinel refused its login.
+    #[error(
+        "store: the sentinel at {address} refused the login: {why}; give the sentinels' own login as \
+         sentinel_username and sentinel_password (or sentinel_password_file)"
+    )]
+    SentinelLogin {
+        /// The address of the sentinel.
+        address: String,
+        /// The sentinel's error.
+        why: String,
+    },
+    /// No sentinel knows the primary.
+    #[error(
+        "store: no sentinel names the primary `{master}`: {why}; check that sentinels run, and the name in the URL"
+    )]
+    NoPrimary {
+        /// The name under which sentinels watch the primary.
+        master: String,
+        /// What each of them answered.
+        why: String,
+    },
+    /// The server that the sentinels name is a replica.
+    #[error(
+        "store: Redis at {address}, which a sentinel names as the primary, is a replica; wait until the failover is over"
+    )]
+    NotPrimary {
+        /// The address of the server.
+        address: String,
     },
 }
 
@@ -85,20 +129,36 @@ impl ConnectError {
         text.strip_prefix("store: ").unwrap_or(&text).to_owned()
     }
 
+    /// The error of calls that were not sent because of it. A refused login is a refusal, because only an operator can
+    /// end it.
+    pub(super) fn call_error(&self) -> CallError {
+        let forbidden = matches!(
+            self,
+            Self::Login { .. }
+                | Self::SentinelLogin { .. }
+                | Self::Refused { cause: RefusalCause::Forbidden, .. }
+        );
+        let why: Box<str> = self.cause().into();
+        if forbidden {
+            return CallError { class: ErrorClass::Refused, cause: RefusalCause::Forbidden, why };
+        }
+        CallError::not_sent(why)
+    }
+
     /// Classifies an error of the handshake.
-    pub(super) fn from_handshake(endpoint: &Endpoint, error: &RedisError) -> Self {
-        let address = endpoint.address.to_string();
+    pub(super) fn from_handshake(target: &Target, error: &RedisError) -> Self {
+        let address = target.address.to_string();
         let why = match (error.code(), error.detail()) {
             (Some(code), detail) => format!("{code} {}", detail.unwrap_or_default()),
             (None, _) => error.to_string(),
         };
-        let why = endpoint.redacted(why.trim_end());
+        let why = target.redacted(why.trim_end());
         match (error.kind(), error.code()) {
             (ErrorKind::AuthenticationFailed, _) | (_, Some("WRONGPASS" | "NOAUTH")) => {
                 Self::Login { address, why }
             }
-            (ErrorKind::Io, _) => Self::Unreachable { address, why },
-            _ => Self::Refused { address, why },
+            (ErrorKind::Io, _) => Self::Broken { address, why },
+            (_, code) => Self::Refused { address, why, cause: known_cause(code.unwrap_or_default()) },
         }
     }
 }

@@ -2,23 +2,29 @@
 //!
 //! While a round trip is in flight, calls queue. After it, all of them are sent together. An idle connection sends a
 //! call at once: no timer collects batches.
+//!
+//! A lost connection is opened again with exponential backoff. Calls wait for the first try, each until its deadline.
+//! Once a try has failed, they are answered at once until a try succeeds: a call to a Redis that is down must not take
+//! its whole deadline. The first connection of a lazy link is opened in the same way.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use redis::Value;
-use slidegate::store::StoreError;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use super::backoff::Backoff;
 use super::command::{ROUND_LAST, pipeline};
+use super::error::ConnectError;
 use super::queued_call::QueuedCall;
-use super::wire::{RoundTripError, Target, Wire};
+use super::target::Source;
+use super::wire::{RoundTripError, Wire};
 use crate::call_error::{CallError, ErrorClass};
 use crate::options::WAIT_MAX;
 
@@ -52,12 +58,12 @@ impl Drop for LaneHandle {
 }
 
 impl LaneHandle {
-    /// Starts the task of a connection.
-    pub(super) fn start(target: Target, wire: Wire, deadline: Duration) -> Self {
+    /// Starts the task of a connection, which opens it unless it is open already.
+    pub(super) fn start(source: Arc<Source>, wire: Option<Wire>, deadline: Duration) -> Self {
         let (sender, queue) = mpsc::channel(QUEUE_MAX);
         let status = Arc::new(LaneStatus::default());
         let lane = Lane {
-            target,
+            source,
             queue,
             waiting: VecDeque::new(),
             status: Arc::clone(&status),
@@ -65,14 +71,26 @@ impl LaneHandle {
             reconnect_backoff: Backoff::new(RECONNECT_PAUSES.0, RECONNECT_PAUSES.1),
             busy_backoff: Backoff::new(BUSY_PAUSES.0, BUSY_PAUSES.1),
             pause: Duration::ZERO,
+            failing: None,
+            was_replica: false,
         };
         Self { queue: sender, status, task: tokio::spawn(lane.run(wire)) }
     }
 
-    /// The load of the lane, to be compared: whether it is busy, and its queued messages. The calls of an idle lane are
-    /// sent together at once.
-    pub(super) fn load(&self) -> (bool, usize) {
-        (self.status.busy.load(Ordering::Relaxed), QUEUE_MAX - self.queue.capacity())
+    /// The load of the lane, to be compared: its stage, and its queued messages. The calls of an idle lane are sent
+    /// together at once.
+    pub(super) fn load(&self) -> (u8, usize) {
+        (self.status.stage.load(Ordering::Relaxed), QUEUE_MAX - self.queue.capacity())
+    }
+
+    /// Whether the first try to connect is under way, or the first since the connection was lost.
+    pub(super) fn is_connecting(&self) -> bool {
+        self.status.stage.load(Ordering::Relaxed) == Stage::Connecting as u8
+    }
+
+    /// Whether its task has ended, which no call ends: its runtime has.
+    pub(super) fn has_ended(&self) -> bool {
+        self.task.is_finished()
     }
 
     /// The last error, if the lane has not recovered from it.
@@ -81,15 +99,36 @@ impl LaneHandle {
     }
 }
 
+/// What a lane does, the best for a new call first.
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    Idle,
+    /// A round trip is in flight.
+    Busy,
+    /// A connection is opened, and calls wait for it.
+    Connecting,
+    /// The last try to connect has failed, and calls are answered at once.
+    Failing,
+}
+
 /// The status of a lane, for its callers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct LaneStatus {
-    /// A round trip is in flight, or there is no connection.
-    busy: AtomicBool,
+    stage: AtomicU8,
     last_error: Mutex<Option<Box<str>>>,
 }
 
+impl Default for LaneStatus {
+    fn default() -> Self {
+        Self { stage: AtomicU8::new(Stage::Connecting as u8), last_error: Mutex::default() }
+    }
+}
+
 impl LaneStatus {
+    fn set_stage(&self, stage: Stage) {
+        self.stage.store(stage as u8, Ordering::Relaxed);
+    }
+
     fn set_last_error(&self, last_error: Option<&str>) {
         let mut current = self.last_error.lock().unwrap_or_else(PoisonError::into_inner);
         if current.as_deref() != last_error {
@@ -100,7 +139,7 @@ impl LaneStatus {
 
 /// The state of the task.
 struct Lane {
-    target: Target,
+    source: Arc<Source>,
     queue: mpsc::Receiver<Vec<QueuedCall>>,
     /// Received from the queue, or to be retried. None of them is in flight.
     waiting: VecDeque<QueuedCall>,
@@ -110,6 +149,10 @@ struct Lane {
     busy_backoff: Backoff,
     /// Before the next round trip.
     pause: Duration,
+    /// What calls are answered with at once while there is no connection.
+    failing: Option<CallError>,
+    /// The last server was a replica: another one need not be tried for the same call.
+    was_replica: bool,
 }
 
 /// The connection is lost.
@@ -117,17 +160,26 @@ struct Disconnected;
 
 impl Lane {
     /// Works until the sending end of the queue is dropped.
-    async fn run(mut self, mut wire: Wire) {
-        while self.work(&mut wire).await.is_err() {
-            wire = self.reconnect().await;
+    async fn run(mut self, mut wire: Option<Wire>) {
+        loop {
+            let Some(mut connected) = (match wire.take() {
+                Some(wire) => Some(wire),
+                None => self.connect().await,
+            }) else {
+                return;
+            };
+            if self.work(&mut connected).await.is_ok() {
+                return;
+            }
         }
     }
 
     /// Makes round trips until the connection is lost, or the sending end of the queue is dropped.
     async fn work(&mut self, wire: &mut Wire) -> Result<(), Disconnected> {
+        self.status.set_stage(Stage::Busy);
         loop {
             if self.waiting.is_empty() {
-                self.status.busy.store(false, Ordering::Relaxed);
+                self.status.set_stage(Stage::Idle);
                 tokio::select! {
                     biased;
                     message = self.queue.recv() => match message {
@@ -136,7 +188,7 @@ impl Lane {
                     },
                     () = wire.closed() => return Err(Disconnected),
                 }
-                self.status.busy.store(true, Ordering::Relaxed);
+                self.status.set_stage(Stage::Busy);
             }
             if !self.pause.is_zero() {
                 tokio::select! {
@@ -149,15 +201,57 @@ impl Lane {
         }
     }
 
-    async fn reconnect(&mut self) -> Wire {
-        self.status.busy.store(true, Ordering::Relaxed);
+    /// Connects, with exponential backoff. `None` if the sending end of the queue is dropped meanwhile.
+    async fn connect(&mut self) -> Option<Wire> {
+        let mut has_broken = false;
         loop {
-            sleep(self.reconnect_backoff.pause()).await;
-            match Wire::open(&self.target).await {
-                Ok(wire) => return wire,
-                Err(error) => self.status.set_last_error(Some(&error.cause())),
+            let stage = if self.failing.is_some() { Stage::Failing } else { Stage::Connecting };
+            self.status.set_stage(stage);
+            let waiting = std::mem::take(&mut self.waiting);
+            self.waiting = self.answer_while_failing(waiting);
+            let (pause, source) = (self.reconnect_backoff.pause(), Arc::clone(&self.source));
+            let mut opening = pin!(async move {
+                sleep(pause).await;
+                source.open().await
+            });
+            let opened = loop {
+                tokio::select! {
+                    biased;
+                    opened = &mut opening => break opened,
+                    // Calls that wait for the first try stay in the queue: backpressure.
+                    message = self.queue.recv(), if self.failing.is_some() => {
+                        self.answer_while_failing(message?);
+                    }
+                }
+            };
+            match opened {
+                Ok(wire) => {
+                    self.failing = None;
+                    // A replica would look well until the first write.
+                    if !self.was_replica {
+                        self.status.set_last_error(None);
+                    }
+                    return Some(wire);
+                }
+                Err(error) => {
+                    let call_error = error.call_error();
+                    self.status.set_last_error(Some(&call_error.why));
+                    // A connection may be lost in the handshake as it may later: that is no failed try, the first time.
+                    let broke = matches!(error, ConnectError::Broken { .. }) && !has_broken;
+                    has_broken |= broke;
+                    self.failing = (!broke).then_some(call_error);
+                }
             }
         }
+    }
+
+    /// Answers calls that need not wait for a connection; returns the others.
+    fn answer_while_failing<Calls: Default + IntoIterator<Item = QueuedCall>>(&self, calls: Calls) -> Calls {
+        let Some(error) = &self.failing else { return calls };
+        for call in calls {
+            call.finish(Err(error.clone()));
+        }
+        Calls::default()
     }
 
     /// Starts the calls of the next round trip.
@@ -212,9 +306,7 @@ impl Lane {
         replies: Vec<Value>,
         round: u32,
     ) -> Result<Vec<QueuedCall>, Disconnected> {
-        let (mut unknown, mut retry_pause) = (Vec::new(), None);
-        // A replica: a new connection to the same address may reach the new primary.
-        let mut replica = false;
+        let (mut unknown, mut retry_pause, mut replica) = (Vec::new(), None, None);
         for (call, reply) in batch.into_iter().zip(replies) {
             let Value::ServerError(error) = reply else {
                 call.finish(Ok(reply));
@@ -228,31 +320,37 @@ impl Lane {
                     let pause =
                         *retry_pause.get_or_insert_with(|| self.busy_backoff.pause().max(BUSY_PAUSES.0));
                     if Instant::now() + pause >= call.deadline {
-                        call.finish(Err(failed.into()));
+                        call.finish(Err(failed));
                     } else if call.requeue() {
                         self.waiting.push_back(call);
                     }
                 }
-                ErrorClass::WrongServer => {
+                ErrorClass::Replica => {
                     self.status.set_last_error(Some(&failed.why));
-                    replica |= error.code() == "READONLY";
-                    call.finish(Err(failed.into()));
+                    replica = Some(failed.clone());
+                    if self.was_replica {
+                        call.finish(Err(failed));
+                    } else if call.requeue() {
+                        self.waiting.push_back(call);
+                    }
                 }
-                ErrorClass::UnknownScript | ErrorClass::Refused | ErrorClass::Ambiguous => {
-                    call.finish(Err(failed.into()));
-                }
+                _ => call.finish(Err(failed)),
             }
+        }
+        if let Some(replica) = replica {
+            // A new connection may reach the new primary. The second replica in a row is an answer.
+            self.failing = self.was_replica.then_some(replica);
+            self.was_replica = true;
+            self.waiting.extend(unknown.into_iter().filter(QueuedCall::requeue));
+            return Err(Disconnected);
         }
         if let Some(pause) = retry_pause {
             self.pause = pause;
-        } else if !replica {
+        } else {
+            self.was_replica = false;
             self.busy_backoff.reset();
             self.reconnect_backoff.reset();
             self.status.set_last_error(None);
-        }
-        if replica {
-            self.waiting.extend(unknown.into_iter().filter(QueuedCall::requeue));
-            return Err(Disconnected);
         }
         Ok(unknown)
     }
@@ -262,8 +360,8 @@ impl Lane {
         self.status.set_last_error(Some(&error.why));
         for call in batch {
             if error.sent {
-                let why = format!("{}; see whether Redis was restarted", error.why).into();
-                call.finish(Err(StoreError::Ambiguous { why }));
+                let why = format!("{}; see whether Redis was restarted", error.why);
+                call.finish(Err(CallError::ambiguous(why)));
             } else if call.requeue() {
                 self.waiting.push_back(call);
             }

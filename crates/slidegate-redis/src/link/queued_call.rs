@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use redis::Value;
-use slidegate::store::StoreError;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::command::Command;
+use crate::call_error::CallError;
 
 /// Nothing of it was written, or Redis certainly did not execute it.
 const QUEUED: u8 = 0;
@@ -21,7 +21,7 @@ const IN_FLIGHT: u8 = 1;
 /// Its caller has cancelled it.
 const CANCELLED: u8 = 2;
 
-pub(super) type CallResult = Result<Value, StoreError>;
+pub(crate) type CallResult = Result<Value, CallError>;
 
 /// The lane's end of a call.
 #[derive(Debug)]

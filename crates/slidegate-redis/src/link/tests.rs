@@ -3,6 +3,7 @@
 mod deadlines;
 mod error_replies;
 mod handshake;
+mod lazy;
 mod load;
 mod scripts;
 mod server;

@@ -11,39 +11,17 @@ use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, ErrorKind, Pipeline, ProtocolVersion, RedisError, Value, from_redis_value,
 };
-use rustls::ClientConfig;
+use slidegate::store::RefusalCause;
 use tokio::time::timeout;
 use tokio_util::io::InspectWriter;
 
 use super::error::ConnectError;
 use super::stream::{self, ClosedProbe};
+use super::target::Target;
 use crate::call_error::CallError;
-use crate::endpoint::{Address, Endpoint};
-use crate::options::RedisOptions;
-use crate::tls;
 
 /// The oldest version whose scripts may write after `TIME`.
 const VERSION_MIN: u32 = 5;
-
-/// The target of connections.
-#[derive(Debug, Clone)]
-pub(super) struct Target {
-    endpoint: Endpoint,
-    tls: Option<Arc<ClientConfig>>,
-    timeout: Duration,
-}
-
-impl Target {
-    pub(super) fn new(options: &RedisOptions) -> Result<Self, ConnectError> {
-        let endpoint = options.endpoint.clone();
-        let failed = |why| ConnectError::Tls { address: endpoint.address.to_string(), why };
-        let tls = match endpoint.address {
-            Address::Tcp { tls: true, .. } => Some(tls::config(options).map_err(failed)?),
-            Address::Tcp { .. } | Address::Unix(_) => None,
-        };
-        Ok(Self { endpoint, tls, timeout: options.connect_timeout })
-    }
-}
 
 /// A connection after its handshake.
 ///
@@ -71,35 +49,40 @@ pub(super) struct RoundTripError {
 impl Wire {
     /// Connects, makes the handshake and checks the version, within the connect timeout.
     pub(super) async fn open(target: &Target) -> Result<Self, ConnectError> {
-        let timed_out = |_| {
-            let (address, after_ms) = (target.endpoint.address.to_string(), target.timeout.as_millis());
-            Err(ConnectError::TimedOut { address, after_ms })
+        let opening = async {
+            let mut wire = Self::handshake(target).await?;
+            wire.check_server_version(target).await?;
+            Ok(wire)
         };
-        timeout(target.timeout, Self::handshake(target)).await.unwrap_or_else(timed_out)
+        timeout(target.timeout, opening).await.unwrap_or_else(|_| Err(target.timed_out()))
+    }
+
+    /// The same without the check of the version, for a sentinel, which runs no scripts.
+    pub(super) async fn open_any_version(target: &Target) -> Result<Self, ConnectError> {
+        let opening = Self::handshake(target);
+        timeout(target.timeout, opening).await.unwrap_or_else(|_| Err(target.timed_out()))
     }
 
     async fn handshake(target: &Target) -> Result<Self, ConnectError> {
-        let mut connected = Self::connect(target, target.endpoint.login.protocol()).await?;
+        let mut connected = Self::connect(target, target.login.protocol()).await?;
         if connected.as_ref().is_err_and(|error| error.kind() == ErrorKind::RESP3NotSupported) {
             // Redis 5 only speaks RESP2, which suffices.
             connected = Self::connect(target, ProtocolVersion::RESP2).await?;
         }
-        let mut wire = connected.map_err(|error| ConnectError::from_handshake(&target.endpoint, &error))?;
-        wire.check_server_version(target).await?;
-        Ok(wire)
+        connected.map_err(|error| ConnectError::from_handshake(target, &error))
     }
 
     async fn connect(
         target: &Target,
         protocol: ProtocolVersion,
     ) -> Result<Result<Self, RedisError>, ConnectError> {
-        let (stream, probe) = stream::connect(&target.endpoint.address, target.tls.as_ref()).await?;
+        let (stream, probe) = stream::connect(&target.address, target.tls.as_ref()).await?;
         let bytes_written = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&bytes_written);
         let stream = InspectWriter::new(stream, move |bytes: &[u8]| {
             counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         });
-        let login = target.endpoint.login.clone().set_protocol(protocol);
+        let login = target.login.clone().set_protocol(protocol);
         // Off: `open` limits the handshake, and `round_trip` the wait for replies.
         let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
         let connection = MultiplexedConnection::new_with_config(&login, stream, config).await;
@@ -112,19 +95,40 @@ impl Wire {
     }
 
     async fn check_server_version(&mut self, target: &Target) -> Result<(), ConnectError> {
-        let address = || target.endpoint.address.to_string();
-        let mut info = Pipeline::new();
-        info.cmd("INFO").arg("server");
-        let replies = self.round_trip(&info, target.timeout).await;
-        let mut replies =
-            replies.map_err(|error| ConnectError::Unreachable { address: address(), why: error.why })?;
-        match replies.pop() {
-            Some(Value::ServerError(error)) => {
-                let why = target.endpoint.redacted(&CallError::from_reply(&error).why);
-                Err(ConnectError::Refused { address: address(), why })
-            }
-            reply => check_version(reply.unwrap_or(Value::Nil), address()),
+        let info = self.info(target, "server").await?;
+        check_version(&info, target.address.to_string())
+    }
+
+    /// Refuses a replica. `INFO` tells the role too, and unlike `ROLE` needs no permission that the handshake does not.
+    pub(super) async fn check_is_primary(&mut self, target: &Target) -> Result<(), ConnectError> {
+        let info = timeout(target.timeout, self.info(target, "replication")).await;
+        let info = info.unwrap_or_else(|_| Err(target.timed_out()))?;
+        if info.lines().any(|line| line.trim() == "role:master") {
+            return Ok(());
         }
+        Err(ConnectError::NotPrimary { address: target.address.to_string() })
+    }
+
+    /// A section of `INFO`; empty if the reply is no text.
+    async fn info(&mut self, target: &Target, section: &str) -> Result<String, ConnectError> {
+        let mut info = Pipeline::new();
+        info.cmd("INFO").arg(section);
+        match self.ask(&info, target).await? {
+            Value::ServerError(error) => {
+                let error = CallError::from_reply(&error);
+                let (address, why) = (target.address.to_string(), target.redacted(&error.why));
+                Err(ConnectError::Refused { address, why, cause: error.cause })
+            }
+            reply => Ok(from_redis_value(reply).unwrap_or_default()),
+        }
+    }
+
+    /// Sends one command of the handshake and returns its reply, which may be an error.
+    pub(super) async fn ask(&mut self, command: &Pipeline, target: &Target) -> Result<Value, ConnectError> {
+        let replies = self.round_trip(command, target.timeout).await;
+        let broken =
+            |RoundTripError { why, .. }| ConnectError::Broken { address: target.address.to_string(), why };
+        Ok(replies.map_err(broken)?.pop().unwrap_or(Value::Nil))
     }
 
     /// Sends all commands at once and waits for all their replies, which may be errors, up to `reply_timeout`.
@@ -178,8 +182,7 @@ fn drive(driver: &mut Option<Driver>, cx: &mut Context<'_>) -> Poll<()> {
 }
 
 /// Checks the reply to `INFO server`. Valkey and others report the version of Redis that they are compatible with.
-fn check_version(info: Value, address: String) -> Result<(), ConnectError> {
-    let info: String = from_redis_value(info).unwrap_or_default();
+fn check_version(info: &str, address: String) -> Result<(), ConnectError> {
     let version =
         info.lines().find_map(|line| line.strip_prefix("redis_version:")).unwrap_or_default().trim();
     match version.split('.').next().unwrap_or_default().parse() {
@@ -187,7 +190,7 @@ fn check_version(info: Value, address: String) -> Result<(), ConnectError> {
         Ok(_) => Err(ConnectError::TooOld { address, version: version.chars().take(32).collect() }),
         Err(_) => {
             let why = "its INFO names no version; give the address of a Redis".into();
-            Err(ConnectError::Refused { address, why })
+            Err(ConnectError::Refused { address, why, cause: RefusalCause::Other })
         }
     }
 }
@@ -197,7 +200,7 @@ mod tests {
     use super::*;
 
     fn checked(info: &str) -> Result<(), ConnectError> {
-        check_version(Value::BulkString(info.as_bytes().to_vec()), String::new())
+        check_version(info, String::new())
     }
 
     #[test]
@@ -214,9 +217,8 @@ mod tests {
 
     #[test]
     fn a_server_that_is_no_redis_is_refused() {
-        let infos = ["", "hello", "redis_version:", "redis_version:new", "valkey_version:8.0.1"].map(checked);
-        let others = [Value::Nil, Value::Int(7)].map(|info| check_version(info, String::new()));
-        for checked in infos.into_iter().chain(others) {
+        for info in ["", "hello", "redis_version:", "redis_version:new", "valkey_version:8.0.1"] {
+            let checked = checked(info);
             assert!(matches!(checked, Err(ConnectError::Refused { .. })), "{checked:?}");
         }
     }

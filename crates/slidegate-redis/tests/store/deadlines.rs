@@ -26,25 +26,26 @@ async fn timed<T>(future: impl Future<Output = T>) -> (Duration, T) {
     (begin.elapsed(), answer)
 }
 
+/// A call to a Redis that is down does not take its deadline.
 #[test]
-fn a_killed_server_is_unavailable_by_the_deadline_of_the_call() {
+fn a_killed_server_is_unavailable_at_once() {
     let mut server = RedisServer::start();
     let rule = rule("api", &["5/400d"], Algorithm::SlidingLog);
     run(async {
         let store = store(&server.url()).await;
         check(&store, Call::now(), &rule, 1).await;
         server.kill();
-        let (took, answer) = timed(ask(&store, within(SOON), &rule, 1)).await;
+        let (took, answer) = timed(ask(&store, within(LATE), &rule, 1)).await;
         let Err(StoreError::Unavailable { why }) = answer else { panic!("{answer:?}") };
-        assert!(why.contains("nothing was sent within 100ms: "), "{why}");
-        assert!(SOON <= took && took < LATE, "{took:?}");
+        assert!(why.contains("no connection to Redis at 127.0.0.1:"), "{why}");
+        assert!(took < LATE / 2, "{took:?}");
 
         let (took, answers) = timed(async {
             let requests = vec![admission(&[(&rule, "alice", 1)]); 600];
-            store.check_batch(within(SOON), &requests).await
+            store.check_batch(within(LATE), &requests).await
         })
         .await;
-        assert!(took < LATE, "one deadline for all round trips: {took:?}");
+        assert!(took < LATE / 2, "{took:?}");
         assert_eq!(answers.len(), 600);
         for answer in answers {
             assert!(matches!(answer, Err(StoreError::Unavailable { .. })), "{answer:?}");

@@ -67,7 +67,7 @@ fn an_unreachable_server_is_unavailable_and_charges_nothing() {
     run(async {
         let store = store(&server.url()).await;
         check(&store, Call::now(), &rule, 1).await;
-        // A call without a connection waits until its deadline.
+        // A call that is in flight is ambiguous after its deadline.
         let impatient = store_within(&server.url(), Duration::from_millis(50)).await;
         server.kill();
         let mut tally = Tally::default();

