@@ -22,6 +22,8 @@ use crate::scripts::{self, Script};
 
 /// The suffix of the value beside sorted sets.
 const SETS_VALUE_SUFFIX: &[u8] = b"%state";
+/// The most secrets that Redis keeps, as `secret.lua` has it.
+const SECRETS_MAX: usize = 8;
 /// Bits of the number drawn for a call: six bytes, and exact as a double in Lua.
 const NONCE_BITS: u32 = 48;
 
@@ -203,6 +205,28 @@ impl RedisStore {
         Ok((spent, reply.number()?))
     }
 
+    /// The stored secrets, among them `own` if there were none, or if receipts are signed with it.
+    async fn secrets(
+        &self,
+        own: &[u8; SECRET_BYTES],
+        has_signed: bool,
+    ) -> Result<Vec<[u8; SECRET_BYTES]>, StoreError> {
+        let name = self.keys.secret();
+        let args = vec![own.to_vec(), u8::from(has_signed).to_string().into_bytes()];
+        let script_call = ScriptCall { script: &scripts::SECRET, keys: vec![name.clone()], args };
+        let redis::Value::BulkString(stored) = self.link.call(None, script_call).await? else {
+            return Err(CallError::malformed_reply("a script").into());
+        };
+        match stored.as_chunks() {
+            (secrets, []) if (1..=SECRETS_MAX).contains(&secrets.len()) => Ok(secrets.to_vec()),
+            _ => {
+                let name = String::from_utf8_lossy(&name);
+                let why = format!("`{name}` has {} bytes and is no secret of ours; delete it", stored.len());
+                Err(StoreError::Refused { cause: RefusalCause::ForeignValue, why: why.into() })
+            }
+        }
+    }
+
     /// Calls a script that gives back units of one key.
     async fn call_applied(&self, call: Call, script_call: ScriptCall) -> Result<Applied, StoreError> {
         let mut reply = ReplyReader::new(self.link.call(call.deadline(), script_call).await?)?;
@@ -322,16 +346,10 @@ impl Store for RedisStore {
         random.fill(&mut drawn).map_err(|_| StoreError::Unavailable {
             why: "the system gives no random numbers to sign receipts with; see getrandom(2)".into(),
         })?;
-        let name = self.keys.secret();
-        let script_call =
-            ScriptCall { script: &scripts::SECRET, keys: vec![name.clone()], args: vec![drawn.to_vec()] };
-        match self.link.call(None, script_call).await? {
-            redis::Value::BulkString(secret) => secret.try_into().map(Some).map_err(|other: Vec<u8>| {
-                let name = String::from_utf8_lossy(&name);
-                let why = format!("`{name}` has {} bytes and is no secret of ours; delete it", other.len());
-                StoreError::Refused { cause: RefusalCause::ForeignValue, why: why.into() }
-            }),
-            _ => Err(CallError::malformed_reply("a script").into()),
-        }
+        Ok(self.secrets(&drawn, false).await?.first().copied())
+    }
+
+    async fn share_secret(&self, own: &[u8; SECRET_BYTES]) -> Result<Vec<[u8; SECRET_BYTES]>, StoreError> {
+        self.secrets(own, true).await
     }
 }

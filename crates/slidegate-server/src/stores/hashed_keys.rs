@@ -130,6 +130,10 @@ impl Store for HashedKeys {
         self.store.secret().await
     }
 
+    async fn share_secret(&self, own: &[u8; SECRET_BYTES]) -> Result<Vec<[u8; SECRET_BYTES]>, StoreError> {
+        self.store.share_secret(own).await
+    }
+
     fn stats(&self) -> Option<Stats> {
         self.store.stats()
     }

@@ -88,6 +88,11 @@ trait DynStore: Send + Sync {
 
     fn secret(&self) -> BoxFuture<'_, Result<Option<[u8; SECRET_BYTES]>, StoreError>>;
 
+    fn share_secret<'s>(
+        &'s self,
+        own: &'s [u8; SECRET_BYTES],
+    ) -> BoxFuture<'s, Result<Vec<[u8; SECRET_BYTES]>, StoreError>>;
+
     fn is_remote(&self) -> bool;
 
     fn stats(&self) -> Option<Stats>;
@@ -149,6 +154,13 @@ impl<S: Store> DynStore for S {
         Box::pin(Store::secret(self))
     }
 
+    fn share_secret<'s>(
+        &'s self,
+        own: &'s [u8; SECRET_BYTES],
+    ) -> BoxFuture<'s, Result<Vec<[u8; SECRET_BYTES]>, StoreError>> {
+        Box::pin(Store::share_secret(self, own))
+    }
+
     fn is_remote(&self) -> bool {
         Store::is_remote(self)
     }
@@ -204,6 +216,10 @@ impl Store for BoxStore {
 
     async fn secret(&self) -> Result<Option<[u8; SECRET_BYTES]>, StoreError> {
         self.0.secret().await
+    }
+
+    async fn share_secret(&self, own: &[u8; SECRET_BYTES]) -> Result<Vec<[u8; SECRET_BYTES]>, StoreError> {
+        self.0.share_secret(own).await
     }
 
     fn is_remote(&self) -> bool {

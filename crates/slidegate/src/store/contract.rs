@@ -128,6 +128,25 @@ pub trait Store: Send + Sync {
         async { Ok(None) }
     }
 
+    /// Gives the store a secret that this process has signed receipts with, and returns all secrets whose receipts are
+    /// valid, the one to sign with first.
+    ///
+    /// A store may lose its secret with its data, and a process that starts then gets another one. This call restores
+    /// it, or adds it: then processes from before and after the loss accept each other's receipts. Make it now and then
+    /// while receipts are signed, and when a receipt is signed with an unknown secret.
+    fn share_secret(
+        &self,
+        own: &[u8; SECRET_BYTES],
+    ) -> impl Future<Output = Result<Vec<[u8; SECRET_BYTES]>, StoreError>> + Send {
+        async {
+            let mut secrets: Vec<_> = self.secret().await?.into_iter().collect();
+            if !secrets.contains(own) {
+                secrets.push(*own);
+            }
+            Ok(secrets)
+        }
+    }
+
     /// Whether calls leave this machine. A limiter puts a circuit breaker and a deny cache before such a store, unless
     /// its [`GuardOptions`](crate::guard::GuardOptions) say otherwise.
     fn is_remote(&self) -> bool {

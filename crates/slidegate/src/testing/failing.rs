@@ -184,6 +184,10 @@ impl<S: Store> Store for FailingStore<S> {
         self.pass(self.store.secret()).await
     }
 
+    async fn share_secret(&self, own: &[u8; SECRET_BYTES]) -> Result<Vec<[u8; SECRET_BYTES]>, StoreError> {
+        self.pass(self.store.share_secret(own)).await
+    }
+
     fn stats(&self) -> Option<Stats> {
         self.store.stats()
     }
