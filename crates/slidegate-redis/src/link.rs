@@ -36,6 +36,7 @@ use std::time::{Duration, Instant as StdInstant};
 use redis::{Value, from_redis_value};
 use slidegate::store::StoreError;
 use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 pub(crate) use command::ScriptCall;
@@ -56,11 +57,32 @@ use target::Source;
 pub(crate) struct Link {
     source: Arc<Source>,
     /// Started by the first call, if there was no runtime before it.
-    lanes: OnceLock<Box<[LaneHandle]>>,
+    lanes: OnceLock<Lanes>,
     connections: usize,
     next: AtomicUsize,
     /// The timeout of a call without a deadline of its own.
     timeout_default: Duration,
+}
+
+/// The running tasks of a link.
+#[derive(Debug)]
+struct Lanes {
+    lanes: Box<[LaneHandle]>,
+    /// Keeps the address of the server current.
+    watch: JoinHandle<()>,
+}
+
+impl Lanes {
+    fn new(source: &Arc<Source>, lanes: impl IntoIterator<Item = LaneHandle>) -> Self {
+        let source = Arc::clone(source);
+        Self { lanes: lanes.into_iter().collect(), watch: tokio::spawn(async move { source.watch().await }) }
+    }
+}
+
+impl Drop for Lanes {
+    fn drop(&mut self) {
+        self.watch.abort();
+    }
 }
 
 /// The deadline of a call, or of all calls of a batch.
@@ -88,7 +110,8 @@ impl Link {
             let wire = link.source.open().await?;
             lanes.push(LaneHandle::start(Arc::clone(&link.source), Some(wire), options.deadline));
         }
-        Ok(Self { lanes: OnceLock::from(Box::from(lanes)), ..link })
+        let lanes = OnceLock::from(Lanes::new(&link.source, lanes));
+        Ok(Self { lanes, ..link })
     }
 
     /// Connects in the background, and again whenever a connection is lost. Fails only for what needs no server. Outside
@@ -117,10 +140,11 @@ impl Link {
     }
 
     fn lanes(&self) -> &[LaneHandle] {
-        self.lanes.get_or_init(|| {
+        let started = self.lanes.get_or_init(|| {
             let start = |_| LaneHandle::start(Arc::clone(&self.source), None, self.timeout_default);
-            (0..self.connections).map(start).collect()
-        })
+            Lanes::new(&self.source, (0..self.connections).map(start))
+        });
+        &started.lanes
     }
 
     /// Calls a script. Without `until` the deadline of the options counts, from now.

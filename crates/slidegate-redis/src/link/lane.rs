@@ -196,6 +196,9 @@ impl Lane {
                     () = sleep(self.pause) => self.pause = Duration::ZERO,
                 }
             }
+            if !self.source.is_current(wire) {
+                return Err(Disconnected);
+            }
             let batch = self.batch();
             self.exchange(wire, batch).await?;
         }

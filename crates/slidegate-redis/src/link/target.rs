@@ -72,6 +72,21 @@ impl Source {
         }
     }
 
+    /// Whether a connection leads to a server that calls may be sent to.
+    pub(super) fn is_current(&self, wire: &Wire) -> bool {
+        match self {
+            Self::Server(_) => true,
+            Self::Sentinels(sentinels) => sentinels.is_current(wire),
+        }
+    }
+
+    /// Keeps the address of the server current, for as long as it is polled.
+    pub(super) async fn watch(&self) {
+        if let Self::Sentinels(sentinels) = self {
+            sentinels.watch().await;
+        }
+    }
+
     /// Connects. With sentinels every connection asks them anew: after a failover it leads to the new primary.
     pub(super) async fn open(&self) -> Result<Wire, ConnectError> {
         match self {

@@ -34,6 +34,8 @@ pub(super) struct Wire {
     /// Bytes written to the socket so far. A command of which nothing was written was not executed.
     bytes_written: Arc<AtomicU64>,
     probe: ClosedProbe,
+    /// Of the address, where sentinels gave it.
+    pub(super) generation: u64,
 }
 
 type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -91,6 +93,7 @@ impl Wire {
             driver: Some(Box::pin(driver)),
             bytes_written,
             probe,
+            generation: 0,
         }))
     }
 
@@ -137,7 +140,7 @@ impl Wire {
         pipeline: &Pipeline,
         reply_timeout: Duration,
     ) -> Result<Vec<Value>, RoundTripError> {
-        let Self { requests, driver, bytes_written, probe } = self;
+        let Self { requests, driver, bytes_written, probe, .. } = self;
         if driver.is_none() || probe.is_closed() {
             return Err(RoundTripError { why: "the connection was closed".into(), sent: false });
         }

@@ -26,6 +26,7 @@ mod receipts;
 mod reconnects;
 mod redis_doc;
 mod secret;
+mod sentinel;
 mod sorted_sets;
 mod takeover;
 mod templates;

@@ -1,6 +1,7 @@
 //! Helpers of the test files.
 
 pub mod judge;
+pub mod sentinels;
 pub mod server;
 #[path = "../../../../slidegate/tests/library/common/shorthand.rs"]
 mod shorthand;

@@ -1,6 +1,7 @@
 //! A redis-server for one test, on a free port and in a temporary folder. Dropping it ends it.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Lines};
 use std::net::TcpListener;
@@ -53,6 +54,11 @@ impl RedisServer {
 
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The id of its process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
     }
 
     /// A connection beside those of the store.
@@ -126,6 +132,11 @@ pub fn folder() -> PathBuf {
     folder
 }
 
+/// The server program.
+pub fn program() -> OsString {
+    env::var_os(SERVER).unwrap_or_else(|| "redis-server".into())
+}
+
 /// A port that is free at this moment.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("the system has a free port");
@@ -135,7 +146,7 @@ pub fn free_port() -> u16 {
 /// Starts the process and waits until it accepts connections; an error with its output if it ends before.
 fn launch(port: u16, folder: &Path, args: &[String]) -> Result<Child, String> {
     let port = port.to_string();
-    let program = env::var_os(SERVER).unwrap_or_else(|| "redis-server".into());
+    let program = program();
     let mut started = Command::new(&program);
     started.args(["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir"]);
     started.arg(folder).args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
