@@ -5,13 +5,24 @@
 //!
 //! `%`, `{` and `}` inside a user's key or rule are written `%25`, `%7B` and `%7D`, so that no key can close the
 //! braces around it and no two keys share a name. Nothing else is escaped: names in Redis are bytes.
+//!
+//! A key with a tag stands in the template as `TAG}{KEY`, both escaped: `sg:{team}{alice}:api`. The braces between them
+//! are in no escaped key, so the name is that of no other state; in the default template the hash tag is the tag, which
+//! puts all its keys into one slot. A shard of a key ends with `%s` and its number, `sg:{alice%s3}:api`, which no escape
+//! begins: without a tag the shards of a key are in different slots.
 
 use std::fmt;
 
+use slidegate::Key;
 use slidegate::receipt::ReceiptId;
 use slidegate::store::{RefusalCause, StoreError};
 
 use crate::options::OptionsError;
+
+/// Between a tag and its key.
+const TAG_END: &[u8] = b"}{";
+/// Between a key and the number of its shard.
+const SHARD_SIGN: &[u8] = b"%s";
 
 /// A template of key names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,14 +60,35 @@ impl KeyTemplate {
         Self::new(&format!("{prefix}:{{{{key}}}}:{{rule}}"))
     }
 
-    /// The name of the state of a rule and a key.
-    pub(crate) fn name(&self, rule: impl AsRef<[u8]>, key: impl AsRef<[u8]>) -> Vec<u8> {
-        let (rule, key) = (rule.as_ref(), key.as_ref());
+    /// The name of the state of a rule and a key, with its tag and shard.
+    pub(crate) fn state(&self, rule: &str, key: Key<'_>) -> Vec<u8> {
+        let mut written = Vec::with_capacity(key.identity().len() + 8);
+        if let Some(tag) = key.tag() {
+            escape(tag.as_bytes(), &mut written);
+            written.extend_from_slice(TAG_END);
+        }
+        escape(key.as_str().as_bytes(), &mut written);
+        if let Some(shard) = key.shard() {
+            written.extend_from_slice(SHARD_SIGN);
+            written.extend_from_slice(shard.to_string().as_bytes());
+        }
+        self.filled(rule.as_bytes(), &written)
+    }
+
+    /// The name of the state of a rule and a key without a tag.
+    fn name(&self, rule: impl AsRef<[u8]>, key: impl AsRef<[u8]>) -> Vec<u8> {
+        let mut written = Vec::new();
+        escape(key.as_ref(), &mut written);
+        self.filled(rule.as_ref(), &written)
+    }
+
+    /// The template with a rule, and with the text of a key as it is written in names.
+    fn filled(&self, rule: &[u8], key: &[u8]) -> Vec<u8> {
         let mut name = Vec::with_capacity(rule.len() + key.len() + 16);
         for part in &self.parts {
             match part {
                 TemplatePart::Literal(text) => name.extend_from_slice(text.as_bytes()),
-                TemplatePart::Key => escape(key, &mut name),
+                TemplatePart::Key => name.extend_from_slice(key),
                 TemplatePart::Rule => escape(rule, &mut name),
             }
         }
@@ -106,17 +138,48 @@ impl KeyTemplate {
     }
 
     /// The key whose state of `rule` has that name; `None` if it is not a name of this template.
-    pub(crate) fn key_of(&self, name: &[u8], rule: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn key_of(&self, name: &[u8], rule: &[u8]) -> Option<NamedKey> {
         // The rest of the name has a known length, and every `{key}` of a template stands for the same bytes.
         let without = self.name(rule, b"").len();
         let keys = self.parts.iter().filter(|part| **part == TemplatePart::Key).count();
         let key_bytes = name.len().checked_sub(without)? / keys;
         let before = self.parts.iter().take_while(|part| **part != TemplatePart::Key);
         let start = Self { parts: before.cloned().collect() }.name(rule, b"").len();
-        let key = unescape(name.get(start..start + key_bytes)?);
+        let written = name.get(start..start + key_bytes)?;
         // A name that this template did not make differs from the one made of its key.
-        (self.name(rule, &key) == name).then_some(key)
+        if self.filled(rule, written) == name { NamedKey::read(written) } else { None }
     }
+}
+
+/// A key as a name has it. Its bytes need not be text: another program may have written the name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedKey {
+    pub(crate) tag: Option<Vec<u8>>,
+    pub(crate) key: Vec<u8>,
+    pub(crate) shard: Option<u16>,
+}
+
+impl NamedKey {
+    /// Reads the text of a key as it is written in names; `None` if this program writes none like it.
+    fn read(written: &[u8]) -> Option<Self> {
+        let at = written.windows(TAG_END.len()).position(|end| end == TAG_END);
+        let (tag, rest) = match at {
+            Some(at) => (Some(unescape(&written[..at])?), &written[at + TAG_END.len()..]),
+            None => (None, written),
+        };
+        let at = rest.windows(SHARD_SIGN.len()).rposition(|sign| sign == SHARD_SIGN);
+        let (key, shard) = match at {
+            Some(at) => (&rest[..at], Some(shard_number(&rest[at + SHARD_SIGN.len()..])?)),
+            None => (rest, None),
+        };
+        Some(Self { tag, key: unescape(key)?, shard })
+    }
+}
+
+/// A number without a leading zero.
+fn shard_number(digits: &[u8]) -> Option<u16> {
+    let number: u16 = str::from_utf8(digits).ok()?.parse().ok()?;
+    (number.to_string().as_bytes() == digits).then_some(number)
 }
 
 /// As the user wrote it.
@@ -164,16 +227,17 @@ fn escape(bytes: &[u8], name: &mut Vec<u8>) {
     }
 }
 
-/// Reverses [`escape`].
-fn unescape(bytes: &[u8]) -> Vec<u8> {
+/// Reverses [`escape`]; `None` if that writes no such text.
+fn unescape(bytes: &[u8]) -> Option<Vec<u8>> {
     let (mut plain, mut rest) = (Vec::with_capacity(bytes.len()), bytes);
     loop {
         let (byte, after) = match rest {
             [b'%', b'2', b'5', after @ ..] => (b'%', after),
             [b'%', b'7', b'B', after @ ..] => (b'{', after),
             [b'%', b'7', b'D', after @ ..] => (b'}', after),
+            [b'%' | b'{' | b'}', ..] => return None,
             [byte, after @ ..] => (*byte, after),
-            [] => return plain,
+            [] => return Some(plain),
         };
         plain.push(byte);
         rest = after;

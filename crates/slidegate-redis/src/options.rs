@@ -265,6 +265,6 @@ mod tests {
         assert!(matches!(error, OptionsError::Template { .. }), "{error}");
         assert!(options().key_prefix("{").is_err());
         let renamed = options().key_prefix("eu").unwrap();
-        assert_eq!(renamed.keys.name(b"api", b"alice"), b"eu:{alice}:api");
+        assert_eq!(renamed.keys.state("api", slidegate::Key::new("alice").unwrap()), b"eu:{alice}:api");
     }
 }

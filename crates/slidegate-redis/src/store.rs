@@ -126,7 +126,7 @@ impl RedisStore {
         admission: &Admission<'_>,
     ) -> Result<ScriptCall, StoreError> {
         let asks = admission.asks().iter();
-        let keys: Vec<_> = asks.map(|ask| self.keys.name(ask.rule().name(), ask.key().as_str())).collect();
+        let keys: Vec<_> = asks.map(|ask| self.keys.state(ask.rule().name(), ask.key())).collect();
         self.keys.check_distinct(&keys)?;
         let mut args = self.args(call);
         for ask in admission.asks() {
@@ -146,7 +146,7 @@ impl RedisStore {
     ) -> ScriptCall {
         let mut args = self.args(call);
         args.push_charge(rule, units);
-        ScriptCall { script, keys: vec![self.keys.name(rule.name(), key.as_str())], args: args.0 }
+        ScriptCall { script, keys: vec![self.keys.state(rule.name(), key)], args: args.0 }
     }
 
     /// The script call that applies a change of a rule to one state.
@@ -183,7 +183,7 @@ impl RedisStore {
         }
         let charges = receipt.charges();
         let mut keys: Vec<_> =
-            charges.iter().map(|charge| self.keys.name(charge.rule(), charge.key())).collect();
+            charges.iter().map(|charge| self.keys.state(charge.rule(), charge.key())).collect();
         keys.push(spent_name(&keys[0], receipt.id()));
         let mut args = self.args(call);
         args.instant(State::receipt_expires_us(receipt));

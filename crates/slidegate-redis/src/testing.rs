@@ -21,7 +21,7 @@ impl ExpiringStore for RedisStore {
     const INSPECT_EVERY: usize = 16;
 
     async fn snapshot(&self, rule: &Rule, key: Key<'_>) -> Option<String> {
-        let keys = vec![self.keys.name(rule.name(), key.as_str())];
+        let keys = vec![self.keys.state(rule.name(), key)];
         match self.link.call(None, ScriptCall { script: &DUMP, keys, args: Vec::new() }).await {
             Ok(redis::Value::BulkString(bytes)) => Some(bytes.into_iter().map(char::from).collect()),
             _ => None,

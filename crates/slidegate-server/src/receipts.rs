@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! base64url( version  id  store  charge+  MAC )       numbers: 7 bits per byte, the lowest first
-//!                                                     texts: length, bytes
+//!                                                     texts: length, bytes; a key with its tag is one text
 //! charge = rule  key  cost  algorithm  parameter  limits  (units  window  order  position) per limit
 //! MAC    = the first 16 bytes of HMAC-SHA256 under the store's secret
 //! ```
@@ -18,7 +18,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64URL;
 use ring::hmac;
 use slidegate::receipt::{Backlog, ChargePlace, Position, ReceiptCharge, ReceiptId, ReceiptStamp};
 use slidegate::rule::{Algorithm, Decimal, Limit};
-use slidegate::{Rate, Receipt};
+use slidegate::{Key, Rate, Receipt};
 use subtle::ConstantTimeEq;
 use thiserror::Error;
 
@@ -81,7 +81,7 @@ fn append_base64url(bytes: &[u8], out: &mut Vec<u8>) {
 
 fn write_charge(charge: &ReceiptCharge, out: &mut Vec<u8>) {
     write_text(charge.rule(), out);
-    write_text(charge.key(), out);
+    write_text(charge.key().identity(), out);
     write_number(charge.cost(), out);
     let places = charge.places();
     let (code, parameter) = places[0].limit.algorithm().code();
@@ -168,6 +168,7 @@ impl<'a> Reader<'a> {
         for _ in 0..self.number()? {
             places.push(self.place(algorithm)?);
         }
+        let key = Key::from_identity(key).ok()?;
         (!places.is_empty()).then(|| ReceiptCharge::new(rule, key, cost, places))
     }
 

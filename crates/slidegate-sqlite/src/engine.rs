@@ -139,7 +139,7 @@ impl<C: Clock> CallContext<'_, '_, C> {
 
     /// Gives back up to the cost of `charge` from the oldest live charges first.
     pub(crate) fn credit(&mut self, charge: &Charge<'_>) -> Result<Applied, FileError> {
-        let (rule, key) = (charge.rule().name(), charge.key().as_str());
+        let (rule, key) = (charge.rule().name(), charge.key().identity());
         self.step(LockMode::Deferred, |connection, meta, now_us| {
             let (Some(record), before) = Row::split(rows::load(connection, meta, rule, key)?) else {
                 return Ok(TransactionEnd::Rollback(Applied::default()));
@@ -158,7 +158,7 @@ impl<C: Clock> CallContext<'_, '_, C> {
 
     /// Deletes the state of a key, even a damaged one, but not one of a newer version.
     pub(crate) fn reset(&mut self, state: &Charge<'_>) -> Result<Applied, FileError> {
-        let (rule, key) = (state.rule().name(), state.key().as_str());
+        let (rule, key) = (state.rule().name(), state.key().identity());
         self.step(LockMode::Deferred, |connection, meta, now_us| {
             let Some((bytes, epoch)) = rows::bytes_of(connection, rule, key)? else {
                 return Ok(TransactionEnd::Rollback(Applied::default()));
@@ -176,7 +176,7 @@ impl<C: Clock> CallContext<'_, '_, C> {
     }
 
     pub(crate) fn inspect(&mut self, state: &Charge<'_>) -> Result<Vec<LimitUsage>, FileError> {
-        let (rule, key) = (state.rule(), state.key().as_str());
+        let (rule, key) = (state.rule(), state.key().identity());
         self.step(LockMode::Deferred, |connection, meta, now_us| {
             let row = rows::load(connection, meta, rule.name(), key)?;
             Ok(TransactionEnd::Rollback(Record::usages(row.as_ref().map(|row| &row.record), now_us, rule)))
@@ -242,7 +242,7 @@ fn admit(
         meta.order += 1;
         let (record, before) = Row::split(row);
         let (record, answer) = Record::charged(record, meta.order, now_us, charge);
-        rows::save(connection, meta, charge.rule().name(), charge.key().as_str(), &record, before)?;
+        rows::save(connection, meta, charge.rule().name(), charge.key().identity(), &record, before)?;
         answers.push(answer);
     }
     if now_us >= meta.noted_us + NOTED_STEP_US {
@@ -260,7 +260,7 @@ fn load_all(
     charges: &[Charge<'_>],
 ) -> Result<Vec<Option<Row>>, FileError> {
     let load =
-        |charge: &Charge<'_>| rows::load(connection, meta, charge.rule().name(), charge.key().as_str());
+        |charge: &Charge<'_>| rows::load(connection, meta, charge.rule().name(), charge.key().identity());
     charges.iter().map(load).collect()
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use rusqlite::ErrorCode;
+use slidegate::Key;
 use slidegate::algorithm::BytesError;
 use slidegate::store::{RefusalCause, StoreError, UpdateError};
 
@@ -90,6 +91,13 @@ impl FileError {
                 "; restore the file from a copy, or reset this key under this rule",
             ),
         };
+        let key = Key::from_identity(key).map_or_else(
+            |_| key.to_owned(),
+            |key| match key.tag() {
+                Some(tag) => format!("{key}` with the tag `{tag}"),
+                None => key.to_string(),
+            },
+        );
         Self::Refused(cause, format!("rule `{rule}`, key `{key}`: {error}{remedy}").into())
     }
 }

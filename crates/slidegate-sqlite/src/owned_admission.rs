@@ -2,19 +2,19 @@
 
 use slidegate::decision::StateAnswer;
 use slidegate::receipt::ReceiptStamp;
-use slidegate::{Admission, Charge, Decision, Key, Rule, Verdict};
+use slidegate::{Admission, Charge, Decision, OwnedKey, Rule, Verdict};
 
 /// A charge that owns its rule and key.
 #[derive(Debug)]
 pub(crate) struct OwnedCharge {
     rule: Rule,
-    key: Box<str>,
+    key: OwnedKey,
     cost: u64,
 }
 
 impl OwnedCharge {
     pub(crate) fn of(charge: &Charge<'_>) -> Self {
-        Self { rule: charge.rule().clone(), key: charge.key().as_str().into(), cost: charge.cost() }
+        Self { rule: charge.rule().clone(), key: charge.key().into(), cost: charge.cost() }
     }
 
     pub(crate) fn charges_of(admission: &Admission<'_>) -> Vec<Self> {
@@ -22,7 +22,7 @@ impl OwnedCharge {
     }
 
     pub(crate) fn charge(&self) -> Charge<'_> {
-        Charge::new(&self.rule, Key::new(&self.key).expect("it came from a key"), self.cost)
+        Charge::new(&self.rule, self.key.key(), self.cost)
     }
 
     pub(crate) fn charges(charges: &[Self]) -> Vec<Charge<'_>> {

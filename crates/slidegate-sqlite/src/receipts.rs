@@ -127,14 +127,16 @@ fn refund(
     charge: &ReceiptCharge,
     units: u64,
 ) -> Result<u64, FileError> {
-    let Some(row) = rows::load(connection, meta, charge.rule(), charge.key())? else { return Ok(0) };
+    let Some(row) = rows::load(connection, meta, charge.rule(), charge.key().identity())? else {
+        return Ok(0);
+    };
     let (record, before) = Row::split(Some(row));
     let mut record = record.expect("there is a row");
     let order = charge.places().first().map_or(0, |place| place.order);
     let expired_by_us = meta.noted_us.max(clock_steps::expired_by_us(connection, order)?);
     let given = record.refund(expired_by_us, now_us, charge, units);
     if given > 0 {
-        rows::save(connection, meta, charge.rule(), charge.key(), &record, before)?;
+        rows::save(connection, meta, charge.rule(), charge.key().identity(), &record, before)?;
     }
     Ok(given)
 }
@@ -146,9 +148,9 @@ fn charge_excess(
     charge: &ReceiptCharge,
     units: u64,
 ) -> Result<u64, FileError> {
-    let (record, before) = Row::split(rows::load(connection, meta, charge.rule(), charge.key())?);
+    let (record, before) = Row::split(rows::load(connection, meta, charge.rule(), charge.key().identity())?);
     meta.order += 1;
     let record = Record::with_excess(record, meta.order, now_us, charge, units);
-    rows::save(connection, meta, charge.rule(), charge.key(), &record, before)?;
+    rows::save(connection, meta, charge.rule(), charge.key().identity(), &record, before)?;
     Ok(units)
 }

@@ -67,7 +67,7 @@ impl<C: Clock + 'static> ExpiringStore for SqliteStore<C> {
 
     async fn snapshot(&self, rule: &Rule, key: Key<'_>) -> Option<String> {
         let bytes = self.transact(LockMode::Deferred, |connection| {
-            Ok(TransactionEnd::Rollback(rows::bytes_of(connection, rule.name(), key.as_str())?))
+            Ok(TransactionEnd::Rollback(rows::bytes_of(connection, rule.name(), key.identity())?))
         });
         bytes.ok().flatten().map(|row| format!("{row:?}"))
     }

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::key::{Key, KeyError};
+use crate::key::{IntoKey, Key, KeyError};
 use crate::rule::Rule;
 
 /// Most charges of one admission.
@@ -63,8 +63,8 @@ impl Rule {
     /// A charge of `cost` units of this rule for a key, to be checked together with others by
     /// [`Limiter::check_all`](crate::Limiter::check_all).
     #[inline]
-    pub fn charge<'a>(&'a self, key: &'a str, cost: u64) -> Result<Charge<'a>, KeyError> {
-        Ok(Charge::new(self, Key::new(key)?, cost))
+    pub fn charge<'a>(&'a self, key: impl IntoKey<'a>, cost: u64) -> Result<Charge<'a>, KeyError> {
+        Ok(Charge::new(self, key.into_key()?, cost))
     }
 }
 

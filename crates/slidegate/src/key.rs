@@ -1,14 +1,19 @@
 //! Keys: who is limited.
 
+mod owned;
+
 use std::fmt;
 
 use thiserror::Error;
 
-/// Longest key, in bytes.
+pub use owned::{IntoKey, OwnedKey};
+
+/// Longest key, in bytes; of a key with a tag, both together.
 pub const KEY_BYTES_MAX: usize = 512;
 
 /// Who is limited: a client address, a user, a credential. 1 to 512 bytes of text without control
-/// characters, bidirectional overrides, or line and paragraph separators, borrowed from the caller.
+/// characters, bidirectional overrides, or line and paragraph separators, borrowed from the caller. With a tag it is
+/// borrowed from an [`OwnedKey`].
 ///
 /// ```
 /// use slidegate::Key;
@@ -46,8 +51,7 @@ impl<'a> Key<'a> {
 
     #[cold]
     fn of_characters(text: &'a str) -> Result<Self, KeyError> {
-        let is_refused = |character: char| character.is_control() || changes_display(character);
-        match text.char_indices().find(|(_, character)| is_refused(*character)) {
+        match bad_character(text) {
             Some((offset, character)) if character.is_control() => {
                 Err(KeyError::Control { character, offset })
             }
@@ -56,11 +60,26 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// The text of the key.
+    /// The text of the key, without its tag.
     #[must_use]
+    #[inline]
     pub fn as_str(self) -> &'a str {
+        if self.is_plain() { self.0 } else { self.text_of_parts() }
+    }
+
+    /// The text that identifies its states among those of a rule: the key itself or, if it has a tag or is a shard, a
+    /// text that is no key. For stores; users are shown [`Key::as_str`] and [`Key::tag`].
+    #[must_use]
+    #[inline]
+    pub fn identity(self) -> &'a str {
         self.0
     }
+}
+
+/// The first character that a key or tag may not have, with its offset.
+fn bad_character(text: &str) -> Option<(usize, char)> {
+    let is_refused = |character: char| character.is_control() || changes_display(character);
+    text.char_indices().find(|(_, character)| is_refused(*character))
 }
 
 /// Whether the character breaks the line or changes the order in which its neighbours are shown, so that two
@@ -89,7 +108,7 @@ fn is_printable_ascii(bytes: &[u8]) -> bool {
 
 impl fmt::Display for Key<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
+        f.write_str(self.as_str())
     }
 }
 
@@ -121,6 +140,29 @@ pub enum KeyError {
         *offset + 1
     )]
     Invisible {
+        /// The character.
+        character: char,
+        /// Its offset in bytes from the start; the text counts from 1.
+        offset: usize,
+    },
+    /// The tag has no characters.
+    #[error("tag: is empty; leave it out, or name the group of keys that are charged together")]
+    TagEmpty,
+    /// The tag and the key together are longer than [`KEY_BYTES_MAX`].
+    #[error(
+        "tag: has {bytes} bytes together with the key, at most {KEY_BYTES_MAX} are allowed; shorten it or use a hash of \
+         it"
+    )]
+    TagTooLong {
+        /// Length of both.
+        bytes: usize,
+    },
+    /// The tag holds a character that a key may not hold either.
+    #[error(
+        "tag: has the character {character:?} at byte {}, which logs and protocols may garble; remove or percent-encode it",
+        *offset + 1
+    )]
+    TagCharacter {
         /// The character.
         character: char,
         /// Its offset in bytes from the start; the text counts from 1.

@@ -110,7 +110,7 @@ pub mod time;
 
 pub use charge::{Admission, Charge, ChargeError};
 pub use decision::{Decision, Verdict};
-pub use key::{Key, KeyError};
+pub use key::{IntoKey, Key, KeyError, OwnedKey};
 pub use limiter::Limiter;
 pub use rate::{Rate, RateError};
 pub use receipt::{Applied, Receipt, ReceiptError};

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::few::Few;
+use crate::key::{Key, OwnedKey};
 use crate::rule::Limit;
 
 /// A settlement may charge at most this many limits above the cost.
@@ -109,7 +110,7 @@ pub struct OrderedPosition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceiptCharge {
     rule: Box<str>,
-    key: Box<str>,
+    key: OwnedKey,
     cost: u64,
     places: Few<ChargePlace>,
 }
@@ -117,7 +118,7 @@ pub struct ReceiptCharge {
 impl ReceiptCharge {
     /// `cost` units of a rule for a key, at these places: one per limit of the rule, at least one.
     #[must_use]
-    pub fn new(rule: &str, key: &str, cost: u64, places: impl IntoIterator<Item = ChargePlace>) -> Self {
+    pub fn new(rule: &str, key: Key<'_>, cost: u64, places: impl IntoIterator<Item = ChargePlace>) -> Self {
         Self { rule: rule.into(), key: key.into(), cost, places: places.into_iter().collect() }
     }
 
@@ -127,10 +128,10 @@ impl ReceiptCharge {
         &self.rule
     }
 
-    /// Who was charged.
+    /// Who was charged, with the tag. Of a rule with shards it is the shard that was charged.
     #[must_use]
-    pub fn key(&self) -> &str {
-        &self.key
+    pub fn key(&self) -> Key<'_> {
+        self.key.key()
     }
 
     /// Units that were charged.

@@ -177,9 +177,13 @@ impl Serialize for Decision<'_> {
 
 impl Serialize for Verdict<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Verdict", 7)?;
+        let mut fields = serializer.serialize_struct("Verdict", 7 + usize::from(self.tag().is_some()))?;
         fields.serialize_field("rule", self.rule())?;
         fields.serialize_field("key", self.key())?;
+        match self.tag() {
+            Some(tag) => fields.serialize_field("tag", tag)?,
+            None => fields.skip_field("tag")?,
+        }
         fields.serialize_field("allowed", &self.allowed())?;
         fields.serialize_field("limit", &self.limit())?;
         fields.serialize_field("used", &self.used())?;

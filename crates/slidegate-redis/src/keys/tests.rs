@@ -1,5 +1,7 @@
 //! Names lead back to their keys, and no two states share a name.
 
+use slidegate::OwnedKey;
+
 use super::*;
 
 /// Ordinary keys, and hostile ones.
@@ -45,7 +47,8 @@ fn every_name_of_a_rule_leads_back_to_its_key() {
         for text in ["sg:{{key}}:{rule}", "rlaas:{key}", "{key}", "{rule}/{key}-{key}", "{key}{rule}"] {
             let template = template(text);
             let name = template.name(rule, key);
-            assert_eq!(template.key_of(&name, rule), Some(key.to_vec()), "{text} {name:?}");
+            let named = NamedKey { tag: None, key: key.to_vec(), shard: None };
+            assert_eq!(template.key_of(&name, rule), Some(named), "{text} {name:?}");
         }
     }
 }
@@ -60,6 +63,46 @@ fn no_two_states_share_a_name() {
     assert_eq!(names.len(), RULES.len() * KEYS.len());
 }
 
+/// Texts that could be taken for the signs between the parts of a name.
+const TEXTS: [&str; 8] = ["a", "alice", "}{", "a}{b", "a%s1", "%", "%7D%7B", "{t}{a}"];
+
+/// The toy version writes `TAG/KEY`, which is a key of its own.
+#[test]
+fn tagged_keys_and_shards_have_names_of_their_own_that_lead_back() {
+    let mut names = Vec::new();
+    let default = KeyTemplate::default();
+    for (key, tag) in TEXTS.iter().flat_map(|key| TEXTS.map(|tag| (*key, tag))) {
+        let (plain, tagged) = (Key::new(key).unwrap(), OwnedKey::tagged(key, tag).unwrap());
+        for (key, tag) in [(plain, None), (tagged.key(), Some(tag))] {
+            for shard in [None, Some(0), Some(255)] {
+                let owned = shard.map_or(OwnedKey::from(key), |shard| key.of_shard(shard));
+                for text in ["sg:{{key}}:{rule}", "rlaas:{key}", "{rule}/{key}-{key}", "{key}{rule}"] {
+                    let template = template(text);
+                    let name = template.state("api", owned.key());
+                    let named = NamedKey { tag: tag.map(Into::into), key: key.as_str().into(), shard };
+                    assert_eq!(template.key_of(&name, b"api"), Some(named), "{text} {name:?}");
+                    assert!(matches(&template.pattern(b"api"), &name), "{text} {name:?}");
+                }
+                names.push(default.state("api", owned.key()));
+            }
+        }
+    }
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), TEXTS.len() * 3 + TEXTS.len() * TEXTS.len() * 3);
+}
+
+#[test]
+fn the_hash_tag_is_the_tag_or_the_shard() {
+    let default = KeyTemplate::default();
+    let alice = Key::new("alice").unwrap();
+    let tagged = OwnedKey::tagged("alice", "team:7").unwrap();
+    assert_eq!(default.state("api", alice), b"sg:{alice}:api");
+    assert_eq!(default.state("api", tagged.key()), b"sg:{team:7}{alice}:api");
+    assert_eq!(default.state("api", alice.of_shard(3).key()), b"sg:{alice%s3}:api");
+    assert_eq!(default.state("api", tagged.key().of_shard(3).key()), b"sg:{team:7}{alice%s3}:api");
+}
+
 #[test]
 fn a_name_of_another_program_has_no_key() {
     let default = KeyTemplate::default();
@@ -71,6 +114,12 @@ fn a_name_of_another_program_has_no_key() {
         b"sg:{a%b}:api",
         b"sg:{a%7b}:api",
         b"sg:{alice}:a}pi",
+        b"sg:{a}{b}{c}:api",
+        b"sg:{a%s}:api",
+        b"sg:{a%s01}:api",
+        b"sg:{a%s65536}:api",
+        b"sg:{a%s1%s2}:api",
+        b"sg:{a%s1}{b}:api",
         b"other:{alice}:api",
         b"",
     ] {

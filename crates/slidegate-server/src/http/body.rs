@@ -109,8 +109,9 @@ impl<'a> RawBody<'a> {
     }
 
     fn request(mut self) -> Option<CheckBody<'a>> {
-        if let Some(BodyText(tag)) = self.0.tag.take() {
-            Key::new(&tag).ok()?;
+        let tag = self.0.tag.take();
+        if let Some(BodyText(tag)) = &tag {
+            Key::check_tag(tag).ok()?;
         }
         let policy = match self.0.on_store_error.take() {
             Some(BodyText(name)) => Some(policy(&name)?),
@@ -118,20 +119,22 @@ impl<'a> RawBody<'a> {
         };
         let charges = match self.0 {
             RawBodyFields { checks: Some(charges), rule: None, key: None, cost: None, .. } => {
-                Charges::Several(charges.into_iter().map(Self::charge).collect::<Option<_>>()?)
+                let charges = charges.into_iter().map(|charge| charge.charge(tag.as_ref()));
+                Charges::Several(charges.collect::<Option<_>>()?)
             }
-            _ => Charges::One([self.charge()?]),
+            _ => Charges::One([self.charge(tag.as_ref())?]),
         };
         Some(CheckBody { charges, policy })
     }
 
-    fn charge(self) -> Option<ChargeRequest<'a>> {
+    /// The charge; `tag` is for charges without one of their own.
+    fn charge(self, tag: Option<&BodyText<'a>>) -> Option<ChargeRequest<'a>> {
         let RawBodyFields {
             rule,
             key: Some(BodyText(key)),
             cost,
             checks: None,
-            tag: None,
+            tag: own_tag,
             on_store_error: None,
         } = self.0
         else {
@@ -142,7 +145,11 @@ impl<'a> RawBody<'a> {
             RuleOrLimit::Inline(rule) => RuleRef::Inline(rule),
             RuleOrLimit::Whole(_) => return None,
         };
-        Some(ChargeRequest { rule, key, cost: cost.unwrap_or(1) })
+        let charge = ChargeRequest::new(rule, key, cost.unwrap_or(1));
+        match own_tag.as_ref().or(tag) {
+            Some(BodyText(tag)) => Some(charge.with_tag(Some(tag))),
+            None => Some(charge),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Parses bodies slowly and reports their mistakes: field, nearest valid name, remedy.
 
-use slidegate::{ChargeRequest, Key, KeyError};
+use slidegate::{ChargeRequest, Key};
 
 use super::body::{Charges, CheckBody, policy};
 use crate::rules::charge_request;
@@ -37,7 +37,7 @@ pub(super) fn settlement(body: &[u8]) -> Result<(String, u64), Malformed> {
     })
 }
 
-/// The body of a credit: rule, key and units.
+/// The body of a credit: rule, key, tag and units.
 pub(super) fn credit(body: &[u8]) -> Result<ChargeRequest<'static>, Malformed> {
     read(body, |fields| {
         let units = fields.required_whole("units", 1..=u64::MAX)?;
@@ -45,7 +45,7 @@ pub(super) fn credit(body: &[u8]) -> Result<ChargeRequest<'static>, Malformed> {
     })
 }
 
-/// The body of a reset: rule and key.
+/// The body of a reset: rule, key and tag.
 pub(super) fn reset(body: &[u8]) -> Result<ChargeRequest<'static>, Malformed> {
     read(body, |fields| charge(fields, 0))
 }
@@ -94,13 +94,13 @@ fn object<T>(
 }
 
 fn request_of(fields: &mut Fields) -> Result<CheckBody<'static>, Malformed> {
-    if let Some(tag) = fields.text("tag")? {
-        let bad = |error: KeyError| {
-            let error = error.to_string();
-            format!("{}: {}", fields.path("tag"), error.strip_prefix("key: ").unwrap_or(&error))
-        };
-        Key::new(&tag).map_err(bad)?;
+    let tag = fields.text("tag")?;
+    if let Some(tag) = &tag {
+        Key::check_tag(tag).map_err(|error| fields.path(&error.to_string()))?;
     }
+    let tagged = |charge: ChargeRequest<'static>| {
+        if charge.tag().is_some() { charge } else { charge.with_tag(tag.as_deref()) }
+    };
     let policy = match fields.text("on_store_error")? {
         None => None,
         Some(name) => Some(policy(&name).ok_or_else(|| {
@@ -115,9 +115,9 @@ fn request_of(fields: &mut Fields) -> Result<CheckBody<'static>, Malformed> {
                 return Err(format!("{path}: cannot be combined with checks; put it into one of them"));
             }
         }
-        Charges::Several(each(fields, items, one_charge)?)
+        Charges::Several(each(fields, items, one_charge)?.into_iter().map(tagged).collect())
     } else {
-        Charges::One([one_charge(fields)?])
+        Charges::One([tagged(one_charge(fields)?)])
     };
     Ok(CheckBody { charges, policy })
 }

@@ -53,9 +53,19 @@ fn limits(usages: &[LimitUsage]) -> Vec<Value> {
 }
 
 /// What a key has used of every limit of a rule.
-pub(super) fn used(rule: &Rule, key: &str, usages: &[LimitUsage]) -> Value {
+pub(super) fn used(rule: &Rule, request: &ChargeRequest<'_>, usages: &[LimitUsage]) -> Value {
     let algorithm = rule.algorithm().to_string();
-    json!({ "rule": rule.name(), "key": key, "algorithm": algorithm, "limits": limits(usages) })
+    let used =
+        json!({ "rule": rule.name(), "key": request.key, "algorithm": algorithm, "limits": limits(usages) });
+    with_tag(used, request)
+}
+
+/// The answer about a request, with its tag if it has one.
+fn with_tag(mut answer: Value, request: &ChargeRequest<'_>) -> Value {
+    if let Some(tag) = request.tag() {
+        answer["tag"] = json!(tag);
+    }
+    answer
 }
 
 /// The explanation of one or several charges, and the decision on all together: `None` if they can never pass.
@@ -106,7 +116,7 @@ fn one(request: &ChargeRequest<'_>, explained: &Explained<'_>) -> Value {
         OnStoreError::Allow => "allow",
         OnStoreError::Local(_) => "local",
     };
-    json!({
+    let explanation = json!({
         "rule": rule.name(),
         "key": request.key,
         "cost": request.cost,
@@ -119,5 +129,6 @@ fn one(request: &ChargeRequest<'_>, explained: &Explained<'_>) -> Value {
         "retry_after_ms": retry_after_ms,
         "why": why,
         "limits": limits(&explained.usages),
-    })
+    });
+    with_tag(explanation, request)
 }

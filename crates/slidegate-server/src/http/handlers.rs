@@ -9,6 +9,7 @@ use slidegate::{ChargeRequest, Decision};
 
 use super::body::CheckBody;
 use super::problem::Problem;
+use super::query::parameter;
 use super::reply::{self, Content, Reply, whole_seconds};
 use super::route::{Route, decoded};
 use super::{admin, body_errors, explanation, openapi, rate_headers};
@@ -71,7 +72,7 @@ impl Handlers {
             Route::Credit => self.credit(body).await,
             Route::Reset => self.reset(body).await,
             Route::Rules => Ok(Reply::of(&explanation::rules(&self.service.rules()))),
-            Route::Key { rule, key } => self.key(rule, key).await,
+            Route::Key { rule, key } => self.key(rule, key, query).await,
             Route::Rlaas { user } => self.rlaas(user).await,
             Route::Top => admin::top(&self.service, query),
             Route::Reload => admin::reload(self.reloader.as_ref()).await,
@@ -199,13 +200,15 @@ impl Handlers {
         Ok(Reply::applied(self.service.reset(&reset).await?))
     }
 
-    async fn key(&self, rule: &str, key: &str) -> Result<Reply, Problem> {
+    async fn key(&self, rule: &str, key: &str, query: &str) -> Result<Reply, Problem> {
         let rule = decoded(rule).map_err(Problem::malformed)?;
         let key = decoded(key).map_err(Problem::malformed)?;
+        let wrong = |text: &str| Problem::malformed(&text.replacen("path", "tag", 1));
+        let tag = parameter(query, "tag").map(decoded).transpose().map_err(wrong)?;
         let rules = self.service.rules();
-        let request = ChargeRequest::named(&*rule, &*key, 0);
+        let request = ChargeRequest::named(&*rule, &*key, 0).with_tag(tag.as_deref());
         let (rule, usages) = self.service.inspect(&rules, &request).await?;
-        Ok(Reply::of(&explanation::used(rule, &key, &usages)))
+        Ok(Reply::of(&explanation::used(rule, &request, &usages)))
     }
 
     /// The small-service form: the count before this request, and the window in seconds.

@@ -184,10 +184,15 @@ fn parameters(route: Route<'_>) -> Vec<Value> {
         vec![json!({ "name": name, "in": "query", "description": what, "schema": schema })]
     };
     match route {
-        Route::Key { .. } => vec![
-            in_path("rule", "The name of a rule, its slashes written %2F"),
-            in_path("key", "Who is limited; may contain slashes"),
-        ],
+        Route::Key { .. } => {
+            let mut parameters = vec![
+                in_path("rule", "The name of a rule, its slashes written %2F"),
+                in_path("key", "Who is limited; may contain slashes"),
+            ];
+            let tag = json!({ "$ref": "#/components/schemas/Tag" });
+            parameters.extend(in_query("tag", "The tag that the key was charged with", tag));
+            parameters
+        }
         Route::Rlaas { .. } => vec![in_path("userId", "Who is limited")],
         Route::Top => {
             let keys = json!({ "type": "integer", "minimum": 1, "maximum": LISTED_MAX });

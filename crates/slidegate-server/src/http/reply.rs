@@ -191,6 +191,10 @@ fn verdicts(decision: &Decision<'_>, degraded: bool, out: &mut Vec<u8>) {
         text(verdict.rule(), out);
         out.extend_from_slice(b",\"key\":");
         text(verdict.key(), out);
+        if let Some(tag) = verdict.tag() {
+            out.extend_from_slice(b",\"tag\":");
+            text(tag, out);
+        }
         out.extend_from_slice(if verdict.allowed() { b",\"allowed\":true" } else { b",\"allowed\":false" });
         numbers(&verdict, degraded, out);
         if verdict.shadow() && !verdict.unlimited() && !degraded {

@@ -115,6 +115,7 @@ impl<'a> Route<'a> {
     /// Its query parameters.
     pub(super) fn parameters(self) -> &'static [&'static str] {
         match self {
+            Self::Key { .. } => &["tag"],
             Self::Top => &["n"],
             Self::Readyz => &["verbose"],
             _ => &[],

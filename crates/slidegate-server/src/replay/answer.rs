@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use slidegate::store::LimitUsage;
-use slidegate::{Applied, Decision, Rule, Verdict};
+use slidegate::{Applied, Decision, Key, Rule, Verdict};
 
 use super::line_error::LineError;
 use crate::text::whole_us;
@@ -36,6 +36,8 @@ pub(super) enum AnswerBody {
     Inspected {
         rule: String,
         key: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tag: Option<String>,
         limits: Vec<LimitAnswer>,
     },
     Changed {
@@ -57,6 +59,8 @@ impl LineAnswer {
 pub(super) struct ChargeAnswer {
     rule: String,
     key: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tag: Option<String>,
     allowed: bool,
     used: Option<u64>,
     remaining: Option<u64>,
@@ -89,7 +93,7 @@ impl AnswerBody {
         }
     }
 
-    pub(super) fn inspected(rule: &Rule, key: &str, usages: &[LimitUsage]) -> Self {
+    pub(super) fn inspected(rule: &Rule, key: Key<'_>, usages: &[LimitUsage]) -> Self {
         let limits = usages.iter().map(|usage| LimitAnswer {
             limit: usage.limit.units(),
             window_us: usage.limit.window_us(),
@@ -97,7 +101,8 @@ impl AnswerBody {
             remaining: usage.limit.units().saturating_sub(usage.used),
             reset_after_us: whole_us(usage.reset_after),
         });
-        Self::Inspected { rule: rule.name().to_owned(), key: key.to_owned(), limits: limits.collect() }
+        let (text, tag) = (key.as_str().to_owned(), key.tag().map(str::to_owned));
+        Self::Inspected { rule: rule.name().to_owned(), key: text, tag, limits: limits.collect() }
     }
 
     pub(super) fn changed(rule: &Rule) -> Self {
@@ -111,6 +116,7 @@ impl ChargeAnswer {
         Self {
             rule: verdict.rule().to_owned(),
             key: verdict.key().to_owned(),
+            tag: verdict.tag().map(str::to_owned),
             allowed: verdict.allowed(),
             used: verdict.used(),
             remaining: verdict.remaining(),

@@ -47,7 +47,10 @@ fn which(index: usize, requests: &[ChargeRequest<'_>]) -> String {
 fn never(rules: &RuleSet, requests: &[ChargeRequest<'_>], rule: &str, cost: u64, text: &str) -> String {
     let is_of_rule = |request: &&ChargeRequest<'_>| request.rule.name() == rule;
     for (first, request) in requests.iter().enumerate().filter(|(_, request)| is_of_rule(request)) {
-        let same_key = requests.iter().filter(is_of_rule).filter(|other| other.key == request.key);
+        let same_key = requests
+            .iter()
+            .filter(is_of_rule)
+            .filter(|other| (&other.key, other.tag()) == (&request.key, request.tag()));
         let total = same_key.clone().fold(0_u64, |sum, other| sum.saturating_add(other.cost));
         if total == cost && matches!(rules.resolve(request), Ok(Resolved::Limited(_))) {
             let (which, key) = (which(first, requests), excerpt(&request.key));

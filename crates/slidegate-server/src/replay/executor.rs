@@ -143,19 +143,19 @@ impl<'s> Executor<'s> {
         }
         let charge = self.rules.resolve(request)?.charge();
         let limiter = self.limiter.at_us(at_us);
-        let credited = limiter.credit_async(charge.rule(), charge.key().as_str(), charge.cost()).await?;
+        let credited = limiter.credit_async(charge.rule(), charge.key(), charge.cost()).await?;
         Ok(ExecutedLine::no_check(credited))
     }
 
     async fn reset(&mut self, at_us: u64, request: &ChargeRequest<'_>) -> Result<ExecutedLine, LineError> {
         let charge = self.rules.resolve(request)?.charge();
         let limiter = self.limiter.at_us(at_us);
-        Ok(ExecutedLine::no_check(limiter.reset_async(charge.rule(), charge.key().as_str()).await?))
+        Ok(ExecutedLine::no_check(limiter.reset_async(charge.rule(), charge.key()).await?))
     }
 
     async fn inspect(&self, at_us: u64, request: &ChargeRequest<'_>) -> Result<ExecutedLine, LineError> {
         let charge = self.rules.resolve(request)?.charge();
-        let (rule, key) = (charge.rule(), charge.key().as_str());
+        let (rule, key) = (charge.rule(), charge.key());
         let usages = self.limiter.at_us(at_us).inspect_async(rule, key).await?;
         Ok(ExecutedLine::no_check(AnswerBody::inspected(rule, key, &usages)))
     }

@@ -1,4 +1,4 @@
-//! A charge in JSON, in bodies and traces: `{"rule":"api","key":"alice"}`, or with an inline rule.
+//! A charge in JSON, in bodies and traces: `{"rule":"api","key":"alice"}`, with a tag or an inline rule.
 
 use slidegate::rate::{LIMIT_MAX, parse_window};
 use slidegate::rule::{BUCKETS_MAX, ENTRIES_MAX, ENTRIES_MIN};
@@ -31,7 +31,7 @@ impl From<Malformed> for InlineError {
 /// Fields that only rules of a configuration file may have.
 const CONFIGURED_ONLY: [&str; 4] = ["headroom", "limits", "on_store_error", "shadow"];
 
-/// Reads `rule` and `key` of an object and leaves its other fields; the units are `cost`.
+/// Reads `rule`, `key` and `tag` of an object and leaves its other fields; the units are `cost`.
 pub(crate) fn charge_request(fields: &mut Fields, cost: u64) -> Result<ChargeRequest<'static>, InlineError> {
     let found = fields.take("rule");
     let rule = match fields.required("rule", found)? {
@@ -39,7 +39,8 @@ pub(crate) fn charge_request(fields: &mut Fields, cost: u64) -> Result<ChargeReq
         Json::Object(rule) => RuleRef::Inline(inline_rule(Fields::new(fields.path("rule."), rule))?),
         other => return Err(fields.wrong("rule", "the name of a rule or an inline rule", &other).into()),
     };
-    Ok(ChargeRequest { rule, key: fields.required_text("key")?.into(), cost })
+    let request = ChargeRequest::new(rule, fields.required_text("key")?, cost);
+    Ok(request.with_tag(fields.text("tag")?.as_deref()))
 }
 
 /// Reads `{"limit":5,"window":"60s","algorithm":"sliding-log"}` or `{"limit":"5/60s","algorithm":"sliding-log"}`.

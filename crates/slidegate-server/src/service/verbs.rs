@@ -11,8 +11,8 @@ use slidegate::ruleset::RuleRef;
 use slidegate::store::{BoxStore, LimitUsage, Store};
 use slidegate::time::Clock;
 use slidegate::{
-    Admission, Algorithm, Applied, ChargeRequest, CheckError, Decision, Limiter, Rate, Resolved, Rule,
-    RuleSet,
+    Admission, Algorithm, Applied, Charge, ChargeRequest, CheckError, Decision, Limiter, Rate, Resolved,
+    Rule, RuleSet,
 };
 
 use super::counters::ServiceCounters;
@@ -171,7 +171,7 @@ impl Service {
             RuleRef::Named(name) => rules.overridden_by(name, &request.key),
             RuleRef::Inline(_) => None,
         };
-        let usages = self.usages(resolved.rule(), &request.key).await?;
+        let usages = self.usages(resolved.charge()).await?;
         let decision = match (resolved, Admission::new(&[resolved.charge()])) {
             (Resolved::Limited(_), Ok(admission)) => {
                 let limiter = self.limiter.with_outage_policy(OnStoreError::Deny);
@@ -203,7 +203,7 @@ impl Service {
     pub(crate) async fn credit(&self, request: &ChargeRequest<'_>) -> Result<Applied, ServiceError> {
         let rules = self.rules();
         let charge = self.resolve(&rules, request)?.charge();
-        let call = self.limiter.credit_async(charge.rule(), charge.key().as_str(), charge.cost());
+        let call = self.limiter.credit_async(charge.rule(), charge.key(), charge.cost());
         Ok(self.counters.call_store("credit", call).await?)
     }
 
@@ -211,7 +211,7 @@ impl Service {
     pub(crate) async fn reset(&self, request: &ChargeRequest<'_>) -> Result<Applied, ServiceError> {
         let rules = self.rules();
         let charge = self.resolve(&rules, request)?.charge();
-        let call = self.limiter.reset_async(charge.rule(), charge.key().as_str());
+        let call = self.limiter.reset_async(charge.rule(), charge.key());
         Ok(self.counters.call_store("reset", call).await?)
     }
 
@@ -221,8 +221,8 @@ impl Service {
         rules: &'a RuleSet,
         request: &'a ChargeRequest<'a>,
     ) -> Result<(&'a Rule, Vec<LimitUsage>), ServiceError> {
-        let rule = self.resolve(rules, request)?.rule();
-        Ok((rule, self.usages(rule, &request.key).await?))
+        let charge = self.resolve(rules, request)?.charge();
+        Ok((charge.rule(), self.usages(charge).await?))
     }
 
     fn resolve<'a>(
@@ -235,8 +235,9 @@ impl Service {
         Ok(resolved)
     }
 
-    async fn usages(&self, rule: &Rule, key: &str) -> Result<Vec<LimitUsage>, ServiceError> {
-        Ok(self.counters.call_store("inspect", self.limiter.inspect_async(rule, key)).await?)
+    async fn usages(&self, state: Charge<'_>) -> Result<Vec<LimitUsage>, ServiceError> {
+        let call = self.limiter.inspect_async(state.rule(), state.key());
+        Ok(self.counters.call_store("inspect", call).await?)
     }
 
     /// The charges of a request as an admission. Counts a blocked charge as denied.

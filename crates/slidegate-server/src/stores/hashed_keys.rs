@@ -2,7 +2,8 @@
 //!
 //! Every key is replaced by an HMAC-SHA256 under a secret that the store does not know. Overrides, answers, receipts and
 //! the list of the busiest keys are made from the caller's key, above this store. The rule is not part of the hash:
-//! charges of one request on the same key then stay on keys of the same text, as a partitioned store needs.
+//! charges of one request on the same key then stay on keys of the same text, as a partitioned store needs. A tag is
+//! replaced by a hash of its own, so that keys of one tag stay together.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64URL;
@@ -10,7 +11,9 @@ use ring::hmac;
 use slidegate::receipt::{ReceiptCharge, ReceiptStamp};
 use slidegate::store::{BoxStore, Call, LimitUsage, SECRET_BYTES, Stats, Store, Update};
 use slidegate::time::Clock;
-use slidegate::{Admission, Applied, Charge, Decision, Key, Receipt, Rule, StoreError, UpdateError};
+use slidegate::{
+    Admission, Applied, Charge, Decision, Key, OwnedKey, Receipt, Rule, StoreError, UpdateError,
+};
 
 /// Bytes of a hash that are kept: two of 2^40 keys are equal with a probability of 2^-49.
 const HASH_BYTES: usize = 16;
@@ -27,34 +30,42 @@ impl HashedKeys {
         Self { store, secret: hmac::Key::new(hmac::HMAC_SHA256, secret) }
     }
 
-    /// The text that replaces a key in the store.
-    fn hashed(&self, key: &str) -> String {
-        BASE64URL.encode(&hmac::sign(&self.secret, key.as_bytes()).as_ref()[..HASH_BYTES])
+    /// The text that replaces a key or a tag in the store.
+    fn hash(&self, text: &str) -> String {
+        BASE64URL.encode(&hmac::sign(&self.secret, text.as_bytes()).as_ref()[..HASH_BYTES])
     }
 
-    fn hashed_asks(&self, admission: &Admission<'_>) -> Vec<String> {
-        admission.asks().iter().map(|ask| self.hashed(ask.key().as_str())).collect()
+    /// The key that replaces a key in the store.
+    fn hashed(&self, key: Key<'_>) -> OwnedKey {
+        let hash = self.hash(key.as_str());
+        let tagged = key.tag().map(|tag| OwnedKey::tagged(&hash, &self.hash(tag)));
+        let hashed = tagged.unwrap_or_else(|| Key::new(&hash).map(OwnedKey::from));
+        let hashed = hashed.expect("base64url is a key and a tag");
+        match key.shard() {
+            Some(shard) => hashed.key().of_shard(shard),
+            None => hashed,
+        }
+    }
+
+    fn hashed_asks(&self, admission: &Admission<'_>) -> Vec<OwnedKey> {
+        admission.asks().iter().map(|ask| self.hashed(ask.key())).collect()
     }
 
     fn hashed_receipt(&self, receipt: &Receipt) -> Receipt {
         let stamp = ReceiptStamp { id: receipt.id(), store: receipt.store() };
         let charges = receipt.charges().iter().map(|charge| {
             let places = charge.places().iter().copied();
-            ReceiptCharge::new(charge.rule(), &self.hashed(charge.key()), charge.cost(), places)
+            ReceiptCharge::new(charge.rule(), self.hashed(charge.key()).key(), charge.cost(), places)
         });
         Receipt::new(stamp, charges)
     }
 }
 
 /// The admission for the same rules and costs under other keys: one per ask.
-fn with_keys<'k>(admission: &Admission<'k>, keys: &'k [String]) -> Admission<'k> {
+fn with_keys<'k>(admission: &Admission<'k>, keys: &'k [OwnedKey]) -> Admission<'k> {
     let asks = admission.asks().iter().zip(keys);
-    let asks: Vec<_> = asks.map(|(ask, hash)| Charge::new(ask.rule(), key(hash), ask.cost())).collect();
+    let asks: Vec<_> = asks.map(|(ask, hash)| Charge::new(ask.rule(), hash.key(), ask.cost())).collect();
     Admission::new(&asks).expect("its charges were admissible, one per state")
-}
-
-fn key(hash: &str) -> Key<'_> {
-    Key::new(hash).expect("base64url is a key")
 }
 
 /// The store's decision, on the admission that the caller knows.
@@ -106,20 +117,20 @@ impl Store for HashedKeys {
                 self.store.update(call, Update::Settle(&self.hashed_receipt(receipt), actual)).await
             }
             Update::Credit(charge) => {
-                let hash = self.hashed(charge.key().as_str());
-                let charge = Charge::new(charge.rule(), key(&hash), charge.cost());
+                let hash = self.hashed(charge.key());
+                let charge = Charge::new(charge.rule(), hash.key(), charge.cost());
                 self.store.update(call, Update::Credit(charge)).await
             }
             Update::Reset(rule, clear) => {
-                let hash = self.hashed(clear.as_str());
-                self.store.update(call, Update::Reset(rule, key(&hash))).await
+                let hash = self.hashed(clear);
+                self.store.update(call, Update::Reset(rule, hash.key())).await
             }
         }
     }
 
     async fn inspect(&self, call: Call, rule: &Rule, clear: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
-        let hash = self.hashed(clear.as_str());
-        self.store.inspect(call, rule, key(&hash)).await
+        let hash = self.hashed(clear);
+        self.store.inspect(call, rule, hash.key()).await
     }
 
     async fn change(&self, call: Call, rule: &Rule) -> Result<(), StoreError> {
@@ -167,19 +178,24 @@ mod tests {
     #[test]
     fn another_secret_gives_other_hashes_and_the_callers_key_is_shown() {
         let store = over_memory(b"0123456789abcdef");
-        let hash = store.hashed("alice");
-        assert_eq!(hash.len(), 22);
-        assert_ne!(hash, over_memory(b"0123456789abcdeg").hashed("alice"));
-        assert_ne!(hash, store.hashed("alicf"));
+        let key = |name| Key::new(name).unwrap();
+        let hash = store.hashed(key("alice"));
+        assert_eq!(hash.key().as_str().len(), 22);
+        assert_ne!(hash, over_memory(b"0123456789abcdeg").hashed(key("alice")));
+        assert_ne!(hash, store.hashed(key("alicf")));
+        let tagged = OwnedKey::tagged("alice", "team").unwrap();
+        let hashed = store.hashed(tagged.key());
+        assert_eq!(hashed.key().as_str(), hash.key().as_str());
+        assert_eq!(hashed.key().tag(), store.hashed(key("team")).key().as_str().into());
 
         let limiter = Limiter::new(store);
         let api = Rule::new("api", "5/1m").unwrap();
         let decision = block_on(limiter.check_async(&api, "alice")).unwrap();
         assert_eq!((decision.binding().key(), decision.used()), ("alice", Some(1)));
         let receipt = decision.receipt().unwrap();
-        assert_eq!(receipt.charges()[0].key(), "alice");
+        assert_eq!(receipt.charges()[0].key().as_str(), "alice");
         let in_store = async || {
-            let hashed = limiter.store().store.inspect(Call::now(), &api, key(&hash)).await.unwrap();
+            let hashed = limiter.store().store.inspect(Call::now(), &api, hash.key()).await.unwrap();
             hashed[0].used
         };
         assert_eq!(block_on(in_store()), 1);

@@ -258,8 +258,7 @@ impl<'a> Decision<'a> {
             Form::Single(Single { charge, answer }) => {
                 let (stamp, OrderedPosition { order, position }) = answer.receipt()?;
                 let place = ChargePlace { limit: charge.rule.limits()[0], order, position };
-                let charged =
-                    ReceiptCharge::new(charge.rule.name(), charge.key.as_str(), charge.cost, [place]);
+                let charged = ReceiptCharge::new(charge.rule.name(), charge.key, charge.cost, [place]);
                 Some(Receipt::new(stamp, [charged]))
             }
             Form::Several(several) => several.receipt(),

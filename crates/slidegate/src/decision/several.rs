@@ -69,7 +69,7 @@ pub(super) struct Several<'a> {
     pub(super) error: Option<StoreError>,
 }
 
-/// One ask and its answer; the rule and key are borrowed or owned.
+/// One ask and its answer; the rule and the identity of the key are borrowed or owned.
 #[derive(Debug, Clone)]
 struct AnsweredAsk<'a> {
     rule: Cow<'a, Rule>,
@@ -88,7 +88,7 @@ enum VerdictSource<'a> {
 impl<'a> AnsweredAsk<'a> {
     fn new((charge, answer): (&Charge<'a>, StateAnswer)) -> Self {
         let Charge { rule, key, cost } = *charge;
-        Self { rule: Cow::Borrowed(rule), key: Cow::Borrowed(key.as_str()), cost, answer }
+        Self { rule: Cow::Borrowed(rule), key: Cow::Borrowed(key.identity()), cost, answer }
     }
 
     fn verdict(&self) -> Verdict<'_> {
@@ -106,7 +106,7 @@ impl<'a> AnsweredAsk<'a> {
             order,
             position,
         });
-        ReceiptCharge::new(self.rule.name(), &self.key, self.cost, places)
+        ReceiptCharge::new(self.rule.name(), Key::new_unchecked(&self.key), self.cost, places)
     }
 
     fn into_owned(self) -> AnsweredAsk<'static> {
@@ -124,9 +124,11 @@ impl<'a> Several<'a> {
     ) -> Self {
         let sources = treatments.iter().map(|treatment| match *treatment {
             ChargeTreatment::Ask(index) => VerdictSource::Ask(index),
-            ChargeTreatment::Unlimited(Charge { rule, key, cost }) => {
-                VerdictSource::Unlimited { rule: Cow::Borrowed(rule), key: Cow::Borrowed(key.as_str()), cost }
-            }
+            ChargeTreatment::Unlimited(Charge { rule, key, cost }) => VerdictSource::Unlimited {
+                rule: Cow::Borrowed(rule),
+                key: Cow::Borrowed(key.identity()),
+                cost,
+            },
         });
         let answered: Vec<_> = asks.iter().zip(answers).map(AnsweredAsk::new).collect();
         assert!(answered.len() == asks.len(), "a store gives an answer for each ask");

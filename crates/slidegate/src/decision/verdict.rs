@@ -74,6 +74,12 @@ impl<'a> Verdict<'a> {
         self.charge.key.as_str()
     }
 
+    /// The tag of the key, if it has one.
+    #[must_use]
+    pub fn tag(&self) -> Option<&'a str> {
+        self.charge.key.tag()
+    }
+
     /// Units asked for, all charges on the same state together.
     #[must_use]
     pub fn cost(&self) -> u64 {

@@ -122,7 +122,7 @@ impl DenyCache {
         let (answers, _) = decision.state_answers();
         let denied = |(ask, answer): (&Charge<'_>, StateAnswer)| DeniedAsk {
             rule_id: ask.rule.id(),
-            key: ask.key.as_str().into(),
+            key: ask.key.identity().into(),
             cost: ask.cost,
             answer,
         };
@@ -154,14 +154,14 @@ impl DenyCache {
     fn hash_of(&self, asks: &[Charge<'_>]) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         for ask in asks {
-            (ask.rule.id(), ask.key.as_str(), ask.cost).hash(&mut hasher);
+            (ask.rule.id(), ask.key.identity(), ask.cost).hash(&mut hasher);
         }
         hasher.finish()
     }
 
     /// The sum of the generations of all states, which grows when one of them does.
     fn generation_of(&self, asks: &[Charge<'_>]) -> u64 {
-        let generation = |ask: &Charge<'_>| self.generation(ask.rule.name(), ask.key.as_str());
+        let generation = |ask: &Charge<'_>| self.generation(ask.rule.name(), ask.key.identity());
         asks.iter().map(|ask| u64::from(generation(ask).load(Ordering::Acquire))).sum()
     }
 
@@ -180,7 +180,7 @@ impl Denial {
     /// Whether it answers these asks at that time.
     fn answers(&self, missed: Missed, asks: &[Charge<'_>]) -> bool {
         let same = |(denied, ask): (&DeniedAsk, &Charge<'_>)| {
-            (denied.rule_id, &*denied.key, denied.cost) == (ask.rule.id(), ask.key.as_str(), ask.cost)
+            (denied.rule_id, &*denied.key, denied.cost) == (ask.rule.id(), ask.key.identity(), ask.cost)
         };
         missed.sent_us < self.until_us
             && missed.generation == self.generation

@@ -10,6 +10,7 @@ use super::waiters::{QueueTicket, WAITERS_MAX};
 use super::{Core, Limiter};
 use crate::charge::{Admission, Charge};
 use crate::decision::Decision;
+use crate::key::IntoKey;
 use crate::rule::Rule;
 use crate::store::{CheckError, Store};
 use crate::time::{Timer, whole_us};
@@ -23,7 +24,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         &self,
         timer: &T,
         rule: &'a Rule,
-        key: &'a str,
+        key: impl IntoKey<'a>,
         max_wait: Duration,
     ) -> Result<Decision<'a>, CheckError> {
         self.acquire_all_async(timer, &[rule.charge(key, 1)?], max_wait).await

@@ -6,7 +6,7 @@ use super::{Core, Limiter};
 use crate::charge::{Admission, Charge};
 use crate::decision::Decision;
 use crate::guard::{GuardedCall, Known};
-use crate::key::Key;
+use crate::key::IntoKey;
 use crate::receipt::{Applied, Receipt};
 use crate::rule::{OnStoreError, Rule};
 use crate::store::{CheckError, LimitUsage, Store, StoreError, Update, UpdateError};
@@ -15,7 +15,11 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     /// Decides on one unit of a rule for a key and, if it passes, charges it.
     ///
     /// An invalid key is a [`CheckError`] with the reason.
-    pub async fn check_async<'a>(&self, rule: &'a Rule, key: &'a str) -> Result<Decision<'a>, CheckError> {
+    pub async fn check_async<'a>(
+        &self,
+        rule: &'a Rule,
+        key: impl IntoKey<'a>,
+    ) -> Result<Decision<'a>, CheckError> {
         self.check_n_async(rule, key, 1).await
     }
 
@@ -23,7 +27,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     pub async fn check_n_async<'a>(
         &self,
         rule: &'a Rule,
-        key: &'a str,
+        key: impl IntoKey<'a>,
         cost: u64,
     ) -> Result<Decision<'a>, CheckError> {
         self.decide_async(&Admission::of_one(rule.charge(key, cost)?)?).await
@@ -115,7 +119,11 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     }
 
     /// Decides on one unit without charging it.
-    pub async fn peek_async<'a>(&self, rule: &'a Rule, key: &'a str) -> Result<Decision<'a>, CheckError> {
+    pub async fn peek_async<'a>(
+        &self,
+        rule: &'a Rule,
+        key: impl IntoKey<'a>,
+    ) -> Result<Decision<'a>, CheckError> {
         self.peek_all_async(&[rule.charge(key, 1)?]).await
     }
 
@@ -149,7 +157,12 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     }
 
     /// Gives back `units` from the oldest live charges first, at most what is used.
-    pub async fn credit_async(&self, rule: &Rule, key: &str, units: u64) -> Result<Applied, UpdateError> {
+    pub async fn credit_async<'a>(
+        &self,
+        rule: &'a Rule,
+        key: impl IntoKey<'a>,
+        units: u64,
+    ) -> Result<Applied, UpdateError> {
         let charge = rule.charge(key, units)?;
         if units == 0 {
             return Err(UpdateError::ZeroCredit { rule: rule.name().to_owned() });
@@ -158,8 +171,12 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     }
 
     /// Drops the state of a key. Receipts of its earlier charges are void.
-    pub async fn reset_async(&self, rule: &Rule, key: &str) -> Result<Applied, UpdateError> {
-        self.update(Update::Reset(rule, Key::new(key)?)).await
+    pub async fn reset_async<'a>(
+        &self,
+        rule: &'a Rule,
+        key: impl IntoKey<'a>,
+    ) -> Result<Applied, UpdateError> {
+        self.update(Update::Reset(rule, key.into_key()?)).await
     }
 
     async fn update(&self, update: Update<'_>) -> Result<Applied, UpdateError> {
@@ -169,8 +186,12 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     }
 
     /// What is used of every limit of a rule, without changing anything.
-    pub async fn inspect_async(&self, rule: &Rule, key: &str) -> Result<Vec<LimitUsage>, CheckError> {
-        let asking = self.store().inspect(self.call(), rule, Key::new(key)?);
+    pub async fn inspect_async<'a>(
+        &self,
+        rule: &'a Rule,
+        key: impl IntoKey<'a>,
+    ) -> Result<Vec<LimitUsage>, CheckError> {
+        let asking = self.store().inspect(self.call(), rule, key.into_key()?);
         Ok(self.core().guard.ask(self.guarded_call(), asking).await?)
     }
 

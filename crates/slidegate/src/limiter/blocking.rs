@@ -7,7 +7,7 @@ use super::{Core, Limiter};
 use crate::charge::{Admission, Charge};
 use crate::decision::Decision;
 use crate::guard::fewer_answers;
-use crate::key::Key;
+use crate::key::IntoKey;
 use crate::receipt::{Applied, Receipt};
 use crate::rule::Rule;
 use crate::store::{CheckError, LimitUsage, LocalStore, StoreError, UpdateError};
@@ -18,14 +18,19 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
     ///
     /// An invalid key is a [`CheckError`] with the reason.
     #[inline]
-    pub fn check<'a>(&self, rule: &'a Rule, key: &'a str) -> Result<Decision<'a>, CheckError> {
+    pub fn check<'a>(&self, rule: &'a Rule, key: impl IntoKey<'a>) -> Result<Decision<'a>, CheckError> {
         self.check_n(rule, key, 1)
     }
 
     /// [`Limiter::check`] for `cost` units. A cost above the rule's limit can never pass: an error, not a denial.
     #[inline]
-    pub fn check_n<'a>(&self, rule: &'a Rule, key: &'a str, cost: u64) -> Result<Decision<'a>, CheckError> {
-        let charge = Charge::new(rule, Key::new(key)?, cost);
+    pub fn check_n<'a>(
+        &self,
+        rule: &'a Rule,
+        key: impl IntoKey<'a>,
+        cost: u64,
+    ) -> Result<Decision<'a>, CheckError> {
+        let charge = Charge::new(rule, key.into_key()?, cost);
         if rule.can_admit(cost) {
             self.decide_charge(&charge)
         } else {
@@ -106,7 +111,7 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
     }
 
     /// Decides on one unit without charging it.
-    pub fn peek<'a>(&self, rule: &'a Rule, key: &'a str) -> Result<Decision<'a>, CheckError> {
+    pub fn peek<'a>(&self, rule: &'a Rule, key: impl IntoKey<'a>) -> Result<Decision<'a>, CheckError> {
         block_on(self.blocking().peek_async(rule, key))
     }
 
@@ -143,17 +148,22 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
     }
 
     /// Gives back `units` from the oldest live charges first, at most what is used.
-    pub fn credit(&self, rule: &Rule, key: &str, units: u64) -> Result<Applied, UpdateError> {
+    pub fn credit<'a>(
+        &self,
+        rule: &'a Rule,
+        key: impl IntoKey<'a>,
+        units: u64,
+    ) -> Result<Applied, UpdateError> {
         block_on(self.blocking().credit_async(rule, key, units))
     }
 
     /// Drops the state of a key. Receipts of its earlier charges are void.
-    pub fn reset(&self, rule: &Rule, key: &str) -> Result<Applied, UpdateError> {
+    pub fn reset<'a>(&self, rule: &'a Rule, key: impl IntoKey<'a>) -> Result<Applied, UpdateError> {
         block_on(self.blocking().reset_async(rule, key))
     }
 
     /// What is used of every limit of a rule, without changing anything.
-    pub fn inspect(&self, rule: &Rule, key: &str) -> Result<Vec<LimitUsage>, CheckError> {
+    pub fn inspect<'a>(&self, rule: &'a Rule, key: impl IntoKey<'a>) -> Result<Vec<LimitUsage>, CheckError> {
         block_on(self.blocking().inspect_async(rule, key))
     }
 
@@ -177,7 +187,7 @@ impl<S: LocalStore, H: Borrow<Core<S>>> Limiter<S, H> {
     pub fn acquire<'a>(
         &self,
         rule: &'a Rule,
-        key: &'a str,
+        key: impl IntoKey<'a>,
         max_wait: Duration,
     ) -> Result<Decision<'a>, CheckError> {
         self.acquire_all(&[rule.charge(key, 1)?], max_wait)

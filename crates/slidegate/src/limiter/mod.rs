@@ -285,10 +285,13 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     fn updated(&self, update: Update<'_>) {
         match update {
             Update::Refund(receipt) | Update::Settle(receipt, _) => {
-                self.states_changed(receipt.charges().iter().map(|charge| (charge.rule(), charge.key())));
+                self.states_changed(receipt.charges().iter().map(|charge| {
+                    // Denials and waiters are about the whole key, not about one of its shards.
+                    (charge.rule(), charge.key().unsharded().identity())
+                }));
             }
             Update::Credit(Charge { rule, key, .. }) | Update::Reset(rule, key) => {
-                self.states_changed([(rule.name(), key.as_str())].into_iter());
+                self.states_changed([(rule.name(), key.identity())].into_iter());
             }
         }
     }

@@ -56,7 +56,7 @@ impl Waiters {
     pub(super) fn any_for(&self, asks: &[Charge<'_>]) -> bool {
         self.any() && {
             let queues = self.lock();
-            queued(asks).any(|ask| queues.first(ask.rule.name(), ask.key.as_str()).is_some())
+            queued(asks).any(|ask| queues.first(ask.rule.name(), ask.key.identity()).is_some())
         }
     }
 
@@ -69,7 +69,7 @@ impl Waiters {
         let ticket = queues.tickets_given;
         queues.tickets_given += 1;
         let states =
-            queued(asks).map(|ask| queues.enter(ticket, ask.rule.name(), ask.key.as_str())).collect();
+            queued(asks).map(|ask| queues.enter(ticket, ask.rule.name(), ask.key.identity())).collect();
         let waiter = Waiter { states, waker: waker.clone(), woken: false, tries_at_us: 0 };
         queues.waiters.insert(ticket, waiter);
         self.count.store(queues.waiters.len(), Ordering::Release);
@@ -140,7 +140,8 @@ impl QueueTicket<'_> {
     /// If another waiter is first for the state: when that one will try next, 0 if unknown.
     pub(super) fn behind_until_us(&self, ask: &Charge<'_>) -> Option<u64> {
         let mut queues = self.waiters.lock();
-        let first = queues.first(ask.rule.name(), ask.key.as_str()).filter(|first| *first != self.number)?;
+        let first =
+            queues.first(ask.rule.name(), ask.key.identity()).filter(|first| *first != self.number)?;
         Some(queues.waiter(first).tries_at_us)
     }
 }

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use crate::charge::Charge;
+use crate::key::{Key, KeyError, OwnedKey};
 use crate::rate::Rate;
 use crate::rule::{Algorithm, Rule};
 
-/// A request for units of a rule for a key, unchecked. [`RuleSet::resolve`](super::RuleSet::resolve) checks the rule
-/// and the key; an [`Admission`](crate::Admission) checks the cost.
+/// A request for units of a rule for a key, unchecked. [`RuleSet::resolve`](super::RuleSet::resolve) checks the rule,
+/// the key and the tag; an [`Admission`](crate::Admission) checks the cost.
 ///
 /// ```
 /// use slidegate::ruleset::ChargeRequest;
@@ -27,6 +28,16 @@ pub struct ChargeRequest<'a> {
     pub key: Cow<'a, str>,
     /// Units asked for.
     pub cost: u64,
+    /// Rarely given, so it costs the other requests one word.
+    tag: Option<Box<RequestTag>>,
+}
+
+/// The tag of a request.
+#[derive(Debug, Clone)]
+struct RequestTag {
+    tag: Box<str>,
+    /// Key and tag as one, made when the request is resolved: a charge borrows it.
+    joined: OnceLock<OwnedKey>,
 }
 
 /// The rule of a request: a named rule of the set, or an inline rule.
@@ -50,14 +61,67 @@ pub struct InlineRule {
 impl<'a> ChargeRequest<'a> {
     /// A request for units of a named rule.
     pub fn named(rule: impl Into<Cow<'a, str>>, key: impl Into<Cow<'a, str>>, cost: u64) -> Self {
-        Self { rule: RuleRef::Named(rule.into()), key: key.into(), cost }
+        Self::new(RuleRef::Named(rule.into()), key, cost)
     }
 
     /// A request for units of an inline rule.
     pub fn inline(rate: Rate, algorithm: Algorithm, key: impl Into<Cow<'a, str>>, cost: u64) -> Self {
-        Self { rule: RuleRef::Inline(InlineRule::new(rate, algorithm)), key: key.into(), cost }
+        Self::new(RuleRef::Inline(InlineRule::new(rate, algorithm)), key, cost)
+    }
+
+    /// A request for units of a rule.
+    pub fn new(rule: RuleRef<'a>, key: impl Into<Cow<'a, str>>, cost: u64) -> Self {
+        Self { rule, key: key.into(), cost, tag: None }
+    }
+
+    /// The same request on the state of this tag, or without one. Overrides apply by the key alone.
+    ///
+    /// ```
+    /// use slidegate::ruleset::{ChargeRequest, RuleSet};
+    /// use slidegate::{Limiter, Rule};
+    ///
+    /// let rules: RuleSet = [Rule::new("api", "5/1m")?].into_iter().collect();
+    /// let request = [ChargeRequest::named("api", "alice", 2).with_tag(Some("team:7"))];
+    /// let decision = Limiter::in_memory().decide(&rules.admission(&request)?)?;
+    /// assert_eq!((decision.binding().key(), decision.binding().tag()), ("alice", Some("team:7")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_tag(self, tag: Option<&str>) -> Self {
+        let tag = tag.map(|tag| Box::new(RequestTag { tag: tag.into(), joined: OnceLock::new() }));
+        Self { tag, ..self }
+    }
+
+    /// The tag, if it has one.
+    #[must_use]
+    pub fn tag(&self) -> Option<&str> {
+        self.tag.as_ref().map(|tag| &*tag.tag)
+    }
+
+    /// The key with its tag, checked.
+    ///
+    /// # Panics
+    ///
+    /// If the request has a tag, and its key was changed after an earlier call.
+    pub fn checked_key(&self) -> Result<Key<'_>, KeyError> {
+        let Some(tag) = &self.tag else { return Key::new(&self.key) };
+        if tag.joined.get().is_none() {
+            let _made_meanwhile = tag.joined.set(OwnedKey::tagged(&self.key, &tag.tag)?);
+        }
+        let joined = tag.joined.get().expect("it was just made").key();
+        assert_eq!(joined.as_str(), self.key, "the key of a resolved request was changed");
+        Ok(joined)
     }
 }
+
+/// Ignores whether the key was joined already.
+impl PartialEq for RequestTag {
+    fn eq(&self, other: &Self) -> bool {
+        self.tag == other.tag
+    }
+}
+
+impl Eq for RequestTag {}
 
 impl RuleRef<'_> {
     /// The name of the rule. For an inline rule the first call builds it.

@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::inline_table::InlineTable;
 use super::{ChargeRequest, Override, Overrides, Resolved, RuleRef, nearest};
 use crate::charge::Charge;
-use crate::key::{Key, KeyError};
+use crate::key::KeyError;
 use crate::rate::truncated;
 use crate::rule::Rule;
 
@@ -133,7 +133,7 @@ impl RuleSet {
                 (self.inline.get(inline).unwrap_or_else(|| inline.own()), None)
             }
         };
-        let key = Key::new(&request.key)?;
+        let key = request.checked_key()?;
         let charge = |rule| Charge::new(rule, key, request.cost);
         Ok(match meant {
             None => Resolved::Limited(charge(rule)),

@@ -182,7 +182,7 @@ impl<S: ExpiringStore> Run<'_, S> {
         self.count_receipt(&receipt, rules, event);
         for charge in receipt.charges() {
             let reset = |(rule, key, issued): &(String, String, usize)| {
-                rule == charge.rule() && key == charge.key() && index < *issued
+                rule == charge.rule() && key == charge.key().identity() && index < *issued
             };
             if self.resets.iter().any(reset) {
                 self.count_receipt(&receipt, rules, Event::RefundedAfterReset);

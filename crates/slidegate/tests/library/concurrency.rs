@@ -197,7 +197,7 @@ fn a_batch_answers_as_its_admissions_would_one_by_one() {
                     receipt.map(|receipt| {
                         let charges = receipt.charges().iter();
                         charges
-                            .map(|charge| (charge.rule().to_owned(), charge.key().to_owned(), charge.cost()))
+                            .map(|charge| (charge.rule().to_owned(), charge.key().to_string(), charge.cost()))
                             .collect::<Vec<_>>()
                     })
                 });

@@ -47,7 +47,7 @@ fn a_rule_may_evict_old_keys() {
             assert!(kept(&old) < 10, "{rule:?}: {} old ones stayed", kept(&old));
             assert!(kept(&busy) > 100, "{rule:?}: {} busy ones stayed", kept(&busy));
             for receipt in &receipts {
-                let name = receipt.charges()[0].key();
+                let name = receipt.charges()[0].key().as_str();
                 let evicted = store.state(&rule, key(name)).is_none();
                 if evicted && store.check(now_us, &admission(&[(&rule, name, 5)])).is_ok() {
                     // The receipt does not lower a new state of the same window, bucket or instant.

@@ -61,6 +61,8 @@ impl From<String> for ChargeReceipt {
 struct ChargeVerdict {
     rule: String,
     key: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tag: Option<String>,
     allowed: bool,
     limit: Option<u64>,
     used: Option<u64>,
@@ -148,6 +150,7 @@ impl ChargeVerdict {
         Self {
             rule: verdict.rule().to_owned(),
             key: verdict.key().to_owned(),
+            tag: verdict.tag().map(str::to_owned),
             allowed: verdict.allowed(),
             limit: verdict.limit(),
             used: verdict.used(),

@@ -32,6 +32,12 @@ pub(in crate::cli) struct RequestArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::cost, allow_hyphen_values = true)]
     pub(super) cost: u64,
 
+    /// Counts apart from other tags; on Redis Cluster keys of one tag share a slot
+    ///
+    /// It applies to the key and to those of --also: limits on different keys can then be charged in one step.
+    #[arg(long, value_name = "TAG", value_parser = values::tag, allow_hyphen_values = true)]
+    pub(super) tag: Option<String>,
+
     /// The algorithm [default: sliding-log]; see `slidegate help algorithms`
     #[arg(long, value_name = "NAME", conflicts_with = "rule", value_parser = algorithms(), hide_possible_values = true)]
     pub(super) algorithm: Option<Algorithm>,

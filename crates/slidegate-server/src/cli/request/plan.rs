@@ -6,7 +6,7 @@ use anyhow::{Error, Result, anyhow, bail};
 use slidegate::charge::CHARGES_MAX;
 use slidegate::rule::OnStoreError;
 use slidegate::ruleset::AdmissionErrorKind;
-use slidegate::{Admission, ChargeError, ChargeRequest, Resolved, Rule, RuleSet};
+use slidegate::{Admission, ChargeError, ChargeRequest, Key, Resolved, Rule, RuleSet};
 
 use super::answer::{CheckAnswer, KeyOverride};
 use super::args::RequestArgs;
@@ -41,6 +41,7 @@ impl RequestPlan {
         let location = StoreLocation::choose(args.store.as_ref(), config.as_ref())?;
         let inline = |rate, key: &str, cost| {
             ChargeRequest::inline(rate, args.algorithm.unwrap_or_default(), key.to_owned(), cost)
+                .with_tag(args.tag.as_deref())
         };
         let first = match (args.limit, args.rule.as_deref(), &config) {
             (Some(limit), ..) => inline(limit, &args.key, args.cost),
@@ -52,7 +53,8 @@ impl RequestPlan {
             (None, Some(name), None) if !location.is_server() => {
                 bail!("rule: `{name}` needs its configuration file; add --config FILE")
             }
-            (None, Some(name), _) => ChargeRequest::named(name.to_owned(), args.key.clone(), args.cost),
+            (None, Some(name), _) => ChargeRequest::named(name.to_owned(), args.key.clone(), args.cost)
+                .with_tag(args.tag.as_deref()),
             (None, None, _) => {
                 bail!("limit: is missing; give --limit 60/1m, or --rule NAME with --config FILE")
             }
@@ -118,8 +120,8 @@ impl CommandRequest {
     }
 
     /// The rule and the key of a charge.
-    pub(super) fn rule_and_key<'a>(&'a self, request: &'a ChargeRequest<'a>) -> Result<(&'a Rule, &'a str)> {
+    pub(super) fn rule_and_key<'a>(&'a self, request: &'a ChargeRequest<'a>) -> Result<(&'a Rule, Key<'a>)> {
         let charge = self.rules.resolve(request)?.charge();
-        Ok((charge.rule(), charge.key().as_str()))
+        Ok((charge.rule(), charge.key()))
     }
 }

@@ -49,7 +49,11 @@ fn send_check(url: &ServerUrl, verb: Verb, request: &CommandRequest) -> Result<C
 
 /// Resets a key.
 pub(super) fn reset(url: &ServerUrl, request: &ChargeRequest<'_>) -> Result<Applied, Error> {
-    update(url, "/v1/reset", &json!({ "rule": rule_of(&request.rule), "key": request.key }))
+    let mut body = charge_of(request);
+    if let Some(fields) = body.as_object_mut() {
+        fields.remove("cost");
+    }
+    update(url, "/v1/reset", &body)
 }
 
 /// Refunds a charge.
@@ -135,15 +139,23 @@ struct UpdateAnswer {
 }
 
 fn body_of(request: &CommandRequest) -> Value {
-    let charge = |request: &ChargeRequest<'_>| json!({ "rule": rule_of(&request.rule), "key": request.key, "cost": request.cost });
     let mut body = match request.charges.as_slice() {
-        [request] => charge(request),
-        several => json!({ "checks": several.iter().map(charge).collect::<Vec<_>>() }),
+        [request] => charge_of(request),
+        several => json!({ "checks": several.iter().map(charge_of).collect::<Vec<_>>() }),
     };
     if let Some(policy) = request.policy {
         body["on_store_error"] = json!(if policy == OnStoreError::Allow { "allow" } else { "deny" });
     }
     body
+}
+
+fn charge_of(request: &ChargeRequest<'_>) -> Value {
+    let rule = rule_of(&request.rule);
+    let mut charge = json!({ "rule": rule, "key": request.key, "cost": request.cost });
+    if let Some(tag) = request.tag() {
+        charge["tag"] = json!(tag);
+    }
+    charge
 }
 
 /// A rule by name or inline. Inline rules of a command have one limit and default parameters.

@@ -21,6 +21,11 @@ pub(super) fn key(text: &str) -> Result<String, KeyError> {
     Key::new(text).map(|key| key.as_str().to_owned())
 }
 
+/// Parses a tag.
+pub(super) fn tag(text: &str) -> Result<String, KeyError> {
+    Key::check_tag(text).map(|()| text.to_owned())
+}
+
 /// Parses `KEY=RATE` or `KEY=RATE@COST`. Rates contain no `=`, so keys may.
 pub(super) fn also(text: &str) -> Result<Also, String> {
     let (name, rate) = text.rsplit_once('=').ok_or_else(|| {

@@ -10,14 +10,14 @@ use crate::config::RATE_PATTERN;
 /// Objects and their fields.
 const OBJECTS: &[(&str, &str)] = &[
     // Requests.
-    ("One", "rule: RuleOrName, key: Key, cost?: Cost, tag?: Key, on_store_error?: OnStoreError"),
-    ("Several", "checks: Charge[], tag?: Key, on_store_error?: OnStoreError"),
-    ("Charge", "rule: RuleOrName, key: Key, cost?: Cost"),
+    ("One", "rule: RuleOrName, key: Key, cost?: Cost, tag?: Tag, on_store_error?: OnStoreError"),
+    ("Several", "checks: Charge[], tag?: Tag, on_store_error?: OnStoreError"),
+    ("Charge", "rule: RuleOrName, key: Key, cost?: Cost, tag?: Tag"),
     ("Batch", "checks: Request[]"),
     ("Refund", "receipt: string"),
     ("Settlement", "receipt: string, actual: integer"),
-    ("Credit", "rule: RuleOrName, key: Key, units: Cost"),
-    ("Reset", "rule: RuleOrName, key: Key"),
+    ("Credit", "rule: RuleOrName, key: Key, units: Cost, tag?: Tag"),
+    ("Reset", "rule: RuleOrName, key: Key, tag?: Tag"),
     // Answers to charges and returns.
     (
         "Decision",
@@ -28,7 +28,7 @@ const OBJECTS: &[(&str, &str)] = &[
     (
         "Verdict",
         "rule: string, key: string, allowed: boolean, limit: integer|null, used: integer|null, \
-         remaining: integer|null, retry_after_ms: integer|null, reset_after_ms: integer|null, shadow?: boolean",
+         remaining: integer|null, retry_after_ms: integer|null, reset_after_ms: integer|null, shadow?: boolean, tag?: string",
     ),
     ("Answers", "answers: (Decision|Problem)[]"),
     ("Applied", "applied: boolean, units: integer"),
@@ -38,13 +38,13 @@ const OBJECTS: &[(&str, &str)] = &[
         "Explained",
         "rule: string, key: string, cost: integer, means: 'limited'|'unlimited'|'blocked', override: string|null, \
          algorithm: string, shadow: boolean, on_store_error: string, allowed: boolean, \
-         retry_after_ms: integer|null, why: string, limits: Usage[]",
+         retry_after_ms: integer|null, why: string, limits: Usage[], tag?: string",
     ),
     (
         "Usage",
         "limit: integer, window_ms: integer, used: integer, remaining: integer, reset_after_ms: integer",
     ),
-    ("KeyUsage", "rule: string, key: string, algorithm: string, limits: Usage[]"),
+    ("KeyUsage", "rule: string, key: string, algorithm: string, limits: Usage[], tag?: string"),
     ("Rules", "rules: Rule[], inline_rules: boolean"),
     (
         "Rule",
@@ -76,6 +76,11 @@ pub(super) fn all() -> Value {
         "Key": {
             "type": "string", "minLength": 1, "maxLength": 512,
             "description": "Who is limited: at most 512 bytes, no control characters, bidirectional overrides or line separators",
+        },
+        "Tag": {
+            "type": "string", "minLength": 1, "maxLength": 511,
+            "description": "States of another tag, or without one, are other states; keys of one tag are in one slot of a \
+                            Redis Cluster. Together with the key at most 512 bytes, with the characters of a key",
         },
         "Cost": { "type": "integer", "minimum": 1, "maximum": u64::MAX },
         "OnStoreError": schema("'allow'|'deny'"),

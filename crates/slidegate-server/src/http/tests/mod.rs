@@ -16,5 +16,6 @@ mod overrides;
 mod problems;
 mod receipts;
 mod shared_store;
+mod tags;
 mod test_server;
 mod tls;

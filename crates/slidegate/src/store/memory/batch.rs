@@ -49,7 +49,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         let mut fingerprints = [0; BATCH];
         for (fingerprint, admission) in fingerprints.iter_mut().zip(admissions) {
             if let Some(ask) = admission.asks().first() {
-                *fingerprint = self.fingerprint(ask.key.as_str());
+                *fingerprint = self.fingerprint(ask.key.identity());
                 self.slot_hints.get(ask.rule.id(), *fingerprint).prefetch(*fingerprint);
             }
         }

@@ -25,7 +25,7 @@ impl<'s, 'a, L: Locks> LockedShards<'s, 'a, L> {
     /// Locks in the order of the shards' numbers, which prevents deadlocks: no admission waits for a lower
     /// shard while it holds a higher one.
     pub(super) fn new<C: Clock>(store: &'s MemoryStore<C, L>, asks: &'s [Charge<'a>]) -> Self {
-        let fingerprints: Few<u64> = asks.iter().map(|ask| store.fingerprint(ask.key.as_str())).collect();
+        let fingerprints: Few<u64> = asks.iter().map(|ask| store.fingerprint(ask.key.identity())).collect();
         let mut order: Few<usize> = fingerprints.iter().map(|&print| store.shard_of(print)).collect();
         order.sort_unstable();
         let mut numbers: Few<usize> = Few::default();

@@ -69,9 +69,9 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
         }
         note(&self.noted_us, now_us);
         let place = |&limit| ChargePlace { limit, order: 0, position: Position::At(0) };
-        let (rule, key) = (charge.rule, charge.key.as_str());
+        let (rule, key) = (charge.rule, charge.key);
         let charge = ReceiptCharge::new(rule.name(), key, charge.cost, rule.limits().iter().map(place));
-        let (fingerprint, mut shard) = self.shard(key);
+        let (fingerprint, mut shard) = self.shard(key.identity());
         shard.charge_excess(self.room(), fingerprint, now_us, &charge, charge.cost());
         let sweep_is_due = shard.sweep_is_due();
         drop(shard);
@@ -106,12 +106,12 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
 
     /// Takes back up to `units` of a charge.
     fn give_back(&self, now_us: u64, charge: &ReceiptCharge, units: u64) -> u64 {
-        let (fingerprint, mut shard) = self.shard(charge.key());
+        let (fingerprint, mut shard) = self.shard(charge.key().identity());
         shard.refund(self.room(), fingerprint, now_us, charge, units)
     }
 
     fn charge_excess(&self, now_us: u64, charge: &ReceiptCharge, units: u64) -> u64 {
-        let (fingerprint, mut shard) = self.shard(charge.key());
+        let (fingerprint, mut shard) = self.shard(charge.key().identity());
         shard.charge_excess(self.room(), fingerprint, now_us, charge, units);
         units
     }

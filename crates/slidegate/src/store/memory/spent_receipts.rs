@@ -39,7 +39,7 @@ impl RecordOwner {
         let charge = receipt.charges().first().expect("a receipt has at least one charge");
         let hash = name_hash(charge.rule()).0.max(1);
         let rule = if Rule::is_inline_name(charge.rule()) { INLINE } else { hash };
-        Self { rule, key: hash ^ fingerprint(charge.key()) }
+        Self { rule, key: hash ^ fingerprint(charge.key().identity()) }
     }
 }
 
@@ -136,6 +136,7 @@ fn decrement(counts: &mut HashMap<u64, u64>, owner: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::Key;
     use crate::receipt::{ChargePlace, Position, ReceiptCharge, ReceiptStamp};
     use crate::rule::Algorithm;
     use crate::rule::Limit;
@@ -145,7 +146,7 @@ mod tests {
         let limit = Limit::of("1/10s", Algorithm::SlidingLog);
         let place = ChargePlace { limit, order: 0, position: Position::At(charged_us) };
         let stamp = ReceiptStamp { id: ReceiptId::new(id), store: 0 };
-        Receipt::new(stamp, [ReceiptCharge::new(rule, key, 1, [place])])
+        Receipt::new(stamp, [ReceiptCharge::new(rule, Key::new(key).unwrap(), 1, [place])])
     }
 
     /// Any function will do that tells the keys of a test apart.

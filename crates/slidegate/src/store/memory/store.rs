@@ -268,7 +268,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
             Some(charge) => self.check_single(
                 instant_us,
                 charge,
-                self.fingerprint(charge.key.as_str()),
+                self.fingerprint(charge.key.identity()),
                 None,
                 Returned(|error: StoreError| Err(error.into())),
             ),
@@ -338,20 +338,20 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
 
     /// Gives back the charge's units from the oldest live charges first, at most what is used.
     pub fn credit(&self, now_us: u64, charge: &Charge<'_>) -> Applied {
-        let (fingerprint, mut shard) = self.shard(charge.key.as_str());
+        let (fingerprint, mut shard) = self.shard(charge.key.identity());
         shard.credit(self.room(), fingerprint, now_us, charge)
     }
 
     /// Drops the state of a key. Receipts of its earlier charges are void.
     pub fn reset(&self, now_us: u64, rule: &Rule, key: Key<'_>) -> Applied {
-        let (fingerprint, mut shard) = self.shard(key.as_str());
+        let (fingerprint, mut shard) = self.shard(key.identity());
         shard.reset(self.room(), fingerprint, now_us, rule)
     }
 
     /// What is used of every limit of a rule, without changing anything.
     #[must_use]
     pub fn inspect(&self, now_us: u64, rule: &Rule, key: Key<'_>) -> Vec<LimitUsage> {
-        let (fingerprint, shard) = self.shard(key.as_str());
+        let (fingerprint, shard) = self.shard(key.identity());
         let usages = shard.usages(fingerprint, now_us, rule).into_iter().map(|(limit, usage)| {
             LimitUsage::new(limit, usage.used, Duration::from_micros(usage.reset_after_us))
         });
@@ -392,7 +392,7 @@ impl<C: Clock, L: Locks> MemoryStore<C, L> {
     /// A copy of the state of a key as it is stored; `None` if it was never charged, or dropped.
     #[must_use]
     pub fn state(&self, rule: &Rule, key: Key<'_>) -> Option<KeyState> {
-        let (fingerprint, shard) = self.shard(key.as_str());
+        let (fingerprint, shard) = self.shard(key.identity());
         shard.state(fingerprint, rule)
     }
 

@@ -27,7 +27,7 @@ impl<C: Clock, L: Locks> LocalStore for MemoryStore<C, L> {
         self.check_single(
             call.instant_us(),
             charge,
-            self.fingerprint(charge.key.as_str()),
+            self.fingerprint(charge.key.identity()),
             None,
             Returned(failed),
         )

@@ -29,6 +29,7 @@ pub async fn promises<S: ExpiringStore>(fresh: &impl AsyncFn() -> S) -> Result<(
         denials_change_nothing peeks_change_nothing never_is_an_error
         several_charges_pass_together_or_not_at_all charges_on_one_state_are_summed
         the_binding_rule_is_named shadows_never_refuse batches_answer_in_order
+        tags_are_states_of_their_own
         refunds_work_once expired_receipts_give_nothing refunds_are_one_sided
         credits_take_the_oldest_first resets_forget_everything
         settlements_replace_the_cost bad_settlements_change_nothing

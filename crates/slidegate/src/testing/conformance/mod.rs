@@ -25,6 +25,7 @@ mod refunds;
 mod settle;
 mod several_charges;
 mod subject;
+mod tags;
 
 pub use all::{all, promises};
 pub use bounds::{bounds_hold, waits_are_exact};
@@ -50,3 +51,4 @@ pub use several_charges::{
     batches_answer_in_order, charges_on_one_state_are_summed, several_charges_pass_together_or_not_at_all,
     shadows_never_refuse, the_binding_rule_is_named,
 };
+pub use tags::tags_are_states_of_their_own;

@@ -48,7 +48,7 @@ async fn every_way<'a, S: Store, H: Borrow<Core<S>>>(
     let batch = [admission.clone(), admission];
     answers.extend(limiter.check_batch_async(&batch).await.into_iter().map(|answer| ("check_batch", answer)));
     if let [charge] = charges {
-        let (rule, key) = (charge.rule(), charge.key().as_str());
+        let (rule, key) = (charge.rule(), charge.key());
         answers.push(("check", limiter.check_async(rule, key).await));
         answers.push(("check_n", limiter.check_n_async(rule, key, charge.cost()).await));
         answers.push(("peek", limiter.peek_async(rule, key).await));

@@ -84,12 +84,12 @@ impl ModelStore {
         for (ask, verdict) in admission.asks().iter().zip(&mut verdicts) {
             if verdict.allowed {
                 self.order += 1;
-                self.void_if_geometry_differs(ask.rule, ask.key.as_str());
-                let mut key_model = self.current(ask.rule, ask.key.as_str());
+                self.void_if_geometry_differs(ask.rule, ask.key.identity());
+                let mut key_model = self.current(ask.rule, ask.key.identity());
                 let places = key_model.charge(ask.rule.limits(), now_us, ask.cost);
                 *verdict = key_model.admitted(now_us, ask.rule);
-                self.put(&name(ask.rule, ask.key.as_str()), key_model);
-                let name = name(ask.rule, ask.key.as_str());
+                self.put(&name(ask.rule, ask.key.identity()), key_model);
+                let name = name(ask.rule, ask.key.identity());
                 charges.push(ReceiptCharge { name, order: self.order, cost: ask.cost, places });
             }
         }
@@ -228,7 +228,7 @@ impl ModelStore {
 
     fn verdicts(&self, now_us: u64, admission: &Admission<'_>) -> Vec<ModelVerdict> {
         let asks = admission.asks().iter();
-        asks.map(|ask| self.current(ask.rule, ask.key.as_str()).decide(now_us, ask)).collect()
+        asks.map(|ask| self.current(ask.rule, ask.key.identity()).decide(now_us, ask)).collect()
     }
 
     /// Marks the receipt as spent; false if it was spent already or has expired.

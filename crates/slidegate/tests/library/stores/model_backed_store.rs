@@ -104,16 +104,16 @@ impl Store for ModelBackedStore {
             }),
             Update::Credit(charge) => {
                 let (rule, key, units) = (charge.rule(), charge.key(), charge.cost());
-                Ok(self.state.lock().unwrap().model.credit(now_us, rule, key.as_str(), units))
+                Ok(self.state.lock().unwrap().model.credit(now_us, rule, key.identity(), units))
             }
             Update::Reset(rule, key) => {
-                Ok(self.state.lock().unwrap().model.reset(now_us, rule, key.as_str()))
+                Ok(self.state.lock().unwrap().model.reset(now_us, rule, key.identity()))
             }
         }
     }
 
     async fn inspect(&self, when: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
-        let usages = self.state.lock().unwrap().model.inspect(self.now_us(when), rule, key.as_str());
+        let usages = self.state.lock().unwrap().model.inspect(self.now_us(when), rule, key.identity());
         let usages = usages.into_iter().map(|(limit, usage)| {
             LimitUsage::new(limit, usage.used, Duration::from_micros(usage.reset_after_us))
         });
