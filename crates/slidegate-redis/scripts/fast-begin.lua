@@ -6,9 +6,12 @@
 if #ARGV == 6 and origin == 0 then
   local key, cost, name, units, window_us = KEYS[1], ARGV[3] + 0, ARGV[4], ARGV[5] + 0, ARGV[6] + 0
   if cost <= units then
-    local parameter, edge_name, value = 0, '', nil
+    local parameter, edge_name, value, value_key = 0, '', nil, key
     if name == 'sliding-log' then
       value = redis.pcall('GETRANGE', key, '0', NEAR_LAST)
+    elseif name == 'sliding-log/sorted-set' then
+      value_key = key .. '%state'
+      value = redis.pcall('GET', value_key) or ''
     else
       if name ~= 'sliding-counter' and name ~= 'gcra' and name ~= 'fixed-window' then
         -- nil for a form with several limits or a shadow rule.

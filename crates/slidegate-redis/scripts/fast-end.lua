@@ -9,7 +9,8 @@
       if window_us < MARGIN_MIN_US then life_us = reset_after_us + MARGIN_MIN_US end
       if injected then life_us = LIFE_INJECTED_US elseif life_us > LIFE_MAX_US then life_us = LIFE_MAX_US end
       local ttl = string.format('%d', -floor(-life_us / 1000))
-      if text then call('SET', key, text, 'PX', ttl) else call('PEXPIRE', key, ttl) end
+      if text then call('SET', value_key, text, 'PX', ttl) end
+      if not text or value_key ~= key then call('PEXPIRE', key, ttl) end
       if binary_reply then
         local reply = pack('>I7I7I7I6I5I3', used, retry_after_us, reset_after_us, generation, place_s, place_us)
         if place_rest ~= '' then reply = reply .. place_rest end

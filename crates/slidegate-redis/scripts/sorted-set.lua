@@ -1,6 +1,6 @@
 -- sliding-log/sorted-set: the exact log in the classical form, one member of a sorted set per unit. The algorithm is
--- also written in sliding-log.lua, fast-sliding-log.lua, crates/slidegate/src/algorithm/sliding_log.rs and
--- testing/model/sliding_log.rs; change all five.
+-- also written in fast-sorted-set.lua, sliding-log.lua, fast-sliding-log.lua,
+-- crates/slidegate/src/algorithm/sliding_log.rs and testing/model/sliding_log.rs; change all six.
 --
 -- The units of the limit with the longest window are the members of the sorted set KEY. Each other limit has a set
 -- KEY%WINDOW, window in microseconds. The score is the instant in microseconds, which a double holds until the year
@@ -12,9 +12,8 @@
 -- is taken over too, and the packed layout takes over the sets.
 -- Place, 8 bytes: 5 + 3 the stamp.
 -- TTL    that of the value
--- Commands to decide: GETRANGE, ZCOUNT, and for a wait ZCARD and ZRANGE; where there is no value TYPE, GETRANGE and
--- ZCARD. To charge: SET, ZADD (one per 1,000 units), ZREMRANGEBYSCORE, PEXPIRE. Where limits change, also DEL, EXISTS
--- and RENAME.
+-- Commands to decide: GETRANGE, ZCOUNT, and for a wait ZRANGE; where there is no value TYPE, GETRANGE and ZCARD. To
+-- charge: SET, ZADD (one per 1,000 units), ZREMRANGEBYSCORE, PEXPIRE. Where limits change, also DEL, EXISTS and RENAME.
 --
 -- A set is only written after the value: a full Redis refuses a script whose first write is SET, but not one that first
 -- removes something. Until then a state collects the changes: `adds` (stamp, units, ...), `prune_to` a score,
@@ -155,8 +154,8 @@ return {
         if missing <= 0 then return used, reset_after_us, state.adds[index] + limit.window_us - now_us end
       end
     end
-    local leaves_us = score_at(state, call('ZCARD', state.set) - used + missing - 1) + limit.window_us
-    return used, reset_after_us, leaves_us - now_us
+    -- The cost passes when as many units are left as fit beside it.
+    return used, reset_after_us, score_at(state, cost - limit.units - 1) + limit.window_us - now_us
   end,
 
   charge = function(state, limit, now_us, cost)

@@ -152,7 +152,8 @@ macro_rules! fast {
                 "elseif" "name == 'compact-log'" "fast-compact-log",
                 "elseif" "name == 'sliding-buckets'" "fast-sliding-buckets",
                 "elseif" "name == 'fixed-window'" "fast-fixed-window",
-                "elseif" "name == 'gcra'" "fast-gcra"
+                "elseif" "name == 'gcra'" "fast-gcra",
+                "elseif" "name == 'sliding-log/sorted-set'" "fast-sorted-set"
             ),
             include_str!("../scripts/fast-end.lua"),
         )

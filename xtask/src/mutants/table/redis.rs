@@ -46,6 +46,20 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "call('PEXPIRE', state.set, ttl)"
             => "call('PERSIST', state.set)";
     }
+    in "crates/slidegate-redis/scripts/fast-sorted-set.lua" {
+        OffByOne "redis/fast-sorted-set/a-stamp-at-the-far-end-counts":
+            "'ZCOUNT', key, '(' .. cut"
+            => "'ZCOUNT', key, cut";
+        NewestForOldest "redis/fast-sorted-set/waits-for-the-newest":
+            "string.format('%d', cost - units - 1)"
+            => "'-1'";
+        ChargeOnDeny "redis/fast-sorted-set/charges-what-it-denied":
+            "elseif used_before + cost > units then"
+            => "elseif used_before + cost > units and not charging then";
+        LiveChange "redis/fast-sorted-set/ignores-a-changed-window":
+            "signature == SIGNATURE and stored_window_us == window_us and"
+            => "signature == SIGNATURE and";
+    }
     in "crates/slidegate-redis/scripts/compact-log.lua" {
         NewestForOldest "redis/compact-log/merged-bears-the-older-stamp":
             "ages_us[kept], marks[kept] = ages_us[index], 2 * units + 1"
@@ -134,8 +148,11 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "if window_us < MARGIN_MIN_US then life_us = reset_after_us + MARGIN_MIN_US end"
             => "";
         Expiry "redis/ttl/a-charge-does-not-extend-a-long-log":
-            "else call('PEXPIRE', key, ttl) end"
-            => "end";
+            "if not text or value_key ~= key then"
+            => "if value_key ~= key then";
+        Expiry "redis/ttl/a-charge-does-not-extend-a-sorted-set":
+            "if not text or value_key ~= key then"
+            => "if not text then";
     }
     in "crates/slidegate-redis/scripts/codec.lua" {
         Expiry "redis/ttl/the-window-is-not-added":
@@ -199,9 +216,15 @@ mod tests {
 
     #[test]
     fn every_script_of_an_algorithm_has_a_mutant() {
-        for name in
-            ["sliding-log", "compact-log", "sliding-buckets", "sliding-counter", "fixed-window", "gcra"]
-        {
+        for name in [
+            "sliding-log",
+            "sorted-set",
+            "compact-log",
+            "sliding-buckets",
+            "sliding-counter",
+            "fixed-window",
+            "gcra",
+        ] {
             for script in [format!("{name}.lua"), format!("fast-{name}.lua")] {
                 let file = format!("crates/slidegate-redis/scripts/{script}");
                 assert!(MUTANTS.iter().any(|mutant| mutant.file == file), "{file}");
