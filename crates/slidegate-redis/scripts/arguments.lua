@@ -40,8 +40,9 @@ do
       local min, max = 0, 0
       if name == 'compact-log' then min, max = 4, 4096
       elseif name == 'sliding-buckets' then min, max = 1, 4096
-      elseif name ~= 'sliding-log' and name ~= 'sliding-log/sorted-set' and name ~= 'sliding-counter'
-        and name ~= 'fixed-window' and name ~= 'gcra' then
+      elseif name ~= 'sliding-log' and name ~= 'sliding-log/sorted-set' and name ~= 'sliding-log/sorted-set/ms'
+        and name ~= 'sliding-log/sorted-set/s' and name ~= 'sliding-counter' and name ~= 'fixed-window'
+        and name ~= 'gcra' then
         refuse('the form of a charge', 'give the name of an algorithm, for example sliding-log')
       end
       parameter, count = tonumber(parameter), count == '' and 1 or tonumber(count)

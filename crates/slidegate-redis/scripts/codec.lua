@@ -277,7 +277,7 @@ local function limits_from(first, with_places)
       string.match(name, '^([^,]+),(%d+),?([a-z]*),?(%d*),?([a-z]*)$')
     parameter, count = tonumber(parameter), tonumber(count) or 1
   end
-  local code, edge = nil, 0
+  local code, edge, other_unit_us = nil, 0, nil
   if name == 'sliding-log' then code = SLIDING_LOG
   elseif name == 'compact-log' then code = COMPACT_LOG
   elseif name == 'sliding-buckets' then code = SLIDING_BUCKETS
@@ -285,10 +285,12 @@ local function limits_from(first, with_places)
   elseif name == 'fixed-window' then code = FIXED_WINDOW
   elseif name == 'gcra' then code = GCRA
   elseif name == 'sliding-log/sorted-set' then code = SORTED_SET
+  elseif name == 'sliding-log/sorted-set/ms' then code, other_unit_us = SORTED_SET, MILLISECOND_US
+  elseif name == 'sliding-log/sorted-set/s' then code, other_unit_us = SORTED_SET, SECOND_US
   end
   if edge_name == 'interpolated' then edge = EDGE_INTERPOLATED end
   if edge_name == 'dropped' then edge = EDGE_DROPPED end
-  local limits = { count = count, shadow = shadow == 'shadow' }
+  local limits = { count = count, shadow = shadow == 'shadow', other_unit_us = other_unit_us }
   first = first + 1
   for index = 1, count do
     local units, window_us = tonumber(ARGV[first]), tonumber(ARGV[first + 1])

@@ -9,8 +9,9 @@ if #ARGV == 6 and origin == 0 then
     local parameter, edge_name, value, value_key = 0, '', nil, key
     if name == 'sliding-log' then
       value = redis.pcall('GETRANGE', key, '0', NEAR_LAST)
-    elseif name == 'sliding-log/sorted-set' then
-      value_key = key .. '%state'
+    elseif name == 'sliding-log/sorted-set' or name == 'sliding-log/sorted-set/ms' or name == 'sliding-log/sorted-set/s'
+    then
+      name, value_key = 'sliding-log/sorted-set', key .. '%state'
       value = redis.pcall('GET', value_key) or ''
     else
       if name ~= 'sliding-counter' and name ~= 'gcra' and name ~= 'fixed-window' then

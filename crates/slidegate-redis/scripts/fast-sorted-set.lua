@@ -1,7 +1,8 @@
 -- sliding-log/sorted-set, the fast path: see fast-begin.lua. The algorithm is also written in sorted-set.lua,
 -- sliding-log.lua, fast-sliding-log.lua, crates/slidegate/src/algorithm/sliding_log.rs and
 -- testing/model/sliding_log.rs; change all six.
--- It handles charges of 1 to 1,000 units.
+-- It handles charges of 1 to 1,000 units. Sets that still hold scores of another unit have a longer body, and are left
+-- to the general part.
 -- Commands: GET, ZCOUNT; for a wait ZRANGE; to charge ZADD, ZREMRANGEBYSCORE, SET, PEXPIRE. ZADD comes first: a full
 -- Redis refuses a script whose first write is ZADD or SET, but not one that first removes something.
 local SIGNATURE = 0x5347010107 -- "SG", version 1, one limit, algorithm 7

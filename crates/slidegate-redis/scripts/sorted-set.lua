@@ -8,8 +8,8 @@
 -- its body, 8 bytes: 5 + 3 the newest stamp, which stays when the last unit has left. In a key or a rule's name digits
 -- follow every %, so no state has such a name.
 --
--- A set KEY of microseconds without a value belongs to another limiter, and is taken over as it is. A packed value KEY
--- is taken over too, and the packed layout takes over the sets.
+-- A set KEY of microseconds without a value belongs to another limiter, and is taken over as it is. Of other units see
+-- other-units.lua. A packed value KEY is taken over too, and the packed layout takes over the sets.
 -- Place, 8 bytes: 5 + 3 the stamp.
 -- TTL    that of the value
 -- Commands to decide: GETRANGE, ZCOUNT, and for a wait ZRANGE; where there is no value TYPE, GETRANGE and ZCARD. To
@@ -22,8 +22,6 @@ local format, spread = string.format, _G.unpack
 local BODY_BYTES, BODY_FORMAT = 8, '>I5I3'
 local NUMBER_FORMAT, ABOVE_FORMAT, SUFFIX_FORMAT = '%.0f', '(%.0f', '%%%.0f' -- as ZCOUNT and the names of sets need it
 local UNITS_MAX = 1000000 -- of one charge
-local MEMBERS_MAX = 1000 -- per ZADD and ZREM: Lua passes no more than some thousand arguments
-local MICROSECONDS_MIN = 1e15 -- the year 2001: lower scores are milliseconds or seconds
 
 local function value_name(key) return key .. '%state' end
 
@@ -48,7 +46,14 @@ end
 -- Units in use, and the start of their window.
 local function used_since(state, limit, now_us)
   local cut_us, used = window_start_us(state, limit, now_us), 0
-  if state.stored then used = call('ZCOUNT', state.set, format(ABOVE_FORMAT, cut_us), '+inf') - state.removed end
+  if state.stored then
+    local above_us = cut_us
+    if state.unit_us then
+      used = other_units(state, cut_us)
+      if above_us < MICROSECONDS_MIN then above_us = MICROSECONDS_MIN - 1 end
+    end
+    used = used + call('ZCOUNT', state.set, format(ABOVE_FORMAT, above_us), '+inf') - state.removed
+  end
   for index = 1, #state.adds, 2 do
     if state.adds[index] > cut_us then used = used + state.adds[index + 1] end
   end
@@ -58,7 +63,7 @@ end
 local function usage(state, limit, now_us)
   local used = used_since(state, limit, now_us)
   if used == 0 then return 0, 0 end
-  return used, state.newest + limit.window_us - (now_us or 0)
+  return used, (state.newest_end_us or state.newest) + limit.window_us - (now_us or 0)
 end
 
 -- Called before anything is written. Raises a string, because Redis before 7 loses the text of a raised table.
@@ -69,9 +74,9 @@ local function refuse_large(units)
   end
 end
 
--- Score of the member at a rank of the set.
-local function score_at(state, rank)
-  return tonumber(call('ZRANGE', state.set, rank, rank, 'WITHSCORES')[2])
+-- The stamp of the member at a rank of the set; -1 is the newest.
+local function stamp_at(state, rank)
+  return stamp_of(state, tonumber(call('ZRANGE', state.set, rank, rank, 'WITHSCORES')[2]))
 end
 
 local function add_members(state, stamp, units)
@@ -99,6 +104,7 @@ local function update(state)
   end
   if remove_ranks then call('ZREMRANGEBYRANK', state.set, remove_ranks[1], remove_ranks[2]) end
   for index = 1, #state.adds, 2 do add_members(state, state.adds[index], state.adds[index + 1]) end
+  if state.unit_us and not convert(state) then return end
   if state.prune_to then call('ZREMRANGEBYSCORE', state.set, '-inf', format(NUMBER_FORMAT, state.prune_to)) end
 end
 
@@ -115,16 +121,12 @@ return {
   -- read.
   take_over = function(key, limits)
     if call('TYPE', key).ok ~= 'zset' then return nil end
-    local limit = limits[1]
-    local newest = tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
-    if limits.count > 1 or newest < MICROSECONDS_MIN then
-      return nil, 'SLIDEGATE foreign: the sorted set of this key is not in microseconds, or the rule has several limits'
-    end
-    return { count = 1, {
-      newest = newest - origin * SECOND_US, adds = {}, removed = 0, members_named = 0, stored = true, set = key,
-      code = SORTED_SET, edge = 0, parameter = 0, window_us = limit.window_us, bucket_us = limit.bucket_us,
-      units = limit.units, generation = tonumber(ARGV[2]),
-    } }
+    local newest, limit = tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]), limits[1]
+    local state, why = of_another_limiter(key, newest, limits)
+    if why then return nil, why end
+    state.code, state.edge, state.parameter, state.window_us = SORTED_SET, 0, 0, limit.window_us
+    state.bucket_us, state.units, state.generation = limit.bucket_us, limit.units, tonumber(ARGV[2])
+    return { count = 1, state }
   end,
 
   name_sets = function(key, states)
@@ -133,12 +135,23 @@ return {
   end,
 
   read = function(value, body, length)
-    if length ~= BODY_BYTES then return nil end
+    if length ~= BODY_BYTES and length ~= MIXED_BODY_BYTES then return nil end
     local s, us = unpack(BODY_FORMAT, value, body)
-    return { newest = (s - origin) * SECOND_US + us, adds = {}, removed = 0, members_named = 0, stored = true }
+    local state = { newest = (s - origin) * SECOND_US + us, adds = {}, removed = 0, members_named = 0, stored = true }
+    if length == MIXED_BODY_BYTES then
+      s, us, state.unit_us = select(3, unpack(MIXED_FORMAT, value, body))
+      state.taken_us = (s - origin) * SECOND_US + us
+    end
+    return state
   end,
 
-  write = function(state) return pack(BODY_FORMAT, stored_instant(state.newest)) end,
+  write = function(state)
+    take(state, now_us)
+    local s, us = stored_instant(state.newest)
+    if not state.unit_us or other_units(state) <= MEMBERS_MAX then return pack(BODY_FORMAT, s, us) end
+    local taken_s, taken_us = stored_instant(state.taken_us)
+    return pack(MIXED_FORMAT, s, us, taken_s, taken_us, state.unit_us)
+  end,
 
   usage = usage,
 
@@ -146,7 +159,7 @@ return {
     refuse_large(cost)
     local used, cut_us = used_since(state, limit, now_us)
     local reset_after_us, missing = 0, used + cost - limit.units
-    if used > 0 then reset_after_us = state.newest + limit.window_us - now_us end
+    if used > 0 then reset_after_us = (state.newest_end_us or state.newest) + limit.window_us - now_us end
     if missing <= 0 then return used, reset_after_us, 0 end
     if not state.stored then
       for index = 1, #state.adds, 2 do
@@ -155,11 +168,12 @@ return {
       end
     end
     -- The cost passes when as many units are left as fit beside it.
-    return used, reset_after_us, score_at(state, cost - limit.units - 1) + limit.window_us - now_us
+    return used, reset_after_us, stamp_at(state, cost - limit.units - 1) + limit.window_us - now_us
   end,
 
   charge = function(state, limit, now_us, cost)
     refuse_large(cost)
+    take(state, now_us)
     local used, cut_us = used_since(state, limit, now_us)
     local stamp = state.newest
     if now_us > stamp then stamp = now_us end
@@ -178,13 +192,14 @@ return {
     state.remove_members, state.removed = members, units
     -- The newest stamp of the units that stay. If none stays, it does not change.
     local size = call('ZCARD', state.set)
-    if size > units and score_at(state, -1) == charged.stamp and call('ZCOUNT', state.set, score, score) == units then
-      state.newest = score_at(state, -1 - units)
+    if size > units and stamp_at(state, -1) == charged.stamp and call('ZCOUNT', state.set, score, score) == units then
+      state.newest = stamp_at(state, -1 - units)
     end
     return units
   end,
 
   credit = function(state, limit, now_us, units)
+    take(state, now_us)
     local used = used_since(state, limit, now_us)
     if units > used then units = used end
     if units == 0 then return 0 end
@@ -195,7 +210,7 @@ return {
     end
     local first = call('ZCARD', state.set) - used
     state.remove_ranks, state.removed = { first, first + units - 1 }, units
-    if units == used and first > 0 then state.newest = score_at(state, first - 1) end
+    if units == used and first > 0 then state.newest = stamp_at(state, first - 1) end
     return units
   end,
 

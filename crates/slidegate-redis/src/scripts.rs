@@ -82,11 +82,14 @@ fn definition(code: &str) -> Option<Vec<(&str, &str)>> {
     constant.then(|| names.into_iter().zip(values).collect())
 }
 
-/// Lua branches: one file per condition.
+/// Lua branches: the files of each condition.
 macro_rules! branches {
-    ($($word:literal $condition:literal $file:literal),+) => {
+    ($($word:literal $condition:literal $($file:literal)+),+) => {
         concat!(
-            $($word, " ", $condition, " then\n", include_str!(concat!("../scripts/", $file, ".lua")), "\n",)+
+            $(
+                $word, " ", $condition, " then\n",
+                $(include_str!(concat!("../scripts/", $file, ".lua")), "\n",)+
+            )+
             "end\n",
         )
     };
@@ -132,7 +135,7 @@ macro_rules! joined {
                 "elseif" "code == SLIDING_COUNTER" "sliding-counter",
                 "elseif" "code == FIXED_WINDOW" "fixed-window",
                 "elseif" "code == GCRA" "gcra",
-                "elseif" "code == SORTED_SET" "sorted-set"
+                "elseif" "code == SORTED_SET" "other-units" "sorted-set"
             ),
             "end\n",
             $(include_str!(concat!("../scripts/", $part, ".lua"))),+

@@ -20,6 +20,7 @@ mod layout;
 mod limiter;
 mod list_replies;
 mod long_logs;
+mod other_units;
 mod out_of_memory;
 mod php_example;
 mod receipts;

@@ -37,8 +37,8 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
     }
     in "crates/slidegate-redis/scripts/sorted-set.lua" {
         OffByOne "redis/sorted-set/a-stamp-at-the-far-end-counts":
-            "format(ABOVE_FORMAT, cut_us)"
-            => "format(NUMBER_FORMAT, cut_us)";
+            "format(ABOVE_FORMAT, above_us)"
+            => "format(NUMBER_FORMAT, above_us)";
         LostRefund "redis/sorted-set/refund-forgotten":
             "state.remove_members, state.removed = members, units"
             => "state.removed = units";
@@ -59,6 +59,17 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
         LiveChange "redis/fast-sorted-set/ignores-a-changed-window":
             "signature == SIGNATURE and stored_window_us == window_us and"
             => "signature == SIGNATURE and";
+    }
+    in "crates/slidegate-redis/scripts/other-units.lua" {
+        RoundingToMs "redis/other-units/a-request-counts-from-the-beginning-of-its-unit":
+            "local end_us = (floor(score) + 1) * state.unit_us - 1"
+            => "local end_us = floor(score) * state.unit_us";
+        OffByOne "redis/other-units/a-stamp-at-the-far-end-counts":
+            "local next_us = at_us + 1"
+            => "local next_us = at_us";
+        NewestForOldest "redis/other-units/converts-the-oldest-first":
+            "call('ZRANGE', set, first, count - 1, 'WITHSCORES')"
+            => "call('ZRANGE', set, 0, count - 1 - first, 'WITHSCORES')";
     }
     in "crates/slidegate-redis/scripts/compact-log.lua" {
         NewestForOldest "redis/compact-log/merged-bears-the-older-stamp":
