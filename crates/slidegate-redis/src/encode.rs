@@ -2,7 +2,7 @@
 
 use slidegate::Rule;
 use slidegate::receipt::{ChargePlace, Position, ReceiptCharge};
-use slidegate::rule::{Algorithm, Limit};
+use slidegate::rule::{Algorithm, Limit, TakeOver};
 use slidegate::store::Call;
 
 use crate::options::LogLayout;
@@ -38,7 +38,7 @@ impl Args {
     /// A charge of `units` of a rule.
     pub(crate) fn push_charge(&mut self, rule: &Rule, units: u64) {
         self.number(units);
-        self.form(rule.limits().iter().copied(), rule.shadow());
+        self.form(rule.limits().iter().copied(), rule.take_over(), rule.shadow());
         for limit in rule.limits() {
             self.limit(limit);
         }
@@ -47,7 +47,8 @@ impl Args {
     /// A charge of a receipt.
     pub(crate) fn push_receipt_charge(&mut self, charge: &ReceiptCharge) {
         self.number(charge.cost());
-        self.form(charge.limits(), false);
+        // What a receipt was charged on has been taken over.
+        self.form(charge.limits(), None, false);
         for place in charge.places() {
             self.limit(&place.limit);
             self.0.push(place_bytes(place));
@@ -55,7 +56,12 @@ impl Args {
     }
 
     /// The form: what all limits of a rule have in common, and how many there are. Trailing defaults are left out.
-    fn form(&mut self, mut limits: impl ExactSizeIterator<Item = Limit>, shadow: bool) {
+    fn form(
+        &mut self,
+        mut limits: impl ExactSizeIterator<Item = Limit>,
+        take_over: Option<TakeOver>,
+        shadow: bool,
+    ) {
         let count = limits.len();
         let algorithm = limits.next().map_or(Algorithm::SlidingLog, |limit| limit.algorithm());
         let (parameter, edge) = match algorithm {
@@ -63,8 +69,14 @@ impl Args {
             Algorithm::SlidingBuckets(buckets, edge) => (buckets.get(), edge.name()),
             _ => (0, ""),
         };
-        let name = match (algorithm, self.1) {
-            (Algorithm::SlidingLog, LogLayout::SortedSet) => "sliding-log/sorted-set",
+        let name = match (algorithm, self.1, take_over) {
+            (Algorithm::SlidingLog, LogLayout::SortedSet, None) => "sliding-log/sorted-set",
+            (Algorithm::SlidingLog, LogLayout::SortedSet, Some(TakeOver::Milliseconds)) => {
+                "sliding-log/sorted-set/ms"
+            }
+            (Algorithm::SlidingLog, LogLayout::SortedSet, Some(TakeOver::Seconds)) => {
+                "sliding-log/sorted-set/s"
+            }
             _ => algorithm.name(),
         };
         self.0.push(match (count, parameter, shadow) {
@@ -106,5 +118,36 @@ pub(crate) fn position_step_us(limit: &Limit) -> u64 {
             limit.bucket_us()
         }
         Algorithm::SlidingLog | Algorithm::CompactLog(_) | Algorithm::Gcra => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The form of a charge of one unit, and how many arguments the charge has.
+    fn form(layout: LogLayout, rule: &Rule) -> (String, usize) {
+        let mut args = Args(Vec::new(), layout);
+        args.push_charge(rule, 1);
+        (String::from_utf8(args.0[1].clone()).unwrap(), args.0.len())
+    }
+
+    #[test]
+    fn a_form_says_what_is_taken_over_only_where_the_rule_does() {
+        let log = || Rule::builder("api").limit("5/60s".parse().unwrap());
+        for (unit, sets) in [
+            (None, "sliding-log/sorted-set"),
+            (Some(TakeOver::Milliseconds), "sliding-log/sorted-set/ms"),
+            (Some(TakeOver::Seconds), "sliding-log/sorted-set/s"),
+        ] {
+            let with_unit = |rule| unit.into_iter().fold(rule, slidegate::RuleBuilder::take_over);
+            let rule = with_unit(log()).build().unwrap();
+            assert_eq!(form(LogLayout::SortedSet, &rule), (sets.to_owned(), 4));
+            assert_eq!(form(LogLayout::Packed, &rule), ("sliding-log".to_owned(), 4));
+            let shadow = with_unit(log()).shadow(true).build().unwrap();
+            assert_eq!(form(LogLayout::SortedSet, &shadow), (format!("{sets},0,,1,shadow"), 4));
+        }
+        let gcra = log().algorithm(Algorithm::Gcra).build().unwrap();
+        assert_eq!(form(LogLayout::SortedSet, &gcra), ("gcra".to_owned(), 4));
     }
 }

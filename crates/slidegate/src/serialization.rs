@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::decision::{Decision, Verdict};
 use crate::rate::Rate;
 use crate::rule::{
-    Algorithm, AtBudget, Buckets, Decimal, Edge, Entries, Limit, OnStoreError, Rule, RuleBuilder,
+    Algorithm, AtBudget, Buckets, Decimal, Edge, Entries, Limit, OnStoreError, Rule, RuleBuilder, TakeOver,
 };
 
 /// Writes a type as its text, and reads it with `FromStr`, whose error names the remedy.
@@ -85,6 +85,8 @@ struct RuleFields {
     on_store_error: OnStoreError,
     #[serde(default)]
     at_budget: AtBudget,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    take_over: Option<TakeOver>,
 }
 
 impl RuleFields {
@@ -130,6 +132,7 @@ impl Serialize for Rule {
             shadow: self.shadow(),
             on_store_error: self.on_store_error(),
             at_budget: self.at_budget(),
+            take_over: self.take_over(),
         };
         fields.serialize(serializer)
     }
@@ -155,6 +158,7 @@ impl<'de> Deserialize<'de> for Rule {
             .shadow(fields.shadow)
             .on_store_error(fields.on_store_error)
             .at_budget(fields.at_budget);
+        let builder = fields.take_over.into_iter().fold(builder, RuleBuilder::take_over);
         rates.fold(builder, RuleBuilder::limit).build().map_err(de::Error::custom)
     }
 }

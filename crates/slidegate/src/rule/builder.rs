@@ -3,7 +3,9 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Algorithm, AtBudget, Decimal, LIMITS_MAX, Limit, NAME_BYTES_MAX, OnStoreError, RuleError};
+use super::{
+    Algorithm, AtBudget, Decimal, LIMITS_MAX, Limit, NAME_BYTES_MAX, OnStoreError, RuleError, TakeOver,
+};
 use crate::rate::Rate;
 
 /// A named limit, or several that must all admit, with the policies that go with them.
@@ -30,6 +32,7 @@ pub struct Rule {
     shadow: bool,
     on_store_error: OnStoreError,
     at_budget: AtBudget,
+    take_over: Option<TakeOver>,
 }
 
 /// All but the id: two rules that were built from the same settings are equal.
@@ -45,8 +48,9 @@ impl PartialEq for Rule {
             shadow,
             on_store_error,
             at_budget,
+            take_over,
         } = self;
-        (name, limits, headroom, shadow, on_store_error, at_budget)
+        (name, limits, headroom, shadow, on_store_error, at_budget, take_over)
             == (
                 &other.name,
                 &other.limits,
@@ -54,6 +58,7 @@ impl PartialEq for Rule {
                 &other.shadow,
                 &other.on_store_error,
                 &other.at_budget,
+                &other.take_over,
             )
     }
 }
@@ -107,6 +112,7 @@ impl Rule {
             shadow: false,
             on_store_error: OnStoreError::default(),
             at_budget: AtBudget::default(),
+            take_over: None,
         }
     }
 
@@ -171,6 +177,9 @@ impl Rule {
         }
         if self.headroom == Decimal::ONE {
             return Err(RuleError::Headroom { rule: rule() });
+        }
+        if self.take_over.is_some() && (algorithm != Algorithm::SlidingLog || rates.len() > 1) {
+            return Err(RuleError::TakeOver { rule: rule() });
         }
         for (index, rate) in rates.iter().enumerate() {
             if let Some(twin) = rates[..index].iter().find(|other| other.window_us() == rate.window_us()) {
@@ -249,6 +258,12 @@ impl Rule {
     pub fn at_budget(&self) -> AtBudget {
         self.at_budget
     }
+
+    /// The unit of the times in the sets of another limiter that a shared store takes over.
+    #[must_use]
+    pub fn take_over(&self) -> Option<TakeOver> {
+        self.take_over
+    }
 }
 
 /// Collects the settings of a rule; [`RuleBuilder::build`] checks them.
@@ -301,6 +316,14 @@ impl RuleBuilder {
     #[must_use]
     pub fn at_budget(mut self, policy: AtBudget) -> Self {
         self.rule.at_budget = policy;
+        self
+    }
+
+    /// Takes over the sets of another limiter, whose times are in that unit. For `sliding-log` with one limit, on a store
+    /// that keeps it as sorted sets.
+    #[must_use]
+    pub fn take_over(mut self, unit: TakeOver) -> Self {
+        self.rule.take_over = Some(unit);
         self
     }
 
@@ -362,6 +385,19 @@ mod tests {
         assert!(error(named("r").headroom(Decimal::ONE)).contains("headroom: 1"));
         let many = (1..=17).fold(Rule::builder("r"), |b, i| b.limit(rate(&format!("5/{i}s"))));
         assert!(error(many).contains("17 given"));
+    }
+
+    #[test]
+    fn only_a_log_with_one_limit_takes_over_sets() {
+        let migrating = || Rule::builder("r").limit(rate("5/1m")).take_over(TakeOver::Milliseconds);
+        let rule = migrating().build().unwrap();
+        assert_eq!(rule.take_over(), Some(TakeOver::Milliseconds));
+        assert_ne!(rule, Rule::builder("r").limit(rate("5/1m")).build().unwrap());
+        assert_eq!(rule.with_rates(&[rate("7/1m")]).unwrap().take_over(), rule.take_over());
+        let wrong = Err(RuleError::TakeOver { rule: "r".to_owned() });
+        assert_eq!(migrating().limit(rate("60/1h")).build(), wrong);
+        assert_eq!(migrating().algorithm(Algorithm::Gcra).build(), wrong);
+        assert_eq!(rule.with_rates(&[rate("7/1m"), rate("60/1h")]), wrong);
     }
 
     #[test]

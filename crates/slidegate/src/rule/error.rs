@@ -66,6 +66,15 @@ pub enum RuleError {
         /// The second of the two.
         second: Rate,
     },
+    /// The sets of another limiter hold the requests of one limit.
+    #[error(
+        "rule `{rule}`: take_over: is only for sliding-log with one limit; write `limit` instead of `limits` and keep \
+         the default algorithm, or remove take_over"
+    )]
+    TakeOver {
+        /// The rule.
+        rule: String,
+    },
     /// A headroom of 1 leaves no units.
     #[error("rule `{rule}`: headroom: 1 leaves no units; give a decimal below 1, for example 0.05")]
     Headroom {

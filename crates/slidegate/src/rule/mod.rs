@@ -19,4 +19,4 @@ pub use builder::{Rule, RuleBuilder};
 pub use decimal::{Decimal, DecimalError};
 pub use error::{LIMITS_MAX, NAME_BYTES_MAX, RuleError};
 pub use limit::Limit;
-pub use policy::{AtBudget, OnStoreError};
+pub use policy::{AtBudget, OnStoreError, TakeOver};

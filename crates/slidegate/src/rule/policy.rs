@@ -1,4 +1,4 @@
-//! A rule's policies for a failed store and for a full one.
+//! A rule's policies: for a failed store, for a full one, and for what another limiter left in it.
 
 use super::Decimal;
 
@@ -32,4 +32,40 @@ pub enum AtBudget {
     /// used units are lost, so a client with many keys can exceed the limit; evictions are counted. If the rule has no
     /// other key nearby, for example because other rules use all memory, the store fails as full.
     EvictOldest,
+}
+
+/// The unit of the times in the sorted sets that another limiter left under the names of a rule's keys.
+///
+/// A shared store that keeps `sliding-log` as sorted sets takes over such a set: once, when it first meets the key, with all
+/// its members. Without this setting it takes over sets whose times are microseconds, and any other is an error. Other
+/// stores, and other layouts, have no use for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum TakeOver {
+    /// Milliseconds since 1970.
+    #[cfg_attr(feature = "serde", serde(rename = "ms"))]
+    Milliseconds,
+    /// Seconds since 1970.
+    #[cfg_attr(feature = "serde", serde(rename = "s"))]
+    Seconds,
+}
+
+impl TakeOver {
+    /// The names of both, as [`TakeOver::name`] writes them.
+    pub const NAMES: [&str; 2] = ["ms", "s"];
+
+    /// The name: `ms` or `s`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Milliseconds => "ms",
+            Self::Seconds => "s",
+        }
+    }
+
+    /// The unit of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Milliseconds, Self::Seconds].into_iter().find(|unit| unit.name() == name)
+    }
 }

@@ -1,7 +1,7 @@
 //! Rules are read as they are written; decisions have the fields of `slidegate replay`.
 
 use serde_json::{Value, from_value, json, to_value};
-use slidegate::rule::{AtBudget, OnStoreError};
+use slidegate::rule::{AtBudget, OnStoreError, TakeOver};
 use slidegate::{Algorithm, Limiter, Rule};
 
 use crate::common::{every_algorithm, rule};
@@ -20,7 +20,9 @@ fn every_rule_is_read_as_it_was_written() {
         .at_budget(AtBudget::EvictOldest)
         .build()
         .unwrap();
-    let mut rules = vec![quota, Rule::inline("5/60s".parse().unwrap(), Algorithm::Gcra)];
+    let migrating = Rule::builder("old").limit("5/1m".parse().unwrap()).take_over(TakeOver::Seconds);
+    let inline = Rule::inline("5/60s".parse().unwrap(), Algorithm::Gcra);
+    let mut rules = vec![quota, migrating.build().unwrap(), inline];
     rules.extend(every_algorithm().into_iter().map(|algorithm| rule("api", &["5/1s", "60/30s"], algorithm)));
     for rule in rules {
         let text = serde_json::to_string(&rule).unwrap();
