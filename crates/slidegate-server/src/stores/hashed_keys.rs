@@ -5,6 +5,8 @@
 //! charges of one request on the same key then stay on keys of the same text, as a partitioned store needs. A tag is
 //! replaced by a hash of its own, so that keys of one tag stay together.
 
+use std::time::Duration;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64URL;
 use ring::hmac;
@@ -143,6 +145,14 @@ impl Store for HashedKeys {
 
     async fn share_secret(&self, own: &[u8; SECRET_BYTES]) -> Result<Vec<[u8; SECRET_BYTES]>, StoreError> {
         self.store.share_secret(own).await
+    }
+
+    fn is_remote(&self) -> bool {
+        self.store.is_remote()
+    }
+
+    fn deny_cache_hold(&self) -> Option<Duration> {
+        self.store.deny_cache_hold()
     }
 
     fn stats(&self) -> Option<Stats> {

@@ -77,7 +77,8 @@ impl Guard {
     pub(crate) fn new(store: &impl Store, options: GuardOptions) -> Self {
         let is_remote = store.is_remote();
         let breaker = options.breaker.unwrap_or(is_remote);
-        let hold = options.deny_cache.unwrap_or(if is_remote { DENY_CACHE_HOLD } else { Duration::ZERO });
+        let hold = options.deny_cache.or_else(|| store.deny_cache_hold());
+        let hold = hold.unwrap_or(if is_remote { DENY_CACHE_HOLD } else { Duration::ZERO });
         Self {
             breaker: breaker.then(Breaker::new),
             deny_cache: (!hold.is_zero()).then(|| DenyCache::new(hold)),

@@ -89,7 +89,7 @@ impl GuardOptions {
     }
 
     /// Answers the same charges from a cache for as long as they are denied, but at most for `hold`
-    /// ([`DENY_CACHE_HOLD`] by default); zero for no cache.
+    /// ([`DENY_CACHE_HOLD`] by default, unless [the store has a setting](crate::Store::deny_cache_hold)); zero for no cache.
     ///
     /// `used`, `remaining` and the announced instant are those of the first denial: units that other costs spend
     /// meanwhile are not in them. Units that another process gives back are seen after the hold.

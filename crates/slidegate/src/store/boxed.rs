@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::time::Duration;
 
 use super::call::Call;
 use super::contract::{SECRET_BYTES, Store, Update};
@@ -95,6 +96,8 @@ trait DynStore: Send + Sync {
 
     fn is_remote(&self) -> bool;
 
+    fn deny_cache_hold(&self) -> Option<Duration>;
+
     fn stats(&self) -> Option<Stats>;
 
     fn wait_clock(&self) -> &dyn Clock;
@@ -165,6 +168,10 @@ impl<S: Store> DynStore for S {
         Store::is_remote(self)
     }
 
+    fn deny_cache_hold(&self) -> Option<Duration> {
+        Store::deny_cache_hold(self)
+    }
+
     fn stats(&self) -> Option<Stats> {
         Store::stats(self)
     }
@@ -224,6 +231,10 @@ impl Store for BoxStore {
 
     fn is_remote(&self) -> bool {
         self.0.is_remote()
+    }
+
+    fn deny_cache_hold(&self) -> Option<Duration> {
+        self.0.deny_cache_hold()
     }
 
     fn stats(&self) -> Option<Stats> {

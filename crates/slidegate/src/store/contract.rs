@@ -1,5 +1,7 @@
 //! The trait that every store implements.
 
+use std::time::Duration;
+
 use super::call::Call;
 use super::error::{CheckError, UpdateError};
 use super::stats::Stats;
@@ -151,6 +153,12 @@ pub trait Store: Send + Sync {
     /// its [`GuardOptions`](crate::guard::GuardOptions) say otherwise.
     fn is_remote(&self) -> bool {
         false
+    }
+
+    /// How long a limiter answers denials from its deny cache, if the settings of the store say so; zero for not at all.
+    /// [`GuardOptions`](crate::guard::GuardOptions) take precedence.
+    fn deny_cache_hold(&self) -> Option<Duration> {
+        None
     }
 
     /// Statistics, if the store has them without a call.

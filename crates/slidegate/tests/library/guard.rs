@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use slidegate::guard::{GuardEvent, GuardOptions};
 use slidegate::rule::OnStoreError;
-use slidegate::store::{Call, LimitUsage, MemoryStore, Store, Update};
+use slidegate::store::{BoxStore, Call, LimitUsage, MemoryStore, Store, Update};
 use slidegate::testing::{FailingStore, Rng, StoreFailure, block_on};
 use slidegate::time::{Clock, ManualClock};
 use slidegate::{Admission, Applied, CheckError, Decision, Key, Limiter, Rule, StoreError, UpdateError};
@@ -255,7 +255,7 @@ fn units_given_back_elsewhere_are_seen_after_the_hold() {
 fn a_denial_that_was_overtaken_by_a_reset_is_not_kept() {
     let clock = clock();
     let limiter = Limiter::guarded(
-        PausingStore { store: MemoryStore::with_clock(Arc::clone(&clock)), pauses: AtomicBool::new(false) },
+        PausingStore::new(&clock, None),
         GuardOptions::default().deny_cache(SECOND),
     );
     let api = rule("1/1m", OnStoreError::Deny);
@@ -274,6 +274,35 @@ fn a_denial_that_was_overtaken_by_a_reset_is_not_kept() {
 struct PausingStore {
     store: MemoryStore<Arc<ManualClock>>,
     pauses: AtomicBool,
+    /// Its setting of the deny cache.
+    hold: Option<Duration>,
+}
+
+impl PausingStore {
+    fn new(clock: &Arc<ManualClock>, hold: Option<Duration>) -> Self {
+        Self { store: MemoryStore::with_clock(Arc::clone(clock)), pauses: AtomicBool::new(false), hold }
+    }
+}
+
+/// The setting of a store counts, also of an erased one, unless the options of the limiter say something else.
+#[test]
+fn a_store_may_say_how_long_denials_are_held() {
+    let zero = Duration::ZERO;
+    for (of_store, of_options, cached_denials) in [
+        (None, None, 0),
+        (Some(SECOND), None, 1),
+        (Some(zero), None, 0),
+        (Some(SECOND), Some(zero), 0),
+        (Some(zero), Some(SECOND), 1),
+    ] {
+        let options = of_options.into_iter().fold(GuardOptions::default(), GuardOptions::deny_cache);
+        let store = BoxStore::new(PausingStore::new(&clock(), of_store));
+        let (limiter, api) = (Limiter::guarded(store, options), rule("1/1m", OnStoreError::Deny));
+        for allowed in [true, false, false] {
+            assert_eq!(block_on(limiter.check_async(&api, "alice")).unwrap().allowed(), allowed);
+        }
+        assert_eq!(limiter.stats().cached_denials, cached_denials, "{of_store:?} {of_options:?}");
+    }
 }
 
 impl Store for PausingStore {
@@ -298,6 +327,10 @@ impl Store for PausingStore {
 
     async fn change(&self, call: Call, rule: &Rule) -> Result<(), StoreError> {
         Store::change(&self.store, call, rule).await
+    }
+
+    fn deny_cache_hold(&self) -> Option<Duration> {
+        self.hold
     }
 
     fn wait_clock(&self) -> &dyn Clock {
