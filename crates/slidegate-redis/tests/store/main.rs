@@ -17,6 +17,7 @@ mod fleet;
 mod foreign_values;
 mod judge;
 mod layout;
+mod lazy;
 mod limiter;
 mod list_replies;
 mod long_logs;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::common::sentinels::{SentinelGroup, info, signal, wait_until};
 use crate::common::*;
@@ -11,6 +11,7 @@ use slidegate::store::{Call, StoreError};
 use slidegate::{Algorithm, Rule};
 use slidegate_redis::{ConnectError, RedisOptions, RedisStore};
 use tokio::task::{JoinSet, block_in_place};
+use tokio::time::Instant;
 
 const CALLERS: usize = 8;
 

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use redis::{Client, Connection, Value, from_redis_value};
+use tokio::time::Instant;
 
 use super::server::{RedisServer, command, folder, free_port, program};
 
@@ -141,6 +142,7 @@ pub fn signal(process: u32, name: &str) {
 }
 
 /// Waits for a state of another process.
+#[expect(clippy::disallowed_methods, reason = "no clock of ours drives the other process")]
 pub fn wait_until(state: &str, mut is_reached: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_reached() {

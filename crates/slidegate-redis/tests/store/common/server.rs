@@ -20,6 +20,11 @@ const REMEDY: &str =
 /// Another process may take a free port before Redis does.
 const PORTS_TRIED: usize = 20;
 
+/// What the log says when the server accepts connections.
+const READY: &str = "Ready to accept connections";
+/// What it says when the server accepts connections and has begun to load its data.
+const LOADING: &str = "Loading RDB produced by";
+
 /// A running redis-server. It keeps nothing on disk unless its arguments say otherwise.
 pub struct RedisServer {
     child: Child,
@@ -40,7 +45,7 @@ impl RedisServer {
         let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
         for _ in 0..PORTS_TRIED {
             let port = free_port();
-            if let Ok(child) = launch(port, &folder, &args) {
+            if let Ok(child) = launch(port, &folder, &args, READY) {
                 return Self { child, port, folder, args };
             }
         }
@@ -91,12 +96,18 @@ impl RedisServer {
     pub fn restart(&mut self) {
         self.kill();
         for _ in 0..PORTS_TRIED {
-            if let Ok(child) = launch(self.port, &self.folder, &self.args) {
+            if let Ok(child) = launch(self.port, &self.folder, &self.args, READY) {
                 self.child = child;
                 return;
             }
         }
         panic!("port {} was taken by another process while redis-server restarted", self.port);
+    }
+
+    /// Starts a killed one again with more arguments, and returns while it still loads its data.
+    pub fn launch_loading(&mut self, args: &[&str]) {
+        self.args.extend(args.iter().map(|&arg| arg.to_owned()));
+        self.child = launch(self.port, &self.folder, &self.args, LOADING).expect("its port is still free");
     }
 }
 
@@ -143,8 +154,8 @@ pub fn free_port() -> u16 {
     listener.local_addr().expect("a bound socket has an address").port()
 }
 
-/// Starts the process and waits until it accepts connections; an error with its output if it ends before.
-fn launch(port: u16, folder: &Path, args: &[String]) -> Result<Child, String> {
+/// Starts the process and waits until its log says `until`; an error with its output if it ends before.
+fn launch(port: u16, folder: &Path, args: &[String], until: &str) -> Result<Child, String> {
     let port = port.to_string();
     let program = program();
     let mut started = Command::new(&program);
@@ -160,7 +171,7 @@ fn launch(port: u16, folder: &Path, args: &[String]) -> Result<Child, String> {
     let mut lines = BufReader::new(child.stdout.take().expect("its output is piped")).lines();
     let mut output = String::new();
     while let Some(Ok(line)) = lines.next() {
-        if line.contains("Ready to accept connections") {
+        if line.contains(until) {
             drain(lines);
             return Ok(child);
         }
