@@ -19,6 +19,7 @@ mod backoff;
 mod command;
 mod error;
 mod lane;
+mod lane_status;
 mod queued_call;
 mod sentinel;
 mod stream;

@@ -10,8 +10,6 @@
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use redis::Value;
@@ -22,6 +20,7 @@ use tokio::time::{Instant, sleep};
 use super::backoff::Backoff;
 use super::command::{ROUND_LAST, pipeline};
 use super::error::ConnectError;
+use super::lane_status::{LaneStatus, Stage};
 use super::queued_call::QueuedCall;
 use super::target::Source;
 use super::wire::{RoundTripError, Wire};
@@ -79,13 +78,13 @@ impl LaneHandle {
 
     /// The load of the lane, to be compared: its stage, and its queued messages. The calls of an idle lane are sent
     /// together at once.
-    pub(super) fn load(&self) -> (u8, usize) {
-        (self.status.stage.load(Ordering::Relaxed), QUEUE_MAX - self.queue.capacity())
+    pub(super) fn load(&self) -> (Stage, usize) {
+        (self.status.stage(), QUEUE_MAX - self.queue.capacity())
     }
 
     /// Whether the first try to connect is under way, or the first since the connection was lost.
     pub(super) fn is_connecting(&self) -> bool {
-        self.status.stage.load(Ordering::Relaxed) == Stage::Connecting as u8
+        self.status.stage() == Stage::Connecting
     }
 
     /// Whether its task has ended, which no call ends: its runtime has.
@@ -95,45 +94,7 @@ impl LaneHandle {
 
     /// The last error, if the lane has not recovered from it.
     pub(super) fn last_error(&self) -> Option<Box<str>> {
-        self.status.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-/// What a lane does, the best for a new call first.
-#[derive(Debug, Clone, Copy)]
-enum Stage {
-    Idle,
-    /// A round trip is in flight.
-    Busy,
-    /// A connection is opened, and calls wait for it.
-    Connecting,
-    /// The last try to connect has failed, and calls are answered at once.
-    Failing,
-}
-
-/// The status of a lane, for its callers.
-#[derive(Debug)]
-struct LaneStatus {
-    stage: AtomicU8,
-    last_error: Mutex<Option<Box<str>>>,
-}
-
-impl Default for LaneStatus {
-    fn default() -> Self {
-        Self { stage: AtomicU8::new(Stage::Connecting as u8), last_error: Mutex::default() }
-    }
-}
-
-impl LaneStatus {
-    fn set_stage(&self, stage: Stage) {
-        self.stage.store(stage as u8, Ordering::Relaxed);
-    }
-
-    fn set_last_error(&self, last_error: Option<&str>) {
-        let mut current = self.last_error.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.as_deref() != last_error {
-            *current = last_error.map(Box::from);
-        }
+        self.status.last_error()
     }
 }
 
