@@ -139,7 +139,9 @@ fn a_set_is_taken_over_by_the_first_write_and_only_once() {
         let first_leaves_us = end_us(times_us[1], unit_us) + WINDOW_US;
         assert_eq!(denied.retry_after_us, first_leaves_us - now_us, "{form}");
         assert_eq!(denied.reset_after_us, end_us(now_us, unit_us) + WINDOW_US - now_us, "{form}");
-        assert!(!caller.peek(first_leaves_us - 1, 3).allowed && caller.peek(first_leaves_us, 3).allowed);
+        let [earlier, there] = [first_leaves_us - 1, first_leaves_us].map(|at_us| caller.peek(at_us, 3));
+        assert_eq!((earlier.allowed, earlier.used), (false, 3), "{form}");
+        assert_eq!((there.allowed, there.used), (true, 2), "{form}");
         assert_eq!(watch.everything(), before, "{form}: a denial or a peek has written");
 
         let admitted = caller.check(now_us, 1);
