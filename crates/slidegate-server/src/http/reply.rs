@@ -159,6 +159,9 @@ pub(super) fn write_decision(
     numbers(&binding, degraded, out);
     out.extend_from_slice(b",\"degraded\":");
     out.extend_from_slice(if degraded { b"true" } else { b"false" });
+    if !decision.atomic() {
+        out.extend_from_slice(b",\"atomic\":false");
+    }
     out.extend_from_slice(b",\"receipt\":");
     match decision.receipt() {
         Some(receipt) => {

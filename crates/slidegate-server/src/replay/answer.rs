@@ -27,6 +27,9 @@ pub(super) enum AnswerBody {
         remaining: Option<u64>,
         retry_after_us: u64,
         reset_after_us: u64,
+        /// Left out where it is true.
+        #[serde(skip_serializing_if = "Clone::clone")]
+        atomic: bool,
         checks: Vec<ChargeAnswer>,
     },
     Applied {
@@ -89,6 +92,7 @@ impl AnswerBody {
             remaining: binding.remaining(),
             retry_after_us: binding.retry_after().map_or(0, whole_us),
             reset_after_us: binding.reset_after().map_or(0, whole_us),
+            atomic: decision.atomic(),
             checks: decision.verdicts().map(|verdict| ChargeAnswer::of(&verdict)).collect(),
         }
     }

@@ -73,7 +73,7 @@ fn with_keys<'k>(admission: &Admission<'k>, keys: &'k [OwnedKey]) -> Admission<'
 /// The store's decision, on the admission that the caller knows.
 fn restored<'a>(admission: &Admission<'a>, decision: &Decision<'_>) -> Decision<'a> {
     let (answers, stamp) = decision.state_answers();
-    Decision::new(admission, answers, stamp)
+    Decision::new(admission, answers, stamp).with_atomic(decision.atomic())
 }
 
 impl Store for HashedKeys {

@@ -250,6 +250,35 @@ impl<'a> Decision<'a> {
         single.into_iter().chain(several.into_iter().flatten())
     }
 
+    /// Whether it was decided in one step, as nearly every decision is. An admission whose states lie in several slots of a
+    /// Redis Cluster was not: others may have seen some of its charges a moment before the rest, or one that was given
+    /// back. It too is admitted as a whole or not at all, and never over any limit.
+    #[must_use]
+    pub fn atomic(&self) -> bool {
+        match &self.0 {
+            Form::Single(_) => true,
+            Form::Several(several) => several.atomic,
+        }
+    }
+
+    /// The same decision, made in one step or in several; for stores.
+    #[must_use]
+    pub fn with_atomic(self, atomic: bool) -> Self {
+        let mut several = match self.0 {
+            Form::Single(_) if atomic => return self,
+            Form::Single(single) => Box::new(Self::several_of(&single)),
+            Form::Several(several) => several,
+        };
+        several.atomic = atomic;
+        Self(Form::Several(several))
+    }
+
+    fn several_of(single: &Single<'a>) -> Several<'a> {
+        let (stamp, position) = single.answer.receipt().unzip();
+        let answer = StateAnswer::charged(single.verdict(), position);
+        Several::new((&[single.charge], &[ChargeTreatment::Ask(0)]), [answer], stamp, None)
+    }
+
     /// The receipt, with which this admission can be refunded or settled; `None` if nothing was charged. Its id was
     /// fixed when the admission was decided, so every call returns the same receipt, which works for one refund.
     #[must_use]
@@ -315,11 +344,7 @@ impl<'a> Decision<'a> {
     pub fn into_owned(self) -> Decision<'static> {
         let several = match self.0 {
             Form::Several(several) => *several,
-            Form::Single(single) => {
-                let (stamp, position) = single.answer.receipt().unzip();
-                let answer = StateAnswer::charged(single.verdict(), position);
-                Several::new((&[single.charge], &[ChargeTreatment::Ask(0)]), [answer], stamp, None)
-            }
+            Form::Single(single) => Self::several_of(&single),
         };
         Decision(Form::Several(Box::new(several.into_owned())))
     }
@@ -406,5 +431,19 @@ mod tests {
         assert!(alone.allowed());
         assert_eq!((alone.rule(), alone.used(), alone.retry_after()), ("s", Some(10), Some(Duration::ZERO)));
         assert!(!alone.verdicts().next().unwrap().allowed());
+    }
+
+    #[test]
+    fn a_decision_in_several_steps_keeps_everything_else() {
+        for decision in [
+            joined([verdict("a", "10/1s", 3, 0)]),
+            joined([verdict("a", "10/1s", 3, 0), verdict("b", "10/1m", 8, 5)]),
+        ] {
+            assert!(decision.atomic());
+            let divided = decision.clone().with_atomic(false);
+            assert!(!divided.atomic() && !divided.clone().into_owned().atomic());
+            assert_eq!(divided, decision);
+            assert!(divided.with_atomic(true).atomic());
+        }
     }
 }

@@ -67,6 +67,7 @@ pub(super) struct Several<'a> {
     sources: Vec<VerdictSource<'a>>,
     stamp: Option<ReceiptStamp>,
     pub(super) error: Option<StoreError>,
+    pub(super) atomic: bool,
 }
 
 /// One ask and its answer; the rule and the identity of the key are borrowed or owned.
@@ -132,7 +133,7 @@ impl<'a> Several<'a> {
         });
         let answered: Vec<_> = asks.iter().zip(answers).map(AnsweredAsk::new).collect();
         assert!(answered.len() == asks.len(), "a store gives an answer for each ask");
-        Self { asks: answered, sources: sources.collect(), stamp, error }
+        Self { asks: answered, sources: sources.collect(), stamp, error, atomic: true }
     }
 
     /// An admission by the outage policy.
@@ -228,6 +229,7 @@ impl<'a> Several<'a> {
             sources: sources.collect(),
             stamp: self.stamp,
             error: self.error,
+            atomic: self.atomic,
         }
     }
 }

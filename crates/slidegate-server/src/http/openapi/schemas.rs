@@ -22,8 +22,8 @@ const OBJECTS: &[(&str, &str)] = &[
     (
         "Decision",
         "allowed: boolean, rule: string, limit: integer|null, used: integer|null, remaining: integer|null, \
-         retry_after_ms: integer|null, reset_after_ms: integer|null, degraded: boolean, receipt: string|null, \
-         checks?: Verdict[]",
+         retry_after_ms: integer|null, reset_after_ms: integer|null, degraded: boolean, atomic?: boolean, \
+         receipt: string|null, checks?: Verdict[]",
     ),
     (
         "Verdict",
