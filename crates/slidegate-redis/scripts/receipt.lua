@@ -1,7 +1,9 @@
 -- The common part of `refund` and `settle`: a receipt works once, and not after the last of its charges has expired.
 -- Its charges begin at ARGV[first]. They become `actual` units; nil only asks whether the receipt could be used.
+-- `give-back` has no receipt, and so no record.
 local nonce = tonumber(ARGV[2])
-local record = KEYS[#KEYS]
+local record, states_count = KEYS[#KEYS], #KEYS - 1
+if not recorded then record, states_count = nil, #KEYS end
 local expires_s, expires_us = tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local function expired(s, us)
@@ -9,7 +11,8 @@ local function expired(s, us)
 end
 
 -- A receipt that had expired when this caller presented any receipt stays expired, even if the clock was set back.
-if expired(seconds, micros) or expired(tonumber(ARGV[5]), tonumber(ARGV[6])) or call('EXISTS', record) == 1 then
+if expired(seconds, micros) or expired(tonumber(ARGV[5]), tonumber(ARGV[6]))
+  or record and call('EXISTS', record) == 1 then
   return { 0, seconds, micros, 0 }
 end
 if not actual then return { 1, seconds, micros, 0 } end
@@ -33,7 +36,7 @@ local function refund(states, limits, units)
 end
 
 local units_total, charges = 0, {}
-for number = 1, #KEYS - 1 do
+for number = 1, states_count do
   local cost = tonumber(ARGV[first])
   local limits
   limits, first = limits_from(first + 1, true)
@@ -47,8 +50,10 @@ for number = 1, #KEYS - 1 do
   charges[number] = { cost = cost, limits = limits, states = states }
 end
 -- The record outlives its receipt by a margin.
-call('SET', record, 'SR', 'PX', ttl((expires_s - seconds) * SECOND_US + expires_us - micros + MARGIN_MIN_US))
-for number = 1, #KEYS - 1 do
+if record then
+  call('SET', record, 'SR', 'PX', ttl((expires_s - seconds) * SECOND_US + expires_us - micros + MARGIN_MIN_US))
+end
+for number = 1, states_count do
   local cost, states, units = charges[number].cost, charges[number].states, 0
   if actual > cost then
     units = actual - cost

@@ -8,4 +8,4 @@
 -- TTL    states: see codec.lua; the record: until the last charge expires, and 10 s
 -- Commands per call: TIME unless the time is given, EXISTS, SET of the record; per charge GETRANGE, and SET if it gave
 -- something back.
-local actual, first = 0, 7
+local actual, first, recorded = 0, 7, true

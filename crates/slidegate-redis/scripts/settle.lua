@@ -8,4 +8,4 @@
 --        charged
 -- TTL    as of `refund`
 -- Commands per call: as of `refund`.
-local actual, first = tonumber(ARGV[7]), 8
+local actual, first, recorded = tonumber(ARGV[7]), 8, true

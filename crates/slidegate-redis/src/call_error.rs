@@ -11,7 +11,7 @@
 use redis::ServerError;
 use slidegate::store::{RefusalCause, StoreError};
 
-use ErrorClass::{Busy, Refused, Replica, UnknownScript, WrongServer};
+use ErrorClass::{Busy, Refused, Replica, Resharding, UnknownScript, WrongServer};
 use RefusalCause::{DamagedState, Disk, Forbidden, ForeignValue, NewerVersion, Other, OutOfMemory, ReadOnly};
 
 /// Longest text of a reply that an error repeats, in characters.
@@ -24,6 +24,8 @@ pub(crate) struct CallError {
     /// What Redis refused the call for, if it did.
     pub(crate) cause: RefusalCause,
     pub(crate) why: Box<str>,
+    /// Where a node of a cluster redirects the call to: `MOVED` or `ASK` with a slot and an address.
+    pub(crate) redirect: Option<Box<str>>,
 }
 
 /// Whether Redis may have executed a failed call, and what to do about it.
@@ -39,6 +41,8 @@ pub(crate) enum ErrorClass {
     Replica,
     /// Not executed: another node of a cluster has the keys.
     WrongServer,
+    /// Not executed: a cluster is moving the slot, or has no owner for one. Retry after a pause, perhaps elsewhere.
+    Resharding,
     /// Not executed, and a retry would fail too.
     Refused,
     /// Perhaps executed. Never retried.
@@ -50,8 +54,8 @@ const KNOWN: &[(&str, ErrorClass, RefusalCause, &str)] = &[
     ("NOSCRIPT", UnknownScript, Forbidden, "let the user of the store call EVAL as well as EVALSHA"),
     ("LOADING", Busy, Other, "wait until Redis has read its data"),
     ("BUSY", Busy, Other, "another client's script does not end: stop it with SCRIPT KILL"),
-    ("TRYAGAIN", Busy, Other, "wait until the cluster has moved its slots"),
-    ("CLUSTERDOWN", Busy, Other, "see CLUSTER INFO for what is missing"),
+    ("TRYAGAIN", Resharding, Other, "wait until the cluster has moved its slots"),
+    ("CLUSTERDOWN", Resharding, Other, "see CLUSTER INFO for what is missing"),
     (
         "MASTERDOWN",
         Busy,
@@ -99,10 +103,13 @@ const KNOWN: &[(&str, ErrorClass, RefusalCause, &str)] = &[
     ("ERR", Refused, Other, "see the text; where it names a script, this is a defect of slidegate"),
 ];
 
-const CLUSTER: &str =
-    "this is a node of a Redis Cluster, which is not supported yet: give a standalone Redis";
+const CLUSTER: &str = "this is a node of a cluster: give its address as redis+cluster://HOST:PORT";
 /// The remedy for all others.
 const UNKNOWN: &str = "Redis does not send this to a script: check proxies between it and us";
+
+/// A script has used a key that has moved to another node, which may have been after its first write. Only sorted sets
+/// have such keys: those of other states are declared, and checked before the script runs.
+const NON_LOCAL: &str = "attempted to access a non local key";
 
 /// The second word of the errors of our scripts.
 const OWN_CAUSES: &[(&str, RefusalCause)] =
@@ -117,17 +124,18 @@ impl CallError {
         let (code, details) = (error.code(), error.details().unwrap_or_default());
         let shown: String = details.chars().take(REPLY_CHARS_MAX).collect();
         let (class, cause, remedy) = known(code, details).unwrap_or((ErrorClass::Ambiguous, Other, UNKNOWN));
-        Self { class, cause, why: format!("Redis says `{code} {shown}`; {remedy}").into() }
+        let redirect = (class == WrongServer).then(|| format!("{code} {details}").into());
+        Self { class, cause, why: format!("Redis says `{code} {shown}`; {remedy}").into(), redirect }
     }
 
     /// Nothing of the call was sent.
     pub(crate) fn not_sent(why: impl Into<Box<str>>) -> Self {
-        Self { class: ErrorClass::NotSent, cause: Other, why: why.into() }
+        Self { class: ErrorClass::NotSent, cause: Other, why: why.into(), redirect: None }
     }
 
     /// The call was sent, and it is not known whether Redis executed it.
     pub(crate) fn ambiguous(why: impl Into<Box<str>>) -> Self {
-        Self { class: ErrorClass::Ambiguous, cause: Other, why: why.into() }
+        Self { class: ErrorClass::Ambiguous, cause: Other, why: why.into(), redirect: None }
     }
 
     /// The reply to `command` has an unknown form.
@@ -138,9 +146,9 @@ impl CallError {
 
 /// The caller's error once there is no retry.
 impl From<CallError> for StoreError {
-    fn from(CallError { class, cause, why }: CallError) -> Self {
+    fn from(CallError { class, cause, why, .. }: CallError) -> Self {
         match class {
-            ErrorClass::NotSent | Busy | WrongServer => Self::Unavailable { why },
+            ErrorClass::NotSent | Busy | WrongServer | Resharding => Self::Unavailable { why },
             UnknownScript | Replica | Refused => Self::Refused { cause, why },
             ErrorClass::Ambiguous => Self::Ambiguous { why },
         }
@@ -153,6 +161,9 @@ pub(crate) fn known_cause(code: &str) -> RefusalCause {
 }
 
 fn known(code: &str, details: &str) -> Option<(ErrorClass, RefusalCause, &'static str)> {
+    if code == "ERR" && details.contains(NON_LOCAL) {
+        return Some((ErrorClass::Ambiguous, Other, "the keys of a sorted set are moving to another node"));
+    }
     let inside = details.split_whitespace().map(|word| word.trim_start_matches('-'));
     let inside = inside.into_iter().find(|word| code == "ERR" && INSIDE_ERR.contains(word));
     let word = inside.unwrap_or(code);
@@ -179,8 +190,8 @@ mod tests {
         ("NOSCRIPT No matching script. Please use EVAL.", UnknownScript),
         ("LOADING Redis is loading the dataset in memory", Busy),
         ("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", Busy),
-        ("TRYAGAIN Multiple keys request during rehashing of slot", Busy),
-        ("CLUSTERDOWN Hash slot not served", Busy),
+        ("TRYAGAIN Multiple keys request during rehashing of slot", Resharding),
+        ("CLUSTERDOWN Hash slot not served", Resharding),
         ("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", Busy),
         ("MOVED 3999 127.0.0.1:6381", WrongServer),
         ("ASK 3999 127.0.0.1:6381", WrongServer),
@@ -200,6 +211,10 @@ mod tests {
         ("ERR user_script:1: Script attempted to access nonexistent global variable 'x'", Refused),
         ("ERR Error compiling script (new function): user_script:1: '=' expected", Refused),
         ("ERR", Refused),
+        (
+            "ERR Script attempted to access a non local key in a cluster node script: e0, on @user_script:7.",
+            ErrorClass::Ambiguous,
+        ),
         ("upstream failure", ErrorClass::Ambiguous),
         ("NOTBUSY No scripts in execution right now.", ErrorClass::Ambiguous),
         ("SOMETHING new", ErrorClass::Ambiguous),
@@ -213,7 +228,7 @@ mod tests {
             let error = StoreError::from(call_error(reply));
             assert_eq!(error.maybe_charged(), class == ErrorClass::Ambiguous, "{reply}: {error}");
             let unavailable = matches!(error, StoreError::Unavailable { .. });
-            assert_eq!(unavailable, matches!(class, Busy | WrongServer), "{reply}: {error}");
+            assert_eq!(unavailable, matches!(class, Busy | WrongServer | Resharding), "{reply}: {error}");
         }
         for (code, ..) in KNOWN {
             assert!(REPLIES.iter().any(|(reply, _)| reply.starts_with(code)), "{code} has no example");

@@ -5,7 +5,7 @@ use slidegate::decision::StateAnswer;
 use slidegate::receipt::{Backlog, OrderedPosition, Position};
 use slidegate::rule::{Algorithm, Limit};
 use slidegate::store::StoreError;
-use slidegate::{Admission, Verdict};
+use slidegate::{Charge, Verdict};
 
 use crate::encode::position_step_us;
 
@@ -17,6 +17,8 @@ pub(crate) struct ReplyReader(std::vec::IntoIter<Value>);
 pub(crate) struct AdmissionReply {
     /// One per charge.
     pub(crate) states: Vec<StateAnswer>,
+    /// Whether no charge was denied; shadow rules take no part.
+    pub(crate) allowed: bool,
     /// Whether any of them was charged.
     pub(crate) charged: bool,
 }
@@ -68,16 +70,17 @@ impl ReplyReader {
     }
 }
 
-/// Decodes the reply of `check` and `peek`.
-pub(crate) fn admission_reply(reply: Value, admission: &Admission<'_>) -> Result<AdmissionReply, StoreError> {
-    let mut decoded = AdmissionReply { states: Vec::with_capacity(admission.asks().len()), charged: false };
+/// Decodes the reply of `check` and `peek` on these asks.
+pub(crate) fn admission_reply(reply: Value, asks: &[Charge<'_>]) -> Result<AdmissionReply, StoreError> {
+    let mut decoded =
+        AdmissionReply { states: Vec::with_capacity(asks.len()), allowed: true, charged: false };
     if let Value::BulkString(bytes) = reply {
-        decoded.read_binary(&bytes, admission).ok_or_else(unexpected)?;
+        decoded.read_binary(&bytes, asks).ok_or_else(unexpected)?;
         return Ok(decoded);
     }
     let mut reply = ReplyReader::new(reply)?;
     reply.number()?;
-    for ask in admission.asks() {
+    for ask in asks {
         let (mut binding, mut positions) = (None, Vec::new());
         for limit in ask.rule().limits() {
             let (used, wait_us, reset_after_us) = (reply.number()?, reply.wait_us()?, reply.number()?);
@@ -97,8 +100,8 @@ pub(crate) fn admission_reply(reply: Value, admission: &Admission<'_>) -> Result
 
 impl AdmissionReply {
     /// The binary reply of the fast path, to one charge of one limit: three numbers of seven bytes, and the place.
-    fn read_binary(&mut self, bytes: &[u8], admission: &Admission<'_>) -> Option<()> {
-        let [ask] = admission.asks() else { return None };
+    fn read_binary(&mut self, bytes: &[u8], asks: &[Charge<'_>]) -> Option<()> {
+        let [ask] = asks else { return None };
         let [limit] = ask.rule().limits() else { return None };
         let number = |at: usize| u64::try_from(big_endian(bytes.get(7 * at..7 * at + 7)?)?).ok();
         let (used, wait_us, reset_after_us) = (number(0)?, number(1)?, number(2)?);
@@ -113,6 +116,7 @@ impl AdmissionReply {
     /// Adds the answer to the next charge. Without positions it was not charged.
     fn push(&mut self, verdict: Verdict<'_>, positions: impl IntoIterator<Item = OrderedPosition>) {
         let mut positions = positions.into_iter().peekable();
+        self.allowed &= verdict.allowed() || verdict.shadow();
         self.charged |= positions.peek().is_some();
         self.states.push(StateAnswer::charged(verdict, positions));
     }

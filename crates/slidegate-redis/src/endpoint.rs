@@ -31,7 +31,6 @@ pub(crate) enum Servers {
     One(Address),
     Sentinels(SentinelServers),
     /// Some nodes of a cluster; at least one.
-    #[allow(dead_code, reason = "the options refuse a cluster")]
     Cluster(Vec<Address>),
 }
 
@@ -73,6 +72,11 @@ impl Endpoint {
                 let authority = Authority::split(rest);
                 let addresses = authority.addresses(PORT_DEFAULT, tls).map_err(malformed)?;
                 let one = Self::parse_one(&authority.with_database(authority.path), tls, &["protocol"])?;
+                if one.login.db() != 0 {
+                    return Err(malformed(
+                        "a cluster has only database 0; remove the number after its nodes",
+                    ));
+                }
                 Ok(Self { servers: Servers::Cluster(addresses), ..one })
             }
             _ => Err(OptionsError::Scheme { scheme: printable(scheme) }),
@@ -221,6 +225,9 @@ mod tests {
             );
             assert_eq!((endpoint.login.username(), endpoint.login.password()), (Some("bob"), Some("s@cret")));
         }
+        parsed("redis+cluster://h1,h2/0");
+        let error = Endpoint::parse("redis+cluster://h1,h2/1").unwrap_err();
+        assert!(error.to_string().contains("only database 0"), "{error}");
     }
 
     #[test]

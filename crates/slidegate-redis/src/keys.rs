@@ -107,6 +107,28 @@ impl KeyTemplate {
         Err(StoreError::Refused { cause: RefusalCause::Other, why: why.into() })
     }
 
+    /// Whether the key stands in a hash tag: then all names of a state lie in one slot of a cluster, as nothing behind the
+    /// tag is hashed. What users write has no braces in a name, so the first ones are the template's.
+    pub(crate) fn has_hash_tag(&self) -> bool {
+        let (mut open, mut holds_key) = (false, false);
+        for part in &self.parts {
+            match part {
+                TemplatePart::Key => holds_key |= open,
+                TemplatePart::Rule => {}
+                TemplatePart::Literal(text) => {
+                    for brace in text.chars() {
+                        match brace {
+                            '{' => open = true,
+                            '}' if open => return holds_key,
+                            _ => {}
+                        }
+                    }
+                }
+            }
+        }
+        false
+    }
+
     /// The name of the secret that receipts are signed with. No state has it: a `%` in a key or a rule is escaped.
     pub(crate) fn secret(&self) -> Vec<u8> {
         [&self.name(b"", b"")[..], b"%secret"].concat()

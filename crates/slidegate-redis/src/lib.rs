@@ -26,6 +26,8 @@
 //! [`scripts`] holds the Lua scripts, for callers in other languages.
 
 mod call_error;
+mod cluster;
+mod connections;
 mod decode;
 mod encode;
 mod endpoint;

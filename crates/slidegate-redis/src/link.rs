@@ -40,6 +40,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+pub(crate) use backoff::Backoff;
 pub(crate) use command::ScriptCall;
 pub use error::{ConnectError, OpenError};
 pub(crate) use lane::BATCH_CALLS_MAX;
@@ -105,7 +106,16 @@ impl Deadline {
 impl Link {
     /// Opens all connections. A lane opens a lost one again.
     pub(crate) async fn connect(options: &RedisOptions) -> Result<Self, ConnectError> {
-        let link = Self::unconnected(Source::new(options)?, options);
+        Self::connect_source(Source::new(options)?, options).await
+    }
+
+    /// The same to one node, whatever servers the options name.
+    pub(crate) async fn connect_to(target: Target, options: &RedisOptions) -> Result<Self, ConnectError> {
+        Self::connect_source(Source::Server(target), options).await
+    }
+
+    async fn connect_source(source: Source, options: &RedisOptions) -> Result<Self, ConnectError> {
+        let link = Self::unconnected(source, options);
         let mut lanes = Vec::with_capacity(options.connections);
         for _ in 0..options.connections {
             let wire = link.source.open().await?;
@@ -158,8 +168,12 @@ impl Link {
     }
 
     /// The same, with the error that says more.
-    pub(crate) async fn try_call(&self, until: Option<StdInstant>, call: ScriptCall) -> CallResult {
-        self.send_one(until, Command::Script(call)).await
+    pub(crate) async fn try_call(
+        &self,
+        until: Option<StdInstant>,
+        call: impl Into<Arc<ScriptCall>>,
+    ) -> CallResult {
+        self.send_one(until, Command::Script(call.into())).await
     }
 
     /// Calls scripts one after the other, in one round trip unless there are very many, with one deadline. Returns one
@@ -169,7 +183,7 @@ impl Link {
         until: Option<StdInstant>,
         calls: Vec<ScriptCall>,
     ) -> Vec<Result<Value, StoreError>> {
-        let answers = self.try_call_all(until, calls).await;
+        let answers = self.try_call_all(until, calls.into_iter().map(Arc::new)).await;
         answers.into_iter().map(|answer| Ok(answer?)).collect()
     }
 
@@ -177,14 +191,33 @@ impl Link {
     pub(crate) async fn try_call_all(
         &self,
         until: Option<StdInstant>,
-        calls: Vec<ScriptCall>,
+        calls: impl Iterator<Item = Arc<ScriptCall>>,
+    ) -> Vec<CallResult> {
+        self.send_in_batches(until, calls.map(Command::Script)).await
+    }
+
+    /// The same on a node of a cluster that a slot is just moving to.
+    pub(crate) async fn try_call_all_asking(
+        &self,
+        until: Option<StdInstant>,
+        calls: impl Iterator<Item = Arc<ScriptCall>>,
+    ) -> Vec<CallResult> {
+        self.send_in_batches(until, calls.map(Command::AskingScript)).await
+    }
+
+    /// Asks a node of a cluster which node owns which slots.
+    pub(crate) async fn cluster_slots(&self, until: Option<StdInstant>) -> CallResult {
+        self.send_one(until, Command::ClusterSlots).await
+    }
+
+    async fn send_in_batches(
+        &self,
+        until: Option<StdInstant>,
+        all: impl Iterator<Item = Command>,
     ) -> Vec<CallResult> {
         let deadline = self.deadline(until);
-        let mut answers = Vec::with_capacity(calls.len());
-        let mut commands = Vec::new();
-        let mut bytes = 0;
-        for call in calls {
-            let command = Command::Script(call);
+        let (mut answers, mut commands, mut bytes) = (Vec::new(), Vec::new(), 0);
+        for command in all {
             bytes += command.bytes();
             commands.push(command);
             if commands.len() >= BATCH_CALLS_MAX || bytes >= BATCH_BYTES_MAX {

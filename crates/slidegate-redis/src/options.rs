@@ -27,8 +27,9 @@ pub const WAIT_MAX: Duration = Duration::from_secs(600);
 ///     .log_layout(LogLayout::SortedSet);
 /// assert!(!format!("{options:?}").contains("secret"));
 ///
-/// let error = RedisOptions::new("redis+cluster://localhost").unwrap_err();
-/// assert!(error.to_string().contains("not supported yet"));
+/// let cluster = RedisOptions::new("redis+cluster://10.0.0.1:7000,10.0.0.2:7000")?;
+/// let error = cluster.key_template("rlaas:{key}").unwrap_err();
+/// assert!(error.to_string().contains("write braces around it"));
 /// # Ok::<(), slidegate_redis::OptionsError>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -63,13 +64,12 @@ impl RedisOptions {
     /// `redis+sentinel://[USER:PASSWORD@]HOST[:PORT],HOST[:PORT]/MASTER[/DATABASE]` (`rediss+sentinel://` for TLS)
     /// connects to the primary `MASTER` of those sentinels. The login is that of the primary; the sentinels' own follows as
     /// `?sentinel_username=U&sentinel_password=P`, or in a file: `?sentinel_password_file=PATH`.
+    ///
+    /// `redis+cluster://[USER:PASSWORD@]HOST[:PORT],HOST[:PORT]` (`rediss+cluster://` for TLS) connects to a cluster. A few
+    /// of its nodes suffice: they name the others.
     pub fn new(url: &str) -> Result<Self, OptionsError> {
-        let endpoint = Endpoint::parse(url)?;
-        if let Servers::Cluster(_) = endpoint.servers {
-            return Err(OptionsError::NotYet { scheme: "redis+cluster".into() });
-        }
         Ok(Self {
-            endpoint,
+            endpoint: Endpoint::parse(url)?,
             connections: 2,
             deadline: Duration::from_millis(50),
             connect_timeout: Duration::from_secs(1),
@@ -102,9 +102,14 @@ impl RedisOptions {
     }
 
     /// The template of key names; `sg:{{key}}:{rule}` by default. `{key}` and `{rule}` are replaced wherever they
-    /// stand.
+    /// stand. In a cluster the key must stand in a hash tag, as it does in the default: all names of one state must lie
+    /// in one slot.
     pub fn key_template(mut self, template: &str) -> Result<Self, OptionsError> {
-        self.keys = KeyTemplate::new(template)?;
+        let keys = KeyTemplate::new(template)?;
+        if matches!(self.endpoint.servers, Servers::Cluster(_)) && !keys.has_hash_tag() {
+            return Err(OptionsError::HashTag { template: template.into() });
+        }
+        self.keys = keys;
         Ok(self)
     }
 
@@ -159,17 +164,9 @@ pub enum OptionsError {
     },
     /// A scheme that is not one of a Redis.
     #[error(
-        "store: `{scheme}://` is not a Redis scheme; use redis://, rediss:// (TLS), redis+sentinel:// or unix://, for example {FORM}"
+        "store: `{scheme}://` is not a Redis scheme; use redis://, rediss:// (TLS), redis+sentinel://, redis+cluster:// or unix://, for example {FORM}"
     )]
     Scheme {
-        /// What stands before `://`.
-        scheme: String,
-    },
-    /// A kind of Redis that this version does not support.
-    #[error(
-        "store: `{scheme}://` is not supported yet; give one Redis, redis:// or rediss://, or its sentinels, redis+sentinel://"
-    )]
-    NotYet {
         /// What stands before `://`.
         scheme: String,
     },
@@ -187,6 +184,15 @@ pub enum OptionsError {
          belongs, for example `sg:{{{{key}}}}:{{rule}}`"
     )]
     Template {
+        /// The given text.
+        template: String,
+    },
+    /// A template for a cluster without the key in a hash tag.
+    #[error(
+        "key_template: `{template}` has no {{key}} in a hash tag, and in a cluster the keys of one state would lie in \
+         several slots; write braces around it: `{{{{key}}}}`, as in `sg:{{{{key}}}}:{{rule}}`"
+    )]
+    HashTag {
         /// The given text.
         template: String,
     },

@@ -198,6 +198,10 @@ pub(crate) static BINARY_CHECK: LazyLock<Script> =
 pub(crate) static BINARY_PEEK: LazyLock<Script> =
     LazyLock::new(|| Script::joined("peek", joined!("", fast!("false", "true"), "peek", "admission")));
 
+/// Takes back charges of an admission that was not completed, without a record.
+pub(crate) static GIVE_BACK: LazyLock<Script> =
+    LazyLock::new(|| Script::joined("give-back", joined!("", "", "give-back", "receipt")));
+
 /// The secret that receipts are signed with: the stored one, else the caller's.
 pub(crate) static SECRET: LazyLock<Script> =
     LazyLock::new(|| Script::new("secret", include_str!("../scripts/secret.lua")));

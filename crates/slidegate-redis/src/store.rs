@@ -1,4 +1,6 @@
-//! The store. Every verb is one script call.
+//! The store. Every verb is one script call; in a cluster one per hash slot, see `cross_slot`.
+
+mod cross_slot;
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -6,13 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use slidegate::algorithm::State;
-use slidegate::receipt::{ReceiptId, ReceiptStamp};
+use slidegate::receipt::{ReceiptCharge, ReceiptId, ReceiptStamp};
 use slidegate::store::{
     Call, LimitUsage, RefusalCause, SECRET_BYTES, Store, StoreError, Update, UpdateError,
 };
-use slidegate::{Admission, Applied, Decision, Key, Receipt, ReceiptError, Rule};
+use slidegate::{Admission, Applied, Charge, Decision, Key, Receipt, ReceiptError, Rule};
 
 use crate::call_error::CallError;
+use crate::connections::Connections;
 use crate::decode::{self, ReplyReader};
 use crate::encode::Args;
 use crate::keys::{KeyTemplate, spent_name};
@@ -37,7 +40,7 @@ const NONCE_BITS: u32 = 48;
 /// [`StoreError::Ambiguous`].
 #[derive(Debug)]
 pub struct RedisStore {
-    pub(crate) link: Link,
+    pub(crate) link: Connections,
     pub(crate) keys: KeyTemplate,
     layout: LogLayout,
     number: u32,
@@ -75,7 +78,7 @@ impl RedisStore {
 
     /// The same with given options.
     pub async fn connect_with(options: &RedisOptions) -> Result<Self, ConnectError> {
-        Ok(Self::over(Link::connect(options).await?, options))
+        Ok(Self::over(Connections::connect(options).await?, options))
     }
 
     /// Opens a store without waiting for its Redis, for programs that must start while it is down.
@@ -103,10 +106,10 @@ impl RedisStore {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn lazy(options: &RedisOptions) -> Result<Self, ConnectError> {
-        Ok(Self::over(Link::lazy(options)?, options))
+        Ok(Self::over(Connections::lazy(options)?, options))
     }
 
-    fn over(link: Link, options: &RedisOptions) -> Self {
+    fn over(link: Connections, options: &RedisOptions) -> Self {
         let (keys, layout) = (options.keys.clone(), options.log_layout);
         let number = keys.store_number();
         let (drawn, latest_us) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -118,21 +121,27 @@ impl RedisStore {
         self.random.hash_one(self.drawn.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The script call of an admission.
-    fn admission_call(
+    /// The keys of an admission's states.
+    fn names(&self, admission: &Admission<'_>) -> Result<Vec<Vec<u8>>, StoreError> {
+        let asks = admission.asks().iter();
+        let names: Vec<_> = asks.map(|ask| self.keys.state(ask.rule().name(), ask.key())).collect();
+        self.keys.check_distinct(&names)?;
+        Ok(names)
+    }
+
+    /// The script call of asks, whose states have these keys.
+    fn asks_call(
         &self,
         script: &'static Script,
         call: Call,
-        admission: &Admission<'_>,
-    ) -> Result<ScriptCall, StoreError> {
-        let asks = admission.asks().iter();
-        let keys: Vec<_> = asks.map(|ask| self.keys.state(ask.rule().name(), ask.key())).collect();
-        self.keys.check_distinct(&keys)?;
+        asks: &[Charge<'_>],
+        keys: Vec<Vec<u8>>,
+    ) -> ScriptCall {
         let mut args = self.args(call);
-        for ask in admission.asks() {
+        for ask in asks {
             args.push_charge(ask.rule(), ask.cost());
         }
-        Ok(ScriptCall { script, keys, args: args.0 })
+        ScriptCall { script, keys, args: args.0 }
     }
 
     /// The script call on the state of one rule and key.
@@ -166,12 +175,39 @@ impl RedisStore {
         admission: &Admission<'a>,
         reply: Result<redis::Value, StoreError>,
     ) -> Result<Decision<'a>, StoreError> {
-        let reply = decode::admission_reply(reply?, admission)?;
-        let stamp = || ReceiptStamp { id: ReceiptId::new(self.draw()), store: self.number };
-        Ok(Decision::new(admission, reply.states, reply.charged.then(stamp)))
+        let reply = decode::admission_reply(reply?, admission.asks())?;
+        Ok(Decision::new(admission, reply.states, reply.charged.then(|| self.stamp())))
+    }
+
+    fn stamp(&self) -> ReceiptStamp {
+        ReceiptStamp { id: ReceiptId::new(self.draw()), store: self.number }
+    }
+
+    /// Checks admissions whose states lie in one slot each.
+    async fn check_calls<'a>(
+        &self,
+        call: Call,
+        admissions: &[Admission<'a>],
+        prepared: Vec<Result<ScriptCall, StoreError>>,
+    ) -> Vec<Result<Decision<'a>, StoreError>> {
+        let mut calls = Vec::with_capacity(prepared.len());
+        // An admission that was refused here is not sent.
+        let mut queue = |prepared: Result<_, _>| {
+            calls.push(prepared?);
+            Ok(())
+        };
+        let sent: Vec<Result<(), _>> = prepared.into_iter().map(&mut queue).collect();
+        let mut replies = self.link.call_all(call.deadline(), calls).await.into_iter();
+        let decide = |(admission, sent): (_, Result<(), _>)| {
+            sent.and_then(|()| self.decision(admission, replies.next().expect("one reply per call")))
+        };
+        admissions.iter().zip(sent).map(decide).collect()
     }
 
     /// Presents a receipt. Returns whether that spent it, and the units that were given back or charged.
+    ///
+    /// In a cluster every slot has a record that it was spent, and they are asked in the order of their numbers: of two
+    /// callers the one that was first at the first slot nearly always is so at the others.
     async fn present(
         &self,
         call: Call,
@@ -181,9 +217,37 @@ impl RedisStore {
         if receipt.store() != self.number {
             return Err(ReceiptError::Foreign.into());
         }
-        let charges = receipt.charges();
-        let mut keys: Vec<_> =
-            charges.iter().map(|charge| self.keys.state(charge.rule(), charge.key())).collect();
+        let charges = receipt.charges().iter();
+        let names: Vec<_> = charges.map(|charge| self.keys.state(charge.rule(), charge.key())).collect();
+        let Some(slots) = self.link.slots(&names) else {
+            let all: Vec<_> = receipt.charges().iter().collect();
+            return Ok(self.present_charges(call, receipt, &all, names, receipt_use).await?);
+        };
+        let call = self.link.with_deadline(call);
+        let (mut any_spent, mut units_total) = (false, 0);
+        for numbers in &slots {
+            let charges: Vec<_> = numbers.iter().map(|&number| &receipt.charges()[number]).collect();
+            let names = numbers.iter().map(|&number| names[number].clone()).collect();
+            match self.present_charges(call, receipt, &charges, names, receipt_use).await {
+                Ok((spent, units)) => (any_spent, units_total) = (any_spent | spent, units_total + units),
+                Err(error) if any_spent && !matches!(receipt_use, ReceiptUse::Query) => {
+                    return Err(cross_slot::half_presented(&error).into());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok((any_spent, units_total))
+    }
+
+    /// Presents a receipt for its charges in one slot.
+    async fn present_charges(
+        &self,
+        call: Call,
+        receipt: &Receipt,
+        charges: &[&ReceiptCharge],
+        mut keys: Vec<Vec<u8>>,
+        receipt_use: ReceiptUse,
+    ) -> Result<(bool, u64), StoreError> {
         keys.push(spent_name(&keys[0], receipt.id()));
         let mut args = self.args(call);
         args.instant(State::receipt_expires_us(receipt));
@@ -227,6 +291,35 @@ impl RedisStore {
         }
     }
 
+    /// Applies a live change of a rule to its states on one server. In a cluster, a state that is just moving to another
+    /// server may be missed: its next call takes it over.
+    async fn change_states_of(
+        &self,
+        server: &Link,
+        call: Call,
+        rule: &Rule,
+        pattern: &[u8],
+    ) -> Result<(), StoreError> {
+        let mut cursor = 0;
+        loop {
+            let (next, names) = server.scan(call.deadline(), pattern, cursor).await?;
+            let states = names.iter().map(|name| name.strip_suffix(SETS_VALUE_SUFFIX).unwrap_or(name));
+            // The pattern may match more, and a state may have two names.
+            let states = states.filter(|name| self.keys.key_of(name, rule.name().as_bytes()).is_some());
+            let states: BTreeSet<&[u8]> = states.collect();
+            let calls: Vec<_> = states.into_iter().map(|name| self.change_call(call, rule, name)).collect();
+            for calls in calls.chunks(BATCH_CALLS_MAX) {
+                for answer in self.link.call_all(call.deadline(), calls.to_vec()).await {
+                    answer?;
+                }
+            }
+            if next == 0 {
+                return Ok(());
+            }
+            cursor = next;
+        }
+    }
+
     /// Calls a script that gives back units of one key.
     async fn call_applied(&self, call: Call, script_call: ScriptCall) -> Result<Applied, StoreError> {
         let mut reply = ReplyReader::new(self.link.call(call.deadline(), script_call).await?)?;
@@ -238,32 +331,46 @@ impl RedisStore {
 
 impl Store for RedisStore {
     async fn check<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        let script_call = self.admission_call(&scripts::BINARY_CHECK, call, admission)?;
+        let names = self.names(admission)?;
+        if let Some(slots) = self.link.slots(&names) {
+            return self.check_slots(call, admission, &names, slots).await;
+        }
+        let script_call = self.asks_call(&scripts::BINARY_CHECK, call, admission.asks(), names);
         self.decision(admission, self.link.call(call.deadline(), script_call).await)
     }
 
     /// One round trip unless there are very many, with one deadline. The clock is read once per admission.
+    ///
+    /// In a cluster an admission over several slots waits for those before it, and those after it wait for it.
     async fn check_batch<'a>(
         &self,
         call: Call,
         admissions: &[Admission<'a>],
     ) -> Vec<Result<Decision<'a>, StoreError>> {
-        let mut calls = Vec::with_capacity(admissions.len());
-        // An admission that is refused here is not sent.
-        let mut prepare = |admission| {
-            calls.push(self.admission_call(&scripts::BINARY_CHECK, call, admission)?);
-            Ok(())
-        };
-        let prepared: Vec<_> = admissions.iter().map(&mut prepare).collect();
-        let mut replies = self.link.call_all(call.deadline(), calls).await.into_iter();
-        let decide = |(admission, prepared): (_, Result<(), _>)| {
-            prepared.and_then(|()| self.decision(admission, replies.next().expect("one reply per call")))
-        };
-        admissions.iter().zip(prepared).map(decide).collect()
+        let call = self.link.with_deadline(call);
+        let (mut decisions, mut prepared) = (Vec::with_capacity(admissions.len()), Vec::new());
+        for (number, admission) in admissions.iter().enumerate() {
+            let names = self.names(admission);
+            let slots = names.as_ref().ok().and_then(|names| self.link.slots(names));
+            let (Ok(names), Some(slots)) = (&names, slots) else {
+                let script = &scripts::BINARY_CHECK;
+                prepared.push(names.map(|names| self.asks_call(script, call, admission.asks(), names)));
+                continue;
+            };
+            let before = &admissions[decisions.len()..number];
+            decisions.extend(self.check_calls(call, before, std::mem::take(&mut prepared)).await);
+            decisions.push(self.check_slots(call, admission, names, slots).await);
+        }
+        decisions.extend(self.check_calls(call, &admissions[decisions.len()..], prepared).await);
+        decisions
     }
 
     async fn peek<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        let script_call = self.admission_call(&scripts::BINARY_PEEK, call, admission)?;
+        let names = self.names(admission)?;
+        if let Some(slots) = self.link.slots(&names) {
+            return self.peek_slots(call, admission, &names, slots).await;
+        }
+        let script_call = self.asks_call(&scripts::BINARY_PEEK, call, admission.asks(), names);
         self.decision(admission, self.link.call(call.deadline(), script_call).await)
     }
 
@@ -315,26 +422,11 @@ impl Store for RedisStore {
             // A rule with several limits may have no key of the name itself.
             pattern.push(b'*');
         }
-        let mut cursor = 0;
-        loop {
-            let (next, names) = self.link.scan(call.deadline(), &pattern, cursor).await?;
-            let states = names.iter().map(|name| name.strip_suffix(SETS_VALUE_SUFFIX).unwrap_or(name));
-            // The pattern may match more, and a state may have two names.
-            let states = states.filter(|name| self.keys.key_of(name, rule.name().as_bytes()).is_some());
-            let states: BTreeSet<&[u8]> = states.collect();
-            let calls: Vec<_> = states.into_iter().map(|name| self.change_call(call, rule, name)).collect();
-            for calls in calls.chunks(BATCH_CALLS_MAX) {
-                for answer in self.link.call_all(call.deadline(), calls.to_vec()).await {
-                    answer?;
-                }
-            }
-            if next == 0 {
-                return Ok(());
-            }
-            cursor = next;
+        for primary in self.link.primaries(call.deadline()).await? {
+            self.change_states_of(primary.link(), call, rule, &pattern).await?;
         }
+        Ok(())
     }
-
     fn is_remote(&self) -> bool {
         true
     }

@@ -15,7 +15,7 @@ use crate::error::{OpenError, UrlError};
 /// The most characters of a URL that an error repeats.
 const URL_CHARS_MAX: usize = 64;
 
-/// The schemes that `slidegate-redis` knows. It answers those of a cluster, which are not supported yet.
+/// The schemes that `slidegate-redis` knows.
 const REDIS_SCHEMES: [&str; 15] = [
     "redis",
     "rediss",
@@ -173,13 +173,8 @@ mod tests {
                 _ => "cache:6379",
             };
             let url = format!("{scheme}://{rest}");
-            match url.parse::<StoreUrl>() {
-                Ok(parsed) => assert_eq!(parsed.kind(), "redis", "{url}"),
-                Err(UrlError::Redis(error)) => {
-                    assert!(error.to_string().contains("not supported yet"), "{url}: {error}");
-                }
-                Err(error) => panic!("{url}: {error}"),
-            }
+            let parsed: StoreUrl = url.parse().unwrap_or_else(|error| panic!("{url}: {error}"));
+            assert_eq!(parsed.kind(), "redis", "{url}");
         }
         // What its store does not know is unknown here too.
         for scheme in ["redis+tls", "http"] {
@@ -197,8 +192,13 @@ mod tests {
         let remedy = "write `memory`, `sqlite:PATH` or `redis://HOST:PORT`";
         assert_eq!(error("disk"), format!("store: `disk` is not available; {remedy}"));
         assert!(error("mysql://root:hunter2@db").starts_with("store: `mysql:...` is not available"));
-        assert!(error("redis+cluster://bob:hunter2@db").contains("not supported yet"));
-        for url in ["redis://bob:hunter2@db:port", ":hunter2@db:6379", "hunter2@db:99", "bob:hunter2@db"] {
+        for url in [
+            "redis+cluster://bob:hunter2@db/1",
+            "redis://bob:hunter2@db:port",
+            ":hunter2@db:6379",
+            "hunter2@db:99",
+            "bob:hunter2@db",
+        ] {
             assert!(!error(url).contains("hunter2"), "{url}");
         }
     }

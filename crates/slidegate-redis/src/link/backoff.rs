@@ -5,19 +5,19 @@ use std::time::Duration;
 
 /// The next pause. There is none before the first try.
 #[derive(Debug)]
-pub(super) struct Backoff {
+pub(crate) struct Backoff {
     first: Duration,
     longest: Duration,
     next: Duration,
 }
 
 impl Backoff {
-    pub(super) fn new(first: Duration, longest: Duration) -> Self {
+    pub(crate) fn new(first: Duration, longest: Duration) -> Self {
         Self { first, longest, next: Duration::ZERO }
     }
 
     /// The pause to make now. The next one is about twice as long.
-    pub(super) fn pause(&mut self) -> Duration {
+    pub(crate) fn pause(&mut self) -> Duration {
         let pause = self.next;
         self.next = (pause * 2).clamp(self.first, self.longest);
         // Jitter in half of it: otherwise a fleet that lost its Redis would reconnect in step.
@@ -26,7 +26,7 @@ impl Backoff {
     }
 
     /// The last try succeeded.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.next = Duration::ZERO;
     }
 }

@@ -1,5 +1,7 @@
 //! Commands, and the pipelines that send them.
 
+use std::sync::Arc;
+
 use redis::{Cmd, Pipeline};
 
 use super::queued_call::QueuedCall;
@@ -19,21 +21,34 @@ pub(crate) struct ScriptCall {
     pub(crate) args: Vec<Vec<u8>>,
 }
 
+/// A command. A script call is shared with the caller, who may have to send it to another node of a cluster.
 #[derive(Debug, Clone)]
 pub(super) enum Command {
-    Script(ScriptCall),
-    Scan { pattern: Vec<u8>, cursor: u64 },
+    Script(Arc<ScriptCall>),
+    /// A script call on a node that its slot is just moving to. `ASKING` before it lets that node execute it.
+    AskingScript(Arc<ScriptCall>),
+    Scan {
+        pattern: Vec<u8>,
+        cursor: u64,
+    },
+    ClusterSlots,
 }
 
 impl Command {
     /// Approximate bytes on the wire, without the text of a script.
     pub(super) fn bytes(&self) -> usize {
         match self {
-            Self::Script(call) => {
+            Self::Script(call) | Self::AskingScript(call) => {
                 call.keys.iter().chain(&call.args).map(|part| part.len() + 16).sum::<usize>() + 64
             }
             Self::Scan { pattern, .. } => pattern.len() + 64,
+            Self::ClusterSlots => 64,
         }
+    }
+
+    /// How many replies come before the one that counts.
+    pub(super) fn replies_before(&self) -> usize {
+        usize::from(matches!(self, Self::AskingScript(_)))
     }
 }
 
@@ -46,13 +61,21 @@ pub(super) fn pipeline(calls: &[QueuedCall], round: u32) -> Pipeline {
     let mut pipeline = Pipeline::with_capacity(calls.len());
     let mut loaded: Vec<&str> = Vec::new();
     for call in calls {
+        if let Command::AskingScript(_) = &call.command {
+            pipeline.add_command(redis::cmd("ASKING"));
+        }
         pipeline.add_command(match &call.command {
-            Command::Script(call) => {
+            Command::Script(call) | Command::AskingScript(call) => {
                 let by_text = round > 0 && (round == ROUND_LAST || !loaded.contains(&&*call.script.sha));
                 loaded.extend(by_text.then_some(&*call.script.sha));
                 script(call, by_text)
             }
             Command::Scan { pattern, cursor } => scan(pattern, *cursor),
+            Command::ClusterSlots => {
+                let mut command = redis::cmd("CLUSTER");
+                command.arg("SLOTS");
+                command
+            }
         });
     }
     pipeline
@@ -87,13 +110,32 @@ mod tests {
     static TWO: LazyLock<Script> = LazyLock::new(|| Script::new("two", "return 2"));
 
     fn packed(script: &'static Script, round: u32) -> Vec<String> {
-        let call = |script| {
-            Command::Script(ScriptCall { script, keys: vec![b"k\0\r\n".to_vec()], args: vec![Vec::new()] })
-        };
-        let calls = [call(&ONE), call(script), call(&ONE)];
-        let calls = calls.map(|command| queued_call(command, Instant::now()).0);
+        packed_commands([&ONE, script, &ONE].map(|script| Command::Script(call(script))), round)
+    }
+
+    fn call(script: &'static Script) -> Arc<ScriptCall> {
+        Arc::new(ScriptCall { script, keys: vec![b"k\0\r\n".to_vec()], args: vec![Vec::new()] })
+    }
+
+    fn packed_commands<const N: usize>(commands: [Command; N], round: u32) -> Vec<String> {
+        let calls = commands.map(|command| queued_call(command, Instant::now()).0);
         let text = |command: &Cmd| String::from_utf8_lossy(&command.get_packed_command()).into_owned();
         pipeline(&calls, round).cmd_iter().map(text).collect()
+    }
+
+    /// A node forgets ASKING after one command, so it stands before every call, also before the text of a script.
+    #[test]
+    fn asking_stands_before_each_call_of_a_moving_slot() {
+        let asking = "*1\r\n$6\r\nASKING\r\n";
+        for round in 0..=ROUND_LAST {
+            let alone = packed_commands([Command::Script(call(&ONE))], round).remove(0);
+            let commands =
+                [Command::AskingScript(call(&ONE)), Command::ClusterSlots, Command::AskingScript(call(&TWO))];
+            assert_eq!(commands.each_ref().map(Command::replies_before), [1, 0, 1]);
+            let packed = packed_commands(commands, round);
+            assert_eq!((packed.len(), &*packed[0], &packed[1], &*packed[3]), (5, asking, &alone, asking));
+            assert_eq!(packed[2], "*2\r\n$7\r\nCLUSTER\r\n$5\r\nSLOTS\r\n");
+        }
     }
 
     #[test]

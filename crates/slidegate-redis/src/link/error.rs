@@ -140,7 +140,12 @@ impl ConnectError {
         );
         let why: Box<str> = self.cause().into();
         if forbidden {
-            return CallError { class: ErrorClass::Refused, cause: RefusalCause::Forbidden, why };
+            return CallError {
+                class: ErrorClass::Refused,
+                cause: RefusalCause::Forbidden,
+                why,
+                redirect: None,
+            };
         }
         CallError::not_sent(why)
     }

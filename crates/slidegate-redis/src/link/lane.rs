@@ -271,7 +271,10 @@ impl Lane {
         round: u32,
     ) -> Result<Vec<QueuedCall>, Disconnected> {
         let (mut unknown, mut retry_pause, mut replica) = (Vec::new(), None, None);
-        for (call, reply) in batch.into_iter().zip(replies) {
+        let mut replies = replies.into_iter();
+        for call in batch {
+            // As many replies as commands: a round trip ensures it.
+            let Some(reply) = replies.nth(call.command.replies_before()) else { break };
             let Value::ServerError(error) = reply else {
                 call.finish(Ok(reply));
                 continue;

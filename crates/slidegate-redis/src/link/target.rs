@@ -68,7 +68,7 @@ impl Source {
         match &options.endpoint.servers {
             Servers::One(address) => Ok(Self::Server(Target::new(options, address.clone())?)),
             Servers::Sentinels(servers) => Ok(Self::Sentinels(Sentinels::new(options, servers)?)),
-            Servers::Cluster(_) => unreachable!("the options refuse a cluster"),
+            Servers::Cluster(_) => unreachable!("a cluster has a link per node, by its target"),
         }
     }
 

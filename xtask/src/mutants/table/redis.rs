@@ -202,10 +202,10 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
     }
     in "crates/slidegate-redis/scripts/receipt.lua" {
         Atomicity "redis/receipt/a-receipt-works-twice":
-            "or call('EXISTS', record) == 1"
+            "or record and call('EXISTS', record) == 1"
             => "";
         LostRefund "redis/receipt/only-the-first-charge-is-refunded":
-            "for number = 1, #KEYS - 1 do\n  local cost, states, units"
+            "for number = 1, states_count do\n  local cost, states, units"
             => "for number = 1, 1 do\n  local cost, states, units";
         LostRefund "redis/receipt/refunds-after-a-reset":
             " and state.generation == charged.generation then"

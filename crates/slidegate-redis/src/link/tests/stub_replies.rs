@@ -7,6 +7,7 @@ use slidegate::store::StoreError;
 
 use super::stub::{CLOSE, Stub, handshake_reply};
 use super::{one, options};
+use crate::call_error::ErrorClass;
 use crate::link::Link;
 
 /// A server with this reply to every script, and a connection to it.
@@ -22,32 +23,45 @@ macro_rules! stub_that_replies {
     }};
 }
 
-/// Loading, a cluster that moves slots, a replica without its primary.
+/// Loading, a replica without its primary, a script that does not end.
 #[tokio::test]
 async fn temporary_errors_are_retried() {
     static ASKED: AtomicUsize = AtomicUsize::new(0);
     let (stub, link) = stub_that_replies!(match ASKED.fetch_add(1, Ordering::Relaxed) {
         0 => "-LOADING Redis is loading the dataset in memory\r\n",
-        1 => "-TRYAGAIN Multiple keys request during rehashing of slot\r\n",
-        2 => "-CLUSTERDOWN The cluster is down\r\n",
-        3 => "-MASTERDOWN Link with MASTER is down\r\n",
-        4 => "-BUSY Redis is busy running a script.\r\n",
+        1 => "-MASTERDOWN Link with MASTER is down\r\n",
+        2 => "-BUSY Redis is busy running a script.\r\n",
         _ => ":1\r\n",
     });
     assert_eq!(link.call(None, one()).await, Ok(Value::Int(1)));
-    assert_eq!(stub.received("EVALSHA"), 6);
+    assert_eq!(stub.received("EVALSHA"), 4);
     assert_eq!(link.call_all(None, vec![one(); 2]).await, [Ok(Value::Int(1)), Ok(Value::Int(1))]);
-    assert_eq!(stub.received("EVALSHA"), 8);
+    assert_eq!(stub.received("EVALSHA"), 6);
 }
 
 #[tokio::test]
 async fn a_cluster_node_is_refused_without_a_retry() {
     let (stub, link) = stub_that_replies!("-MOVED 3999 127.0.0.1:6381\r\n");
     match link.call(None, one()).await {
-        Err(StoreError::Unavailable { why }) => assert!(why.contains("not supported yet"), "{why}"),
+        Err(StoreError::Unavailable { why }) => assert!(why.contains("redis+cluster://HOST"), "{why}"),
         other => panic!("{other:?}"),
     }
     assert_eq!(stub.received("EVALSHA"), 1);
+}
+
+/// Another node may have the slot by now, which a link to one node does not know.
+#[tokio::test]
+async fn a_cluster_that_moves_slots_is_left_to_its_caller() {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    let (stub, link) = stub_that_replies!(match ASKED.fetch_add(1, Ordering::Relaxed) {
+        0 => "-TRYAGAIN Multiple keys request during rehashing of slot\r\n",
+        _ => "-CLUSTERDOWN The cluster is down\r\n",
+    });
+    for _ in 0..2 {
+        let failed = link.try_call(None, one()).await.unwrap_err();
+        assert_eq!(failed.class, ErrorClass::Resharding, "{failed:?}");
+    }
+    assert_eq!(stub.received("EVALSHA"), 2);
 }
 
 /// The server answers so even to the script's text: the retries end.
