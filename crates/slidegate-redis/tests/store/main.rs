@@ -7,6 +7,7 @@ mod common;
 
 mod changed_limits;
 mod clocks;
+mod cluster;
 mod conformance;
 mod constant_work;
 mod deadlines;

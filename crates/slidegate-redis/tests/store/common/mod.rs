@@ -1,5 +1,6 @@
 //! Helpers of the test files.
 
+pub mod cluster;
 pub mod judge;
 pub mod sentinels;
 pub mod server;
@@ -12,6 +13,7 @@ pub mod watch;
 use slidegate::store::{Call, Store, StoreError};
 use slidegate::{Decision, Rule};
 
+pub use cluster::RedisCluster;
 pub use server::RedisServer;
 pub use shorthand::*;
 pub use stores::*;

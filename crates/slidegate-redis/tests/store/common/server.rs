@@ -148,10 +148,15 @@ pub fn program() -> OsString {
     env::var_os(SERVER).unwrap_or_else(|| "redis-server".into())
 }
 
-/// A port that is free at this moment.
+/// A port that is free at this moment. A node of a cluster uses the one 10,000 above it too.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("the system has a free port");
-    listener.local_addr().expect("a bound socket has an address").port()
+    loop {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("the system has a free port");
+        let port = listener.local_addr().expect("a bound socket has an address").port();
+        if port <= u16::MAX - 10_000 {
+            return port;
+        }
+    }
 }
 
 /// Starts the process and waits until its log says `until`; an error with its output if it ends before.
