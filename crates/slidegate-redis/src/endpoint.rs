@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use redis::{ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo, parse_redis_url};
 
 use crate::options::OptionsError;
+use crate::parameters::{self, printable};
 use authority::Authority;
 pub(crate) use sentinel::{FORM as SENTINEL_FORM, SentinelServers};
 
@@ -84,7 +85,7 @@ impl Endpoint {
     }
 
     /// Parses the URL of one server, which may have these parameters.
-    fn parse_one(url: &str, tls: bool, parameters: &[&str]) -> Result<Self, OptionsError> {
+    fn parse_one(url: &str, tls: bool, known: &[&'static str]) -> Result<Self, OptionsError> {
         let parsed = parse_redis_url(url)
             .ok_or(malformed("it cannot be read; percent-encode what is special in its user and password"))?;
         if parsed.fragment().is_some() {
@@ -94,9 +95,9 @@ impl Endpoint {
         if !parsed.scheme().ends_with("unix") && !path.is_empty() && path.parse::<u32>().is_err() {
             return Err(malformed("the part after the host is not the number of a database"));
         }
-        let unknown = parsed.query_pairs().find(|(name, _)| !parameters.contains(&&**name));
+        let unknown = parsed.query_pairs().find(|(name, _)| !known.contains(&&**name));
         if let Some((name, _)) = unknown {
-            return Err(OptionsError::Parameter { name: printable(&name) });
+            return Err(parameters::unknown(&name, known));
         }
         let has_protocol = parsed.query_pairs().any(|(name, _)| name == "protocol");
         let info = parsed
@@ -120,12 +121,6 @@ impl Endpoint {
 
 fn malformed(why: &'static str) -> OptionsError {
     OptionsError::Url { why }
-}
-
-/// A word of the URL for an error, `?` if it might be a misplaced password.
-fn printable(word: &str) -> String {
-    let plausible = word.len() <= 16 && word.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c));
-    if plausible { word.into() } else { "?".into() }
 }
 
 #[cfg(test)]
@@ -234,7 +229,7 @@ mod tests {
     fn unsupported_schemes_and_parameters_are_named() {
         let error = Endpoint::parse("http://localhost").unwrap_err();
         assert_eq!(error, OptionsError::Scheme { scheme: "http".into() });
-        let error = Endpoint::parse("redis://localhost?timeout=1").unwrap_err();
-        assert_eq!(error, OptionsError::Parameter { name: "timeout".into() });
+        let error = Endpoint::parse("redis://localhost?timeout=1").unwrap_err().to_string();
+        assert!(error.contains("`timeout`, which is unknown") && error.contains("deadline, "), "{error}");
     }
 }

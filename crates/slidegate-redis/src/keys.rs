@@ -18,6 +18,10 @@ use slidegate::receipt::ReceiptId;
 use slidegate::store::{RefusalCause, StoreError};
 
 use crate::options::OptionsError;
+use crate::parameters::shortened;
+
+/// Longest template, and longest prefix.
+pub const TEMPLATE_BYTES_MAX: usize = 512;
 
 /// Between a tag and its key.
 const TAG_END: &[u8] = b"}{";
@@ -40,6 +44,11 @@ enum TemplatePart {
 impl KeyTemplate {
     /// Reads a template: `rlaas:rate_limit:{key}`.
     pub(crate) fn new(text: &str) -> Result<Self, OptionsError> {
+        check_length("key_template", text)?;
+        Self::parsed(text)
+    }
+
+    fn parsed(text: &str) -> Result<Self, OptionsError> {
         let (mut parts, mut rest) = (Vec::new(), text);
         while let Some((before, part, after)) = placeholder(rest) {
             parts.extend([TemplatePart::Literal(before.into()), part]);
@@ -47,7 +56,7 @@ impl KeyTemplate {
         }
         parts.push(TemplatePart::Literal(rest.into()));
         if !parts.contains(&TemplatePart::Key) {
-            return Err(OptionsError::Template { template: text.into() });
+            return Err(OptionsError::Template { template: shortened(text) });
         }
         Ok(Self { parts })
     }
@@ -55,9 +64,15 @@ impl KeyTemplate {
     /// The default template with another beginning than `sg`.
     pub(crate) fn with_prefix(prefix: &str) -> Result<Self, OptionsError> {
         if prefix.is_empty() || prefix.contains(['{', '}']) {
-            return Err(OptionsError::Prefix { prefix: prefix.into() });
+            return Err(OptionsError::Prefix { prefix: shortened(prefix) });
         }
-        Self::new(&format!("{prefix}:{{{{key}}}}:{{rule}}"))
+        check_length("key_prefix", prefix)?;
+        Self::parsed(&format!("{prefix}:{{{{key}}}}:{{rule}}"))
+    }
+
+    /// Whether the states of different rules have different names.
+    pub(crate) fn has_rule(&self) -> bool {
+        self.parts.contains(&TemplatePart::Rule)
     }
 
     /// The name of the state of a rule and a key, with its tag and shard.
@@ -202,6 +217,11 @@ impl NamedKey {
 fn shard_number(digits: &[u8]) -> Option<u16> {
     let number: u16 = str::from_utf8(digits).ok()?.parse().ok()?;
     (number.to_string().as_bytes() == digits).then_some(number)
+}
+
+fn check_length(name: &'static str, text: &str) -> Result<(), OptionsError> {
+    let bytes = text.len();
+    if bytes > TEMPLATE_BYTES_MAX { Err(OptionsError::TemplateLength { name, bytes }) } else { Ok(()) }
 }
 
 /// As the user wrote it.

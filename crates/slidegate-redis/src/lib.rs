@@ -14,8 +14,8 @@
 //! # }
 //! ```
 //!
-//! [`RedisOptions`] set the names of keys, the deadline of a call and the trusted certificates; see
-//! [`RedisStore::connect_with`]. [`Limiter::with_deadline`](slidegate::Limiter::with_deadline) gives a single call another
+//! [`RedisOptions`] set the names of keys, the deadline of a call and the trusted certificates; most of them can be
+//! [parameters of the URL](RedisOptions::new). See [`RedisStore::connect_with`]. [`Limiter::with_deadline`](slidegate::Limiter::with_deadline) gives a single call another
 //! deadline.
 //!
 //! Redis 5 or newer, standalone or with Sentinel. Connections belong to the tokio runtime that calls
@@ -34,12 +34,14 @@ mod endpoint;
 mod keys;
 mod link;
 mod options;
+mod parameters;
 pub mod scripts;
 mod store;
 #[cfg(feature = "testing")]
 mod testing;
 mod tls;
 
+pub use keys::TEMPLATE_BYTES_MAX;
 pub use link::{ConnectError, OpenError};
 pub use options::{CONNECTIONS_MAX, LogLayout, OptionsError, RedisOptions, WAIT_MAX};
 pub use store::RedisStore;

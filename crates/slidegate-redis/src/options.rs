@@ -1,18 +1,21 @@
 //! Options of a shared store.
 
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::RootCertStore;
+use slidegate::ruleset::nearest;
 use thiserror::Error;
 
 use crate::endpoint::{Endpoint, FORM, SENTINEL_FORM, Servers};
-use crate::keys::KeyTemplate;
+use crate::keys::{KeyTemplate, TEMPLATE_BYTES_MAX};
+use crate::parameters::{self, shortened};
 use crate::tls::{self, Identity};
 
 /// The most connections of one store. Calls share connections, so a few suffice.
 pub const CONNECTIONS_MAX: usize = 64;
-/// Longest deadline of a call, and longest time to connect.
+/// Longest deadline of a call, longest time to connect, and longest hold of a denial.
 pub const WAIT_MAX: Duration = Duration::from_secs(600);
 
 /// The address of a Redis, and how the store uses it.
@@ -27,6 +30,10 @@ pub const WAIT_MAX: Duration = Duration::from_secs(600);
 ///     .log_layout(LogLayout::SortedSet);
 /// assert!(!format!("{options:?}").contains("secret"));
 ///
+/// // The same, as parameters of the URL:
+/// let url = "redis://limiter:secret@localhost/2?deadline=20ms&key_template=rlaas:rate_limit:{key}&log_layout=sorted-set";
+/// let options = RedisOptions::new(url)?;
+///
 /// let cluster = RedisOptions::new("redis+cluster://10.0.0.1:7000,10.0.0.2:7000")?;
 /// let error = cluster.key_template("rlaas:{key}").unwrap_err();
 /// assert!(error.to_string().contains("write braces around it"));
@@ -40,6 +47,10 @@ pub struct RedisOptions {
     pub(crate) connect_timeout: Duration,
     pub(crate) keys: KeyTemplate,
     pub(crate) log_layout: LogLayout,
+    /// How long a limiter answers denials from its deny cache; `None` for its default.
+    pub(crate) deny_cache: Option<Duration>,
+    /// The parameters of [`parameters::PARAMETERS`] that were given, by the URL or by name.
+    pub(crate) given: Vec<&'static str>,
     /// Trusted roots of the server's certificate; `None` for those that the system trusts.
     pub(crate) roots: Option<Arc<RootCertStore>>,
     pub(crate) identity: Option<Identity>,
@@ -56,8 +67,37 @@ pub enum LogLayout {
     SortedSet,
 }
 
+impl LogLayout {
+    /// The names of both.
+    pub const NAMES: [&str; 2] = ["packed", "sorted-set"];
+
+    /// The name: `packed` or `sorted-set`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Packed => "packed",
+            Self::SortedSet => "sorted-set",
+        }
+    }
+}
+
+impl FromStr for LogLayout {
+    type Err = OptionsError;
+
+    fn from_str(text: &str) -> Result<Self, OptionsError> {
+        let found = [Self::Packed, Self::SortedSet].into_iter().find(|layout| layout.name() == text);
+        found.ok_or_else(|| OptionsError::Layout {
+            text: shortened(text),
+            remedy: match nearest(text, Self::NAMES.into_iter()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("choose from: {}", Self::NAMES.join(", ")),
+            },
+        })
+    }
+}
+
 impl RedisOptions {
-    /// The default options for the Redis at a URL: `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, `rediss://` for TLS,
+    /// The options for the Redis at a URL: `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, `rediss://` for TLS,
     /// `unix:///PATH[?db=N&user=U&pass=P]` for a socket in the file system. `valkey://` and `valkeys://` are the same as
     /// `redis://` and `rediss://`.
     ///
@@ -67,17 +107,49 @@ impl RedisOptions {
     ///
     /// `redis+cluster://[USER:PASSWORD@]HOST[:PORT],HOST[:PORT]` (`rediss+cluster://` for TLS) connects to a cluster. A few
     /// of its nodes suffice: they name the others.
+    ///
+    /// Every option can be a parameter of the URL, named as its method: `?deadline=20ms&connections=4`. What is special in
+    /// a URL (`%`, `&`, `#`) is percent-encoded; other options have their defaults.
+    ///
+    /// | parameter | example |
+    /// |---|---|
+    /// | `key_prefix` or `key_template` | `key_prefix=app`, `key_template=rlaas:rate_limit:{key}` |
+    /// | `log_layout` | `packed`, `sorted-set` |
+    /// | `deadline`, `connect_timeout` | `20ms`, `2s` |
+    /// | `connections` | `4` |
+    /// | `deny_cache` | `200ms`; `0` or `off` for none |
     pub fn new(url: &str) -> Result<Self, OptionsError> {
-        Ok(Self {
-            endpoint: Endpoint::parse(url)?,
+        let (address, given) = parameters::split(url)?;
+        let endpoint = Endpoint::parse(&address)?;
+        let options = Self {
+            endpoint,
             connections: 2,
             deadline: Duration::from_millis(50),
             connect_timeout: Duration::from_secs(1),
             keys: KeyTemplate::default(),
             log_layout: LogLayout::default(),
+            deny_cache: None,
+            given: Vec::new(),
             roots: None,
             identity: None,
-        })
+        };
+        given.into_iter().try_fold(options, |options, (name, text)| options.parameter(name, &text))
+    }
+
+    /// Sets the option of a parameter of URLs, by its name.
+    pub fn parameter(self, name: &str, text: &str) -> Result<Self, OptionsError> {
+        parameters::set(self, name, text)
+    }
+
+    /// The same, unless the URL or [`RedisOptions::parameter`] has given it: for programs with settings beside the URL.
+    pub fn parameter_unless_given(self, name: &str, text: &str) -> Result<Self, OptionsError> {
+        if self.is_given(name) { Ok(self) } else { self.parameter(name, text) }
+    }
+
+    /// Whether the URL or [`RedisOptions::parameter`] has given a parameter, or another one that sets the same option.
+    #[must_use]
+    pub fn is_given(&self, name: &str) -> bool {
+        parameters::is_given(self, name)
     }
 
     /// How many connections are open; 2 by default, at most [`CONNECTIONS_MAX`].
@@ -95,6 +167,11 @@ impl RedisOptions {
         Ok(self)
     }
 
+    /// The same, unless a deadline was given before, by the URL or by [`RedisOptions::parameter`].
+    pub fn deadline_unless_given(self, deadline: Duration) -> Result<Self, OptionsError> {
+        if self.is_given("deadline") { Ok(self) } else { self.deadline(deadline) }
+    }
+
     /// How long connecting may take, with the handshake; 1 s by default, at most [`WAIT_MAX`].
     pub fn connect_timeout(mut self, timeout: Duration) -> Result<Self, OptionsError> {
         self.connect_timeout = checked("connect_timeout", timeout)?;
@@ -102,8 +179,8 @@ impl RedisOptions {
     }
 
     /// The template of key names; `sg:{{key}}:{rule}` by default. `{key}` and `{rule}` are replaced wherever they
-    /// stand. In a cluster the key must stand in a hash tag, as it does in the default: all names of one state must lie
-    /// in one slot.
+    /// stand. A template without `{rule}` is for a store that one rule uses: others would share its states. In a cluster
+    /// the key must stand in a hash tag, as it does in the default: all names of one state must lie in one slot.
     pub fn key_template(mut self, template: &str) -> Result<Self, OptionsError> {
         let keys = KeyTemplate::new(template)?;
         if matches!(self.endpoint.servers, Servers::Cluster(_)) && !keys.has_hash_tag() {
@@ -124,6 +201,25 @@ impl RedisOptions {
     pub fn log_layout(mut self, layout: LogLayout) -> Self {
         self.log_layout = layout;
         self
+    }
+
+    /// How long a limiter over the store answers denials from its deny cache; zero for no cache, at most [`WAIT_MAX`].
+    /// [`GuardOptions`](slidegate::guard::GuardOptions) of the limiter take precedence.
+    pub fn deny_cache(mut self, hold: Duration) -> Result<Self, OptionsError> {
+        self.deny_cache = Some(if hold.is_zero() { hold } else { checked("deny_cache", hold)? });
+        Ok(self)
+    }
+
+    /// The template of key names, if it has no `{rule}`: only one rule may use the store then.
+    #[must_use]
+    pub fn template_without_rule(&self) -> Option<String> {
+        (!self.keys.has_rule()).then(|| self.keys.to_string())
+    }
+
+    /// Whether the store keeps `sliding-log` as sorted sets.
+    #[must_use]
+    pub fn keeps_sorted_sets(&self) -> bool {
+        self.log_layout == LogLayout::SortedSet
     }
 
     /// Trusted root certificates in PEM, instead of those that the system trusts. For `rediss://`.
@@ -171,12 +267,60 @@ pub enum OptionsError {
         scheme: String,
     },
     /// An unknown parameter in the URL.
-    #[error(
-        "store: the URL has the parameter `{name}`, which is unknown; remove it, timeouts are options of their own"
-    )]
+    #[error("store: the URL has the parameter `{name}`, which is unknown; {remedy}")]
     Parameter {
         /// Its name.
         name: String,
+        /// The nearest name, or all names.
+        remedy: String,
+    },
+    /// A parameter that the URL has twice.
+    #[error("store: the URL has the parameter `{name}` twice; keep one of them")]
+    DuplicateParameter {
+        /// Its name.
+        name: String,
+    },
+    /// Malformed percent-encoding.
+    #[error(
+        "store: the parameter `{name}` is not percent-encoded UTF-8; write %25 for a percent sign, and two hexadecimal \
+         digits after every other one"
+    )]
+    Percent {
+        /// The name of the parameter.
+        name: &'static str,
+    },
+    /// Two parameters that both set the names of keys.
+    #[error("store: key_prefix and key_template both name the keys; keep one of them")]
+    PrefixAndTemplate,
+    /// An unknown layout.
+    #[error("log_layout: `{text}` is unknown; {remedy}")]
+    Layout {
+        /// The given text.
+        text: String,
+        /// The nearest name, or all names.
+        remedy: String,
+    },
+    /// A text that is not a duration.
+    #[error("{name}: `{text}` is not a duration; write a number and ms, s, m, h or d, for example 50ms")]
+    Duration {
+        /// The name of the option.
+        name: &'static str,
+        /// The given text.
+        text: String,
+    },
+    /// A text that is neither a duration nor `off`.
+    #[error(
+        "deny_cache: `{text}` is not a duration; write a number and ms, s, m, h or d, for example 200ms, or off"
+    )]
+    DenyCache {
+        /// The given text.
+        text: String,
+    },
+    /// A text that is not a number of connections.
+    #[error("connections: `{text}` is not a whole number; write digits only")]
+    Count {
+        /// The given text.
+        text: String,
     },
     /// A template without `{key}`.
     #[error(
@@ -195,6 +339,14 @@ pub enum OptionsError {
     HashTag {
         /// The given text.
         template: String,
+    },
+    /// A template or a prefix that is too long.
+    #[error("{name}: {bytes} bytes are too many; give at most {TEMPLATE_BYTES_MAX}")]
+    TemplateLength {
+        /// The name of the option.
+        name: &'static str,
+        /// The length of the text.
+        bytes: usize,
     },
     /// An empty prefix, or one with braces, which would change the hash tag of a name.
     #[error(

@@ -43,6 +43,7 @@ pub struct RedisStore {
     pub(crate) link: Connections,
     pub(crate) keys: KeyTemplate,
     layout: LogLayout,
+    deny_cache: Option<Duration>,
     number: u32,
     random: RandomState,
     drawn: AtomicU64,
@@ -113,7 +114,8 @@ impl RedisStore {
         let (keys, layout) = (options.keys.clone(), options.log_layout);
         let number = keys.store_number();
         let (drawn, latest_us) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { link, keys, layout, number, random: RandomState::new(), drawn, latest_us }
+        let deny_cache = options.deny_cache;
+        Self { link, keys, layout, deny_cache, number, random: RandomState::new(), drawn, latest_us }
     }
 
     /// Draws a number that cannot be guessed, and very rarely repeats: the keyed hash of a counter.
@@ -429,6 +431,10 @@ impl Store for RedisStore {
     }
     fn is_remote(&self) -> bool {
         true
+    }
+
+    fn deny_cache_hold(&self) -> Option<Duration> {
+        self.deny_cache
     }
 
     /// The first process draws it, and Redis stores it.

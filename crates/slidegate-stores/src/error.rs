@@ -27,8 +27,15 @@ pub enum UrlError {
     Sqlite(#[from] slidegate_sqlite::OptionsError),
     /// An invalid Redis URL or option.
     #[cfg(feature = "redis")]
-    #[error(transparent)]
+    #[error("{}", of_store(.0))]
     Redis(#[from] slidegate_redis::OptionsError),
+}
+
+/// The text of an error in a parameter, which begins with the name of the parameter, says that it is one of the store.
+#[cfg(feature = "redis")]
+fn of_store(error: &slidegate_redis::OptionsError) -> String {
+    let text = error.to_string();
+    if text.starts_with("store: ") { text } else { format!("store: {text}") }
 }
 
 /// A store that cannot be opened. The error never contains the password.

@@ -130,9 +130,60 @@ impl StoreUrl {
             #[cfg(feature = "sqlite")]
             Target::Sqlite(options) => Target::Sqlite(Box::new(options.deadline_unless_given(deadline)?)),
             #[cfg(feature = "redis")]
-            Target::Redis(options) => Target::Redis(Box::new(options.deadline(deadline)?)),
+            Target::Redis(options) => Target::Redis(Box::new(options.deadline_unless_given(deadline)?)),
         };
         Ok(Self { target, ..self })
+    }
+
+    /// Sets a parameter of the URL of a Redis by its name, unless the URL has it; no effect on other stores.
+    ///
+    /// ```
+    /// use slidegate_stores::StoreUrl;
+    ///
+    /// let url: StoreUrl = "redis://localhost?key_prefix=app".parse()?;
+    /// let url = url.parameter_unless_given("key_prefix", "sg")?.parameter_unless_given("connections", "4")?;
+    /// assert!(url.clone().parameter_unless_given("conections", "4").is_err());
+    /// # Ok::<(), slidegate_stores::UrlError>(())
+    /// ```
+    pub fn parameter_unless_given(self, name: &str, text: &str) -> Result<Self, UrlError> {
+        #[cfg(feature = "redis")]
+        if let Target::Redis(options) = self.target {
+            let target = Target::Redis(Box::new(options.parameter_unless_given(name, text)?));
+            return Ok(Self { target, ..self });
+        }
+        let _ = (name, text);
+        Ok(self)
+    }
+
+    /// Whether the URL of a Redis has a parameter, or another one that sets the same option.
+    #[must_use]
+    pub fn has_parameter(&self, name: &str) -> bool {
+        #[cfg(feature = "redis")]
+        if let Target::Redis(options) = &self.target {
+            return options.is_given(name);
+        }
+        let _ = name;
+        false
+    }
+
+    /// The template of key names of a Redis, if it has no `{rule}`: only one rule may use the store then.
+    #[must_use]
+    pub fn template_without_rule(&self) -> Option<String> {
+        #[cfg(feature = "redis")]
+        if let Target::Redis(options) = &self.target {
+            return options.template_without_rule();
+        }
+        None
+    }
+
+    /// Whether it is a Redis that keeps `sliding-log` as sorted sets.
+    #[must_use]
+    pub fn keeps_sorted_sets(&self) -> bool {
+        #[cfg(feature = "redis")]
+        if let Target::Redis(options) = &self.target {
+            return options.keeps_sorted_sets();
+        }
+        false
     }
 
     /// Opens the store; see [`open`](crate::open).
@@ -185,6 +236,25 @@ mod tests {
             );
             assert!(matches!(url.parse::<StoreUrl>(), Err(UrlError::Unknown { .. })), "{url}");
         }
+    }
+
+    #[test]
+    fn parameters_of_a_redis_have_precedence_over_settings() {
+        let url: StoreUrl = "redis://localhost?key_template=rlaas:{key}&deadline=20ms".parse().unwrap();
+        let url = url.deadline(Duration::from_secs(1)).unwrap();
+        let url = url.parameter_unless_given("key_prefix", "app").unwrap();
+        assert_eq!(url.template_without_rule().as_deref(), Some("rlaas:{key}"));
+        assert!(url.has_parameter("deadline") && url.has_parameter("key_prefix"));
+        assert!(!url.has_parameter("connections"));
+        let shown = format!("{url:?}");
+        assert!(shown.contains("deadline: 20ms"), "{shown}");
+
+        let memory = StoreUrl::default().parameter_unless_given("key_prefix", "app").unwrap();
+        assert_eq!((memory.kind(), memory.template_without_rule()), ("memory", None));
+        assert!(error("redis://localhost?dedline=1s").contains("did you mean `deadline`?"));
+        assert!(
+            error("redis://localhost?deadline=soon").starts_with("store: deadline: `soon` is not a duration")
+        );
     }
 
     #[test]
