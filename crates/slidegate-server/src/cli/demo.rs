@@ -6,12 +6,13 @@ use std::io::{IsTerminal, Write, stdout};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use slidegate::{Admission, Algorithm, Limiter, Rate, Rule};
 use slidegate_stores::StoreUrl;
 use tokio::time::{Instant, sleep_until};
 
 use super::output::write_data;
+use crate::config::command_store;
 use crate::stores::BlockingLimiter;
 
 /// Show how each algorithm treats two bursts around a window boundary
@@ -64,7 +65,13 @@ Next, test your own traffic, request by request: slidegate replay --help
 pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Result<ExitCode> {
     let algorithms: Vec<Algorithm> = in_order().collect();
     let accepted = if args.live {
-        let opened = BlockingLimiter::open(&args.store.clone().unwrap_or_default())?;
+        let store = command_store(args.store.clone().unwrap_or_default(), None, env::vars_os())?;
+        if store.template_without_rule().is_some() {
+            bail!(
+                "store: the demo runs a rule per algorithm; write {{rule}} into the key_template, or leave it out"
+            );
+        }
+        let opened = BlockingLimiter::open(&store)?;
         accepted_live(&opened, RATE.parse()?, LIMIT, &algorithms, err)?
     } else {
         algorithms.iter().map(|&algorithm| accepted(algorithm)).collect::<Result<Vec<_>>>()?

@@ -1,15 +1,16 @@
 //! `slidegate replay`: executes a trace, each line at exactly its time.
 
+use std::env;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail};
-use slidegate::RuleSet;
+use slidegate::{Rule, RuleSet};
 use slidegate_stores::StoreUrl;
 
-use crate::config::Config;
+use crate::config::{Config, command_store, shared_states_mistake};
 use crate::replay::{self, ReplayError, Summary};
 use crate::stores::BlockingLimiter;
 use crate::text::escaped;
@@ -31,6 +32,8 @@ pub(super) struct Args {
     config: Option<PathBuf>,
 
     /// Where states live: memory, sqlite:PATH or redis://... [default: the store of the configuration, else memory]
+    ///
+    /// A Redis has parameters, as in `slidegate serve`: `redis://HOST?key_prefix=app`.
     #[arg(long, value_name = "URL")]
     store: Option<StoreUrl>,
 }
@@ -72,8 +75,15 @@ A line that cannot be executed changes nothing and is answered
 pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Result<ExitCode> {
     let config = args.config.as_deref().map(Config::load).transpose()?;
     let store = args.store.clone().or_else(|| config.as_ref().and_then(Config::store));
-    let opened = BlockingLimiter::open(&store.unwrap_or_default())?;
+    let store = command_store(store.unwrap_or_default(), config.as_ref(), env::vars_os())?;
     let rules = config.map_or_else(RuleSet::new, Config::into_rules);
+    if let Some(template) = store.template_without_rule()
+        && let Some(mistake) =
+            shared_states_mistake(&template, rules.iter().map(Rule::name), rules.allows_inline())
+    {
+        bail!("store: {mistake}");
+    }
+    let opened = BlockingLimiter::open(&store)?;
     let trace = open(&args.trace, err)?;
     let replayed = replay::run(&opened, rules, trace, &mut BufWriter::new(out));
     let Summary { lines, failed } = match replayed {

@@ -33,6 +33,9 @@ pub(super) struct Args {
     config: Option<PathBuf>,
 
     /// Where states live: memory, sqlite:PATH or redis://... [default: the store of the configuration, else memory]
+    ///
+    /// A Redis has parameters: `redis://HOST/2?key_prefix=app&deadline=20ms`, also `key_template`, `log_layout`,
+    /// `connections`, `connect_timeout` and `deny_cache`. The configuration has them below `store`.
     #[arg(long, value_name = "URL")]
     store: Option<String>,
 

@@ -43,7 +43,12 @@ error: FILE:LINE:COLUMN: FIELD: mistake; remedy. Warnings do not change the stat
 
 /// Prints the explanation or the mistakes.
 pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Result<ExitCode> {
-    let config = match Config::load(&args.file).and_then(with_usable_tls) {
+    let no_flags = GivenSettings::default();
+    let checked = Config::load(&args.file).and_then(with_usable_tls).and_then(|config| {
+        config.check_together(&no_flags, &config.settings)?;
+        Ok(config)
+    });
+    let config = match checked {
         Ok(config) => config,
         Err(error) if args.json => {
             let mistakes: Vec<Value> = error.mistakes.iter().map(finding_json).collect();
@@ -53,7 +58,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write, err: &mut impl Write) -> Re
         }
         Err(error) => return Err(error.into()),
     };
-    let (settings, no_flags) = (&config.settings, GivenSettings::default());
+    let settings = &config.settings;
     let (rules, warnings) = (config.rules(&no_flags), config.warnings(&no_flags, settings));
     if args.json {
         let report = json!({

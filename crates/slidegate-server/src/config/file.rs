@@ -8,7 +8,6 @@ use std::path::Path;
 use ring::digest::{SHA256, digest};
 use serde_saphyr::{Location, Spanned};
 use slidegate::RuleSet;
-use slidegate::ruleset::Overrides;
 use slidegate_stores::StoreUrl;
 
 use super::finding::{ConfigError, Finding, Findings, Source};
@@ -16,12 +15,16 @@ use super::node::{Node, YamlValue};
 use super::rule::{self, FileRule};
 use super::section::{Section, UNSUPPORTED};
 use super::setting::{GivenSettings, LISTS, SETTINGS};
-use super::{rate_limiter_form, token, warning, yaml};
+use super::{rate_limiter_form, shared_states, token, warning, yaml};
 use crate::service::Settings;
 use crate::text::{BYTE_ORDER_MARK, escaped};
 
 /// Largest configuration file.
 const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// Named like a parameter of the URL, but a setting of its own.
+const DEADLINE: (&str, &str) =
+    ("deadline", "stands beside `store`, for every store; write `deadline: 20ms` there");
 
 const EXAMPLE: &str = "for example `rules: { api: { limit: 60/1m } }`";
 const TOKEN: &str = "is a secret and does not belong in this file; list its hash in `tokens`, or write it to a file of \
@@ -29,6 +32,7 @@ const TOKEN: &str = "is a secret and does not belong in this file; list its hash
 
 /// Groups of settings: name and example.
 const BOUNDS: (&str, &str) = ("bounds", "{ connections: 1000 }");
+const STORE: (&str, &str) = ("store", "{ url: redis://localhost, key_prefix: app }");
 const TLS: (&str, &str) = ("tls", "{ certificate: server.pem, key: server.key }");
 
 /// A valid configuration.
@@ -39,7 +43,7 @@ pub(crate) struct Config {
     rules: Vec<FileRule>,
     /// The defaults, overridden by the settings of the file.
     pub(crate) settings: Settings,
-    given: GivenSettings,
+    pub(super) given: GivenSettings,
 }
 
 /// Leaves out the text, which may contain a password.
@@ -122,6 +126,17 @@ impl Config {
         format!("{prefix:016x}")
     }
 
+    /// A mistake of the rules and the final settings together.
+    pub(crate) fn check_together(
+        &self,
+        flags_and_env: &GivenSettings,
+        settings: &Settings,
+    ) -> Result<(), ConfigError> {
+        let given = flags_and_env.layered_over(&self.given);
+        let mistake = shared_states::find(&self.rules(flags_and_env), &given, settings);
+        mistake.map_or(Ok(()), |mistake| Err(ConfigError { mistakes: vec![mistake] }))
+    }
+
     /// The store that the file names.
     pub(crate) fn store(&self) -> Option<StoreUrl> {
         self.given.source("store").map(|_| self.settings.store.clone())
@@ -169,18 +184,20 @@ impl Config {
                 "rules" => self.read_rules(node, root.findings),
                 "rate-limiter" => {
                     let rule = rate_limiter_form::read(name, node, root.findings);
-                    let (overrides, at) = (Overrides::default(), name.referenced);
-                    self.rules.extend(rule.map(|rule| FileRule { rule, overrides, at, has_policy: false }));
+                    self.rules.extend(rule);
                     let is_default =
                         |(name, _): &(Spanned<String>, Node)| name.value == rate_limiter_form::DEFAULT_RULE;
                     let rules = root.node("rules").map(|node| &node.value);
                     if matches!(rules, Some(YamlValue::Map(rules)) if rules.iter().any(is_default)) {
                         let text =
                             "rate-limiter: means rule `default`, which `rules` has as well; keep one of them";
-                        root.mistake(at, text);
+                        root.mistake(name.referenced, text);
                     }
                 }
                 "bounds" => self.read_group(BOUNDS, node, root.findings),
+                "store" if matches!(node.value, YamlValue::Map(_)) => {
+                    self.read_group(STORE, node, root.findings);
+                }
                 "tls" => self.read_group(TLS, node, root.findings),
                 "tokens" => self.settings.tokens = token::read(node, root.findings),
                 other if self.read_setting(other, node, root.findings) => {}
@@ -205,17 +222,21 @@ impl Config {
         self.rules.extend(rules.filter_map(|(name, node)| rule::read(name, node, section.findings)));
     }
 
-    /// Reads a group of settings: `bounds` or `tls`.
+    /// Reads a group of settings: `bounds`, `store` or `tls`. The `url` of `store` is the setting `store`.
     fn read_group(&mut self, (group, example): (&str, &str), node: &Node, findings: &mut Findings) {
         let expected = ("fields", example);
         let Some(mut section) = Section::open(format!("{group}: "), node, expected, findings) else {
             return;
         };
         for (name, node) in section.fields {
-            if !self.read_setting(&format!("{group}.{}", name.value), node, section.findings) {
+            let is_url = group == STORE.0 && name.value == "url";
+            let setting = if is_url { group.to_owned() } else { format!("{group}.{}", name.value) };
+            if !self.read_setting(&setting, node, section.findings) {
                 let in_group = |name: &'static str| name.strip_prefix(group)?.strip_prefix('.');
-                let known: Vec<_> = SETTINGS.iter().filter_map(|(name, _)| in_group(name)).collect();
-                section.check_name(name, &known, &[], "is not a field here");
+                let mut known: Vec<_> = SETTINGS.iter().filter_map(|(name, _)| in_group(name)).collect();
+                let refused = if group == STORE.0 { &[DEADLINE][..] } else { &[] };
+                known.extend((group == STORE.0).then_some("url"));
+                section.check_name(name, &known, refused, "is not a field here");
             }
         }
     }

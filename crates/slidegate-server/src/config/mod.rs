@@ -2,7 +2,7 @@
 //!
 //! A file is read in two stages. `yaml` parses the text into `node`s, each with its line and column. `file` and `rule`
 //! interpret them (`token` the tokens), a `section` at a time. All mistakes are reported at once, each with its position and remedy
-//! (`finding`). `startup` merges the sources; `warning` lists what is legal but unwise.
+//! (`finding`). `startup` merges the sources, for commands `command_store`; `warning` lists what is legal but unwise.
 //!
 //! ```yaml
 //! rules:
@@ -12,6 +12,7 @@
 //! ```
 
 mod amount;
+mod command_store;
 mod file;
 mod finding;
 mod node;
@@ -21,16 +22,19 @@ mod rule_values;
 mod schema;
 mod section;
 mod setting;
+mod shared_states;
 mod startup;
 mod token;
 mod warning;
 mod yaml;
 
+pub(crate) use command_store::command_store;
 pub(crate) use file::Config;
 pub(crate) use finding::{ConfigError, Finding, Source};
 pub(crate) use rate_limiter_form::DEFAULT_RULE;
 pub(crate) use schema::{RATE_PATTERN, schema};
 pub(crate) use setting::GivenSettings;
+pub(crate) use shared_states::mistake as shared_states_mistake;
 pub(crate) use startup::{Startup, StartupFile};
 
 /// A file that uses every field, with comments.

@@ -6,18 +6,21 @@ use std::time::Duration;
 
 use serde_saphyr::Spanned;
 use slidegate::rate::LIMIT_MAX;
+use slidegate::ruleset::Overrides;
 use slidegate::{Algorithm, Rate, RateError, Rule};
 
 use super::finding::Findings;
 use super::node::Node;
-use super::rule_values::{whole, word};
+use super::rule::FileRule;
+use super::rule_values::{on_store_error, whole, word};
 use super::section::Section;
 use crate::text::{did_you_mean, excerpt};
 
 /// The rule that the form defines and the small-service route charges.
 pub(crate) const DEFAULT_RULE: &str = "default";
 
-const FIELDS: [&str; 3] = ["use-algo", "window-size", "max-requests"];
+/// The last one, which small services do not have, is spelt as in a rule.
+const FIELDS: [&str; 4] = ["use-algo", "window-size", "max-requests", "on_store_error"];
 
 /// Algorithm names of small services, without the optional suffix `-algo`.
 const NAMES: [(&str, Algorithm); 10] = [
@@ -50,13 +53,14 @@ fn algorithm(text: &str) -> Result<Algorithm, String> {
 }
 
 /// Reads the form; adds all its mistakes to `findings`.
-pub(super) fn read(name: &Spanned<String>, node: &Node, findings: &mut Findings) -> Option<Rule> {
+pub(super) fn read(name: &Spanned<String>, node: &Node, findings: &mut Findings) -> Option<FileRule> {
     let expected = ("fields", "{ window-size: 60, max-requests: 5 }");
     let mut form = Section::open("rate-limiter: ".to_owned(), node, expected, findings)?;
     for (name, _) in form.fields {
         form.check_name(name, &FIELDS, &[], "is not a field here");
     }
     let named = form.read("use-algo", |node| word(node).and_then(algorithm));
+    let policy = form.read("on_store_error", on_store_error);
     let (seconds, units) = (form.read("window-size", whole), form.read("max-requests", whole));
     for (field, meaning) in [("window-size", "seconds"), ("max-requests", "requests per window")] {
         if form.node(field).is_none() {
@@ -74,7 +78,10 @@ pub(super) fn read(name: &Spanned<String>, node: &Node, findings: &mut Findings)
         form.read::<()>(field, |_| Err(format!("{text}; choose another")));
     });
     let rule = Rule::builder(DEFAULT_RULE).limit(rate.ok()?).algorithm(named.unwrap_or_default());
-    rule.build().ok().filter(|_| form.has_no_mistakes())
+    let rule = rule.on_store_error(policy.unwrap_or_default()).build().ok();
+    let rule = rule.filter(|_| form.has_no_mistakes())?;
+    let (overrides, at) = (Overrides::default(), name.referenced);
+    Some(FileRule { rule, overrides, at, has_policy: policy.is_some() })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Reads the values of a rule's fields. Errors do not name the field; the caller adds it.
 
 use slidegate::Rate;
-use slidegate::rule::{AtBudget, Decimal, DecimalError, OnStoreError};
+use slidegate::rule::{AtBudget, Decimal, DecimalError, OnStoreError, TakeOver};
 
 use super::node::{Node, YamlValue};
 use crate::rules::parse_rate;
@@ -90,6 +90,14 @@ pub(super) fn at_budget(node: &Node) -> Result<AtBudget, String> {
     }
 }
 
+/// Reads `ms` or `s`.
+pub(super) fn take_over(node: &Node) -> Result<TakeOver, String> {
+    let name = word(node)?;
+    TakeOver::named(name).ok_or_else(|| {
+        format!("`{}` is unknown; write ms or s, the unit of the times in the sets", excerpt(name))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::yaml::parse;
@@ -126,6 +134,14 @@ mod tests {
         ] {
             assert_eq!(read(text), Err(format!("{start}choose deny, allow or {{ local: 0.25 }}")));
         }
+    }
+
+    #[test]
+    fn the_unit_of_what_is_taken_over_is_ms_or_s() {
+        let read = |text: &str| take_over(&parse(text).unwrap());
+        assert_eq!((read("ms"), read("s")), (Ok(TakeOver::Milliseconds), Ok(TakeOver::Seconds)));
+        assert!(read("us").unwrap_err().starts_with("`us` is unknown; write ms or s"));
+        assert!(read("true").unwrap_err().starts_with("expected a name, found `true`"));
     }
 
     #[test]

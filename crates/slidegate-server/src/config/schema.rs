@@ -4,9 +4,9 @@
 
 use serde_json::{Value, json};
 use slidegate::Algorithm;
-use slidegate::rule::{BUCKETS_MAX, ENTRIES_MAX, ENTRIES_MIN, Edge, LIMITS_MAX, NAME_BYTES_MAX};
-
+use slidegate::rule::{BUCKETS_MAX, ENTRIES_MAX, ENTRIES_MIN, Edge, LIMITS_MAX, NAME_BYTES_MAX, TakeOver};
 use slidegate::ruleset::PATTERNS_MAX;
+use slidegate_redis::{CONNECTIONS_MAX, LogLayout, TEMPLATE_BYTES_MAX};
 
 use super::token::{NAME_BYTES_MAX as TOKEN_NAME_BYTES_MAX, TOKENS_MAX};
 use crate::tokens::Scope;
@@ -19,6 +19,8 @@ const INLINE_NAME: &str = "^(sliding-log|compact-log|sliding-buckets|sliding-cou
 pub(crate) const RATE_PATTERN: &str =
     "^[0-9]{1,13}/[0-9]{0,12}(ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)$";
 const DURATION: &str = "^[0-9]+(ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)$";
+/// The schemes of a Redis are refused in detail by its store.
+const STORE: &str = "^(memory|sqlite:.+|(redis|rediss|valkey|valkeys|unix|(redis|valkey)\\+unix)://.+)$";
 const BYTES: &str = "^[0-9]+(KiB|MiB|GiB)?$";
 
 /// The schema.
@@ -48,12 +50,7 @@ pub(crate) fn schema() -> Value {
                 "pattern": "^(\\[[0-9A-Fa-f:.%]+\\]|[0-9.]+):[0-9]{1,5}$",
                 "default": "127.0.0.1:8080",
             },
-            "store": {
-                "description": "Where states live: memory, a SQLite file, or a Redis that several servers share.",
-                "type": "string",
-                "pattern": "^(memory|sqlite:.+|(redis|rediss|unix)://.+)$",
-                "default": "memory",
-            },
+            "store": store(),
             "threads": {
                 "description": "Threads that serve HTTP. Without it, one fewer than there are cores, and at least one.",
                 "type": "integer", "minimum": 1, "maximum": 1_024,
@@ -130,29 +127,87 @@ fn rule() -> Value {
                 "default": 0,
             },
             "shadow": flag("Whether the rule decides and counts without refusing."),
-            "on_store_error": {
-                "description": "The outage policy: the answer when the store fails.",
-                "anyOf": [
-                    { "enum": ["deny", "allow"] },
-                    {
-                        "type": "object",
-                        "additionalProperties": false,
-                        "required": ["local"],
-                        "properties": { "local": {
-                            "description": "An in-process limiter at this share of the limit.",
-                            "type": "number", "exclusiveMinimum": 0, "maximum": 1,
-                        } },
-                    },
-                ],
-                "default": "deny",
-            },
+            "on_store_error": on_store_error(),
             "at_budget": {
                 "description": "What happens to a new key, or a log that has to grow, when memory_budget is spent.",
                 "enum": ["refuse", "evict-oldest"],
                 "default": "refuse",
             },
+            "take_over": {
+                "description": "The unit of the times in the sorted sets of another limiter, which a Redis with log_layout: sorted-set takes over.",
+                "enum": TakeOver::NAMES,
+            },
             "overrides": overrides(),
         },
+    })
+}
+
+fn on_store_error() -> Value {
+    json!({
+        "description": "The outage policy: the answer when the store fails.",
+        "anyOf": [
+            { "enum": ["deny", "allow"] },
+            {
+                "type": "object",
+                "additionalProperties": false,
+                "required": ["local"],
+                "properties": { "local": {
+                    "description": "An in-process limiter at this share of the limit.",
+                    "type": "number", "exclusiveMinimum": 0, "maximum": 1,
+                } },
+            },
+        ],
+        "default": "deny",
+    })
+}
+
+/// The URL of a store, or its URL and what the URL of a Redis would give as parameters.
+fn store() -> Value {
+    let url = json!({
+        "description": "Where states live: memory, a SQLite file, or a Redis that several servers share.",
+        "type": "string",
+        "pattern": STORE,
+        "default": "memory",
+    });
+    json!({
+        "description": "Where states live: memory, a SQLite file, or a Redis that several servers share.",
+        "anyOf": [
+            url,
+            {
+                "type": "object",
+                "additionalProperties": false,
+                "not": { "required": ["key_prefix", "key_template"] },
+                "properties": {
+                    "url": url,
+                    "key_prefix": {
+                        "description": "The beginning of the names of keys in a Redis.",
+                        "anyOf": [{ "type": "string", "pattern": "^[^{}]+$", "maxLength": TEMPLATE_BYTES_MAX }, { "type": "integer", "minimum": 0 }],
+                        "default": "sg",
+                    },
+                    "key_template": {
+                        "description": "The names of keys in a Redis. Without {rule} only one rule may use it.",
+                        "type": "string", "pattern": "\\{key\\}", "maxLength": TEMPLATE_BYTES_MAX,
+                        "default": "sg:{{key}}:{rule}",
+                    },
+                    "log_layout": {
+                        "description": "How a Redis keeps sliding-log: packed in a string, or in a sorted set with a member per unit.",
+                        "enum": LogLayout::NAMES,
+                        "default": LogLayout::default().name(),
+                    },
+                    "connections": {
+                        "description": "Connections to a Redis, which all calls share.",
+                        "type": "integer", "minimum": 1, "maximum": CONNECTIONS_MAX, "default": 2,
+                    },
+                    "connect_timeout": duration("How long connecting to a Redis may take.", "1s"),
+                    "deny_cache": {
+                        "description": "How long a denial of a Redis is answered without asking it; off for not at all.",
+                        "anyOf": [{ "type": "string", "pattern": DURATION }, { "enum": ["off", 0] }],
+                        "default": "1s",
+                    },
+                },
+            },
+        ],
+        "default": "memory",
     })
 }
 
@@ -218,6 +273,7 @@ fn rate_limiter_form() -> Value {
                 "description": "Units per window.",
                 "type": "integer", "minimum": 1, "maximum": slidegate::rate::LIMIT_MAX,
             },
+            "on_store_error": on_store_error(),
         },
     })
 }

@@ -10,20 +10,26 @@ use std::time::Duration;
 
 use slidegate::rate::{WINDOW_MAX, WINDOW_MIN};
 use slidegate::store::BUDGET_BYTES_MIN;
-use slidegate_redis::WAIT_MAX;
+use slidegate_redis::{RedisOptions, WAIT_MAX};
 use slidegate_stores::{StoreUrl, UrlError};
 
 use super::amount::{bytes, count, duration};
 use super::finding::Source;
-use crate::service::{HeaderSet, Secret, Settings};
+use crate::service::{HeaderSet, STORE_FIELD, Secret, Settings};
 use crate::text::{did_you_mean, excerpt};
 use crate::tokens::{Scopes, TOKEN_BYTES_MAX, TOKEN_BYTES_MIN, Token};
 
 /// All settings, named as a file nests them, each with a remedy. Environment variables are named after them.
-pub(super) const SETTINGS: [(&str, &str); 22] = [
+pub(super) const SETTINGS: [(&str, &str); 28] = [
     ("http", "write `http: 127.0.0.1:8080`"),
     ("threads", "write a whole number"),
     ("store", "write `store: memory`"),
+    ("store.key_prefix", "write a text such as app"),
+    ("store.key_template", "write a text such as \"app:{key}:{rule}\""),
+    ("store.log_layout", "write packed or sorted-set"),
+    ("store.connections", "write a whole number"),
+    ("store.connect_timeout", "write a duration such as 2s"),
+    ("store.deny_cache", "write a duration such as 200ms, or off"),
     ("deadline", "write `deadline: 50ms`"),
     ("memory_budget", "write `memory_budget: 512MiB`"),
     ("token_file", "write `token_file: PATH`"),
@@ -82,6 +88,9 @@ impl GivenSettings {
         texts: Vec<String>,
         source: &Source,
     ) -> Result<(), SettingError> {
+        if let Some(other) = excluded_by(setting).filter(|other| self.0.contains_key(other)) {
+            return Err((0, format!("cannot be combined with {other}; keep one of them")));
+        }
         set(settings, setting, &texts)?;
         self.0.insert(setting, (source.clone(), texts));
         Ok(())
@@ -107,11 +116,20 @@ impl GivenSettings {
     }
 }
 
+/// The other setting that names the keys of a Redis. A source of settings may give one of them.
+fn excluded_by(setting: &str) -> Option<&'static str> {
+    match setting {
+        "store.key_prefix" => Some("store.key_template"),
+        "store.key_template" => Some("store.key_prefix"),
+        _ => None,
+    }
+}
+
 /// The index of the wrong text of a setting, and the error.
 pub(super) type SettingError = (usize, String);
 
 /// Reads a setting. Only those of [`LISTS`] take several texts.
-fn set(settings: &mut Settings, setting: &str, texts: &[String]) -> Result<(), SettingError> {
+fn set(settings: &mut Settings, setting: &'static str, texts: &[String]) -> Result<(), SettingError> {
     match setting {
         "hosts" => settings.hosts = each(texts, host)?,
         "headers" => settings.headers = headers(texts)?,
@@ -123,7 +141,10 @@ fn set(settings: &mut Settings, setting: &str, texts: &[String]) -> Result<(), S
     Ok(())
 }
 
-fn set_one(settings: &mut Settings, setting: &str, text: &str) -> Result<(), String> {
+fn set_one(settings: &mut Settings, setting: &'static str, text: &str) -> Result<(), String> {
+    if let Some(parameter) = setting.strip_prefix(STORE_FIELD) {
+        return store_parameter(settings, parameter, text);
+    }
     let bounds = &mut settings.bounds;
     let time = || duration(text, MILLISECOND, TIME_MAX);
     match setting {
@@ -168,6 +189,23 @@ fn store(text: &str) -> Result<StoreUrl, String> {
         let text = error.to_string();
         text.strip_prefix("store: ").unwrap_or(&text).to_owned()
     })
+}
+
+/// Reads a setting of a Redis as the parameter of its URL is read. One of the two settings that name the keys replaces the
+/// other, which comes from a source below.
+fn store_parameter(settings: &mut Settings, name: &'static str, text: &str) -> Result<(), String> {
+    let any = RedisOptions::new("redis://localhost").and_then(|any| any.parameter(name, text));
+    any.map_err(|error| {
+        let text = error.to_string();
+        text.strip_prefix(&format!("{name}: ")).unwrap_or(&text).to_owned()
+    })?;
+    match name {
+        "key_prefix" => settings.store_parameters.remove("key_template"),
+        "key_template" => settings.store_parameters.remove("key_prefix"),
+        _ => None,
+    };
+    settings.store_parameters.insert(name, text.to_owned());
+    Ok(())
 }
 
 fn boolean(text: &str) -> Result<bool, String> {
@@ -243,7 +281,7 @@ fn readable(path: &str) -> Result<PathBuf, String> {
 mod tests {
     use super::*;
 
-    fn wrong(setting: &str, texts: &[&str]) -> SettingError {
+    fn wrong(setting: &'static str, texts: &[&str]) -> SettingError {
         let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
         set(&mut Settings::default(), setting, &texts).unwrap_err()
     }
@@ -251,11 +289,31 @@ mod tests {
     #[test]
     fn every_setting_is_read_and_refuses_nonsense() {
         for (setting, _) in SETTINGS {
-            let (_, text) = wrong(setting, &["no such thing \u{1}"]);
+            let (_, text) = wrong(setting, &["no such {thing} \u{1}"]);
             assert!(!text.contains("is not a setting") && text.contains("; "), "{setting}: {text}");
         }
         assert!(wrong("colour", &["red"]).1.contains("is not a setting"));
         assert_eq!(variable("bounds.body_bytes"), "SLIDEGATE_BOUNDS_BODY_BYTES");
+    }
+
+    #[test]
+    fn one_source_names_the_keys_once_and_a_higher_one_replaces_that() {
+        let (mut settings, flag) = (Settings::default(), Source::Name("--x".to_owned()));
+        let mut file = GivenSettings::default();
+        let mut set = |given: &mut GivenSettings, setting, text: &str| {
+            given.set(&mut settings, setting, vec![text.to_owned()], &flag).map_err(|(_, text)| text)?;
+            Ok(settings
+                .store_parameters
+                .iter()
+                .map(|(name, text)| format!("{name}={text}"))
+                .collect::<Vec<_>>())
+        };
+        assert_eq!(set(&mut file, "store.key_prefix", "app"), Ok(vec!["key_prefix=app".to_owned()]));
+        let twice: Result<Vec<String>, String> = set(&mut file, "store.key_template", "{key}");
+        assert_eq!(twice, Err("cannot be combined with store.key_prefix; keep one of them".to_owned()));
+        let mut environment = GivenSettings::default();
+        let replaced = set(&mut environment, "store.key_template", "{key}:{rule}");
+        assert_eq!(replaced, Ok(vec!["key_template={key}:{rule}".to_owned()]));
     }
 
     #[test]

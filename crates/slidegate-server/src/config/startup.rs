@@ -11,7 +11,7 @@ use super::file::Config;
 use super::finding::{ConfigError, Finding, Source};
 use super::rate_limiter_form::DEFAULT_RULE;
 use super::setting::{GivenSettings, LISTS, SETTINGS, variable};
-use super::warning;
+use super::{shared_states, warning};
 use crate::service::Settings;
 use crate::text::{did_you_mean, excerpt};
 
@@ -68,9 +68,14 @@ impl Startup {
             return Err(ConfigError { mistakes });
         }
         let Some((path, config)) = path.zip(config) else {
+            let rules = without_file(&flags_and_env);
+            if let Some(mistake) = shared_states::find(&rules, &flags_and_env, &settings) {
+                return Err(ConfigError { mistakes: vec![mistake] });
+            }
             warnings.append(&mut warning::find("", &[], &flags_and_env, &settings));
-            return Ok(Self { rules: without_file(&flags_and_env), settings, warnings, file: None });
+            return Ok(Self { rules, settings, warnings, file: None });
         };
+        config.check_together(&flags_and_env, &settings)?;
         warnings.append(&mut config.warnings(&flags_and_env, &settings));
         let rules = config.rules(&flags_and_env);
         let file = StartupFile { path, config, flags_and_env, settings: settings.clone() };
@@ -79,10 +84,10 @@ impl Startup {
 }
 
 /// A setting given by a flag or a variable: name, text, source.
-type GivenText = (&'static str, OsString, Source);
+pub(super) type GivenText = (&'static str, OsString, Source);
 
 /// Reads texts into `settings`; returns the mistakes.
-fn give(
+pub(super) fn give(
     given: &mut GivenSettings,
     settings: &mut Settings,
     texts: impl IntoIterator<Item = GivenText>,
@@ -105,16 +110,16 @@ fn give(
 
 /// The environment variables of slidegate. An empty variable counts as unset.
 #[derive(Debug, Default)]
-struct Environment {
+pub(super) struct Environment {
     /// The configuration file.
     config: Option<PathBuf>,
-    texts: Vec<GivenText>,
+    pub(super) texts: Vec<GivenText>,
     /// Unknown variables with the prefix [`PREFIX`].
     warnings: Vec<Finding>,
 }
 
 impl Environment {
-    fn of(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+    pub(super) fn of(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let mut read = Self::default();
         let ours = variables.into_iter().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         let mut ours: Vec<(String, OsString)> =

@@ -11,7 +11,7 @@ use slidegate::{Algorithm, Rule};
 use super::finding::{Finding, Findings, Source};
 use super::rule::FileRule;
 use super::setting::{GivenSettings, SECRET_FILES};
-use crate::service::Settings;
+use crate::service::{STORE_FIELD, Settings};
 use crate::stores::bytes_per_key;
 use crate::text::excerpt;
 
@@ -47,19 +47,45 @@ pub(super) fn find(
         );
         findings.list.extend(source.map(|source| Finding::new(source, &text)));
     }
+    store_parameters(given, settings, &mut findings.list);
     let is_external = settings.store.kind() != "memory";
     if let (true, Some(source)) = (is_external, given.source("memory_budget")) {
         let text = "memory_budget: has no effect, as states live in another store; remove it";
         findings.list.push(Finding::new(source, text));
     }
+    let keeps_sets = settings.store_url().is_ok_and(|url| url.keeps_sorted_sets());
     for rule in rules {
         of_rule(rule, is_external, &mut findings);
+        if let (Some(unit), false) = (rule.rule.take_over(), keeps_sets) {
+            let (name, unit) = (excerpt(rule.rule.name()), unit.name());
+            let text = format!(
+                "rule `{name}`: take_over: {unit} has no effect without a Redis and log_layout: sorted-set; set both, or \
+                 remove it"
+            );
+            findings.add(rule.at, &text);
+        }
     }
     if !rules.is_empty() && rules.iter().all(|rule| rule.rule.shadow()) {
         let text = "every rule is a shadow, so nothing is ever refused; remove `shadow` from the rules that should refuse";
         findings.add(rules[0].at, text);
     }
     findings.list
+}
+
+/// Settings of a Redis that have no effect.
+fn store_parameters(given: &GivenSettings, settings: &Settings, list: &mut Vec<Finding>) {
+    let fields = settings.store_parameters.keys().map(|name| (*name, format!("{STORE_FIELD}{name}")));
+    for (parameter, setting) in fields.chain([("deadline", "deadline".to_owned())]) {
+        let Some(source) = given.source(&setting) else { continue };
+        let why = if settings.store.has_parameter(parameter) {
+            "has no effect, as the URL of the store gives it; remove one of them"
+        } else if parameter != "deadline" && settings.store.kind() != "redis" {
+            "has no effect, as states do not live in a Redis; remove it"
+        } else {
+            continue;
+        };
+        list.push(Finding::new(source, &format!("{setting}: {why}")));
+    }
 }
 
 /// A warning if users other than the owner may open the file.

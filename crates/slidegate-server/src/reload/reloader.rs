@@ -205,13 +205,18 @@ impl<S: Store> Reloader<S> {
     async fn reload(&self, last: &mut LastReload, text: Result<String, ConfigError>) -> ReloadReport {
         last.text = text.clone().ok();
         let file = self.path().display().to_string();
-        let report = match text.and_then(|text| Config::parse(&file, &text)) {
+        let StartupFile { config: started, flags_and_env, settings, .. } = &self.started;
+        // The settings of the store are those of the start, so the new rules must fit them.
+        let read = text.and_then(|text| Config::parse(&file, &text)).and_then(|config| {
+            config.check_together(flags_and_env, settings)?;
+            Ok(config)
+        });
+        let report = match read {
             Err(error) => {
                 let result = ReloadResult::Refused(texts(&error.mistakes));
                 ReloadReport { result, hash: None, needs_restart: Vec::new(), warnings: Vec::new() }
             }
             Ok(config) => {
-                let StartupFile { config: started, flags_and_env, settings, .. } = &self.started;
                 let settings = config.settings_in_force(flags_and_env, settings);
                 let applied = self.put_in_force(config.rules(flags_and_env)).await;
                 let applied = applied.map(|result| self.replace_tokens(settings.tokens(), result));

@@ -9,7 +9,7 @@ mod store_health;
 mod verbs;
 
 pub(crate) use error::{ServiceError, ServiceErrorKind};
-pub(crate) use settings::{Bounds, HeaderSet, Secret, Settings, TlsFiles};
+pub(crate) use settings::{Bounds, HeaderSet, STORE_FIELD, Secret, Settings, TlsFiles};
 /// Re-exported for the wires, which never name a store.
 pub(crate) use slidegate::store::LimitUsage;
 pub(crate) use verbs::{Explained, Service};

@@ -1,5 +1,6 @@
 //! The settings of `slidegate serve`, merged from flags, environment, file and defaults.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -8,9 +9,12 @@ use std::time::Duration;
 
 use slidegate::store::BUDGET_BYTES_DEFAULT;
 
-use slidegate_stores::StoreUrl;
+use slidegate_stores::{StoreUrl, UrlError};
 
 use crate::tokens::{Token, Tokens};
+
+/// The beginning of the names of settings that are parameters of the URL of a Redis too.
+pub(crate) const STORE_FIELD: &str = "store.";
 
 /// All settings except the rules. Only the tokens change while the server runs.
 #[derive(Debug, Clone)]
@@ -21,6 +25,8 @@ pub(crate) struct Settings {
     pub(crate) threads: usize,
     /// Where states live.
     pub(crate) store: StoreUrl,
+    /// Parameters of the URL of a Redis by name, for those that the URL does not give.
+    pub(crate) store_parameters: BTreeMap<&'static str, String>,
     /// How long a store may take before `on_store_error` answers in its place.
     pub(crate) deadline: Duration,
     /// Bytes that states in this process may take.
@@ -51,6 +57,18 @@ pub(crate) struct TlsFiles {
 }
 
 impl Settings {
+    /// The store, with all settings that its URL does not give.
+    pub(crate) fn store_url(&self) -> Result<StoreUrl, UrlError> {
+        let url = self.completed(self.store.clone())?.deadline(self.deadline)?;
+        Ok(url.memory_budget(self.memory_budget))
+    }
+
+    /// Another URL with the settings of a Redis that it does not give.
+    pub(crate) fn completed(&self, url: StoreUrl) -> Result<StoreUrl, UrlError> {
+        let mut parameters = self.store_parameters.iter();
+        parameters.try_fold(url, |url, (name, text)| url.parameter_unless_given(name, text))
+    }
+
     /// All tokens that callers may send.
     pub(crate) fn tokens(&self) -> Tokens {
         let named = self.tokens.iter().map(|(_, token)| token);
@@ -105,6 +123,7 @@ impl Default for Settings {
             http: (Ipv4Addr::LOCALHOST, 8080).into(),
             threads: threads(),
             store: StoreUrl::default(),
+            store_parameters: BTreeMap::new(),
             deadline: Duration::from_millis(50),
             memory_budget: BUDGET_BYTES_DEFAULT,
             token: None,

@@ -61,7 +61,7 @@ impl Service {
         rules: RuleSet,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
-        let url = settings.store.clone().deadline(settings.deadline)?.memory_budget(settings.memory_budget);
+        let url = settings.store_url()?;
         let mut store = url.open_on_clock(Arc::clone(&clock)).await?;
         if let Some(secret) = &settings.hash_keys_secret {
             store = BoxStore::new(HashedKeys::new(store, secret.0.as_bytes()));

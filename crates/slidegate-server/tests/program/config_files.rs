@@ -152,6 +152,14 @@ fn every_mistake_of_a_rule_names_rule_and_field() {
         ("{ limit: 5/1m, headroom: 0.0000001 }", 33, "headroom: `0.0000001` is not a decimal"),
         ("{ limit: 5/1m, headroom: .nan }", 33, "headroom: `.nan` is not a decimal"),
         ("{ limit: 5/1m, headroom: 1 }", 3, "headroom: 1 leaves no units"),
+        ("{ limit: 5/1m, take_over: us }", 34, "take_over: `us` is unknown; write ms or s"),
+        ("{ limits: [5/1m, 9/1h], take_over: ms }", 3, "take_over: is only for sliding-log with one limit"),
+        ("{ limit: 5/1m, algorithm: gcra, take_over: ms }", 3, "take_over: is only for sliding-log"),
+        (
+            "{ limit: 5/1m, take_over: s, overrides: { a: [5/1m, 9/1h] } }",
+            53,
+            "overrides: `a`: take_over: is only for sliding-log with one limit",
+        ),
         ("{ limit: 5/1m, shadow: yes }", 31, "shadow: expected true or false, found `yes`"),
         ("{ limit: 6.0e1 }", 17, "limit: expected LIMIT/WINDOW, found `6.0e1`"),
         (
@@ -328,6 +336,11 @@ fn every_mistake_of_a_setting_has_its_position_and_remedy() {
             "rate-limiter: { use-algo: slidng-log, window-size: 60, max-requests: 5 }",
             27,
             "use-algo: `slidng-log` is unknown; did you mean `sliding-log`?",
+        ),
+        (
+            "rate-limiter: { window-size: 60, max-requests: 5, on_store_error: open }",
+            67,
+            "rate-limiter: on_store_error: `open` is not a policy; choose deny, allow or",
         ),
         (
             "rate-limiter: { max-request: 5, window-size: 60, max-requests: 5 }",

@@ -42,6 +42,7 @@ mod shells;
 mod signals;
 mod snapshots;
 mod store_failures;
+mod store_settings;
 mod tls;
 mod tokens;
 mod validate;

@@ -193,10 +193,12 @@ fn the_reference_documents_every_field_and_default() {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     let (rules, settings) = REFERENCE.split_once("## Settings").unwrap();
     let (settings, bounds) = settings.split_once("| field of `bounds` |").unwrap();
+    let (_, store) = bounds.split_once("| field of `store` |").unwrap();
     let tables = [
         (settings, &schema["properties"]),
         (rules, &schema["$defs"]["rule"]["properties"]),
         (bounds, &schema["properties"]["bounds"]["properties"]),
+        (store, &schema["properties"]["store"]["anyOf"][1]["properties"]),
     ];
     let fields = |(text, fields): &(&'static str, &Value)| {
         let fields = fields.as_object().unwrap().clone();
@@ -256,6 +258,11 @@ fn the_schema_accepts_valid_and_refuses_bad_configurations() {
         "{ rules: { a: { limit: 5/1m } }, store: 'redis://db:6379/2' }",
         "{ rules: { a: { limit: 5/1m } }, store: 'rediss://db' }",
         "{ rules: { a: { limit: 5/1m } }, store: 'unix:///run/redis.sock' }",
+        "{ rules: { a: { limit: 5/1m } }, store: 'valkeys://db?key_prefix=app&deadline=20ms' }",
+        "{ rules: { a: { limit: 5/1m } }, store: { url: 'redis://db', key_prefix: app, log_layout: sorted-set, connections: 4 } }",
+        "{ rules: { a: { limit: 5/1m, take_over: ms } }, store: { url: 'redis://db', key_template: 'a:{key}', connect_timeout: 2s, deny_cache: 'off' } }",
+        "{ rules: { a: { limit: 5/1m, take_over: s } }, store: { url: 'redis://db', key_prefix: 7, deny_cache: 0 } }",
+        "{ rules: { a: { limit: 5/1m } }, store: { log_layout: packed, deny_cache: 200ms } }",
         "{ rules: { a: { limit: 5/1m } }, hosts: a.example, headers: none, memory_budget: 1073741824, http: '[::1]:80' }",
         "{ rules: { a: { limit: 5/1m } }, tokens: { web: { sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef, scopes: [check, read] } } }",
         "{ rules: { a: { limit: 5/1m } }, tokens: { web: { sha256: 0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef, scopes: admin } } }",
@@ -285,6 +292,16 @@ fn the_schema_accepts_valid_and_refuses_bad_configurations() {
         "{ rules: { a: { limit: 5/1m } }, store: disk }",
         "{ rules: { a: { limit: 5/1m } }, store: 'sqlite:' }",
         "{ rules: { a: { limit: 5/1m } }, store: 'redis:db' }",
+        "{ rules: { a: { limit: 5/1m } }, store: { url: disk } }",
+        "{ rules: { a: { limit: 5/1m } }, store: { url: 'redis://db', deadline: 20ms } }",
+        "{ rules: { a: { limit: 5/1m } }, store: { url: 'redis://db', key_prefix: 'a{' } }",
+        "{ rules: { a: { limit: 5/1m } }, store: { url: 'redis://db', key_template: '{rule}' } }",
+        "{ rules: { a: { limit: 5/1m } }, store: { url: 'redis://db', key_prefix: a, key_template: '{key}{rule}' } }",
+        "{ rules: { a: { limit: 5/1m } }, store: { url: 'redis://db', log_layout: list } }",
+        "{ rules: { a: { limit: 5/1m } }, store: { url: 'redis://db', connections: 0 } }",
+        "{ rules: { a: { limit: 5/1m } }, store: { url: 'redis://db', deny_cache: 'no' } }",
+        "rules: { a: { limit: 5/1m, take_over: us } }",
+        "rate-limiter: { window-size: 60, max-requests: 5, on_store_error: open }",
         "{ rules: { a: { limit: 5/1m } }, store: 'redis+cluster://db' }",
         "{ rules: { a: { limit: 5/1m } }, store: 'redis+sentinel://db' }",
         "{ rules: { a: { limit: 5/1m } }, http: 8080 }",

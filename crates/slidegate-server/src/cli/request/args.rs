@@ -54,7 +54,8 @@ pub(in crate::cli) struct RequestArgs {
     ///
     /// Default: the variable `SLIDEGATE_STORE`, else the store of the configuration, else the user's own file
     /// `slidegate/state.db` under `$XDG_STATE_HOME` or `~/.local/state`. For a server that requires a token, set
-    /// `SLIDEGATE_TOKEN`.
+    /// `SLIDEGATE_TOKEN`. A Redis has parameters: `redis://HOST/2?key_prefix=app&deadline=20ms`, also `key_template`,
+    /// `log_layout`, `connections`, `connect_timeout` and `deny_cache`.
     #[arg(long, value_name = "URL", value_parser = StoreLocation::read)]
     pub(super) store: Option<StoreLocation>,
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use slidegate_stores::{StoreUrl, UrlError};
 
-use crate::config::Config;
+use crate::config::{Config, command_store};
 use crate::text::{escaped, excerpt};
 
 const FORM: &str = "write http://HOST:PORT";
@@ -57,6 +57,7 @@ impl StoreLocation {
                 "store: memory forgets everything when this program ends; give sqlite:PATH, redis://HOST:PORT or \
                  http://HOST:PORT"
             ),
+            Some(Self::Store(url)) => Ok(Self::Store(command_store(url, config, env::vars_os())?)),
             Some(chosen) => Ok(chosen),
             None => Ok(Self::UserFile(user_state_file(env::var_os("XDG_STATE_HOME"), env::var_os("HOME"))?)),
         }

@@ -11,7 +11,7 @@ use slidegate::{Admission, ChargeError, ChargeRequest, Key, Resolved, Rule, Rule
 use super::answer::{CheckAnswer, KeyOverride};
 use super::args::RequestArgs;
 use super::location::StoreLocation;
-use crate::config::Config;
+use crate::config::{Config, shared_states_mistake};
 use crate::text::excerpt;
 
 /// How a request is answered.
@@ -84,6 +84,7 @@ impl RequestPlan {
         let charges = is_charged.then_some(first).into_iter().chain(also).collect();
         let also_from = usize::from(is_charged);
         let request = CommandRequest { rules, charges, also_from, policy: args.on_store_error };
+        request.check_states(&location)?;
         // A request that can never pass is refused before a store is opened. Only a server knows its own rules.
         if args.rule.is_none() || !location.is_server() {
             request.admission()?;
@@ -93,6 +94,18 @@ impl RequestPlan {
 }
 
 impl CommandRequest {
+    /// Refuses a store whose names of keys leave out the rule, unless this is the only one.
+    fn check_states(&self, location: &StoreLocation) -> Result<()> {
+        let StoreLocation::Store(url) = location else { return Ok(()) };
+        let Some(template) = url.template_without_rule() else { return Ok(()) };
+        let charged = self.charges.iter().map(|request| request.rule.name());
+        let names = self.rules.iter().map(Rule::name).chain(charged);
+        match shared_states_mistake(&template, names, false) {
+            Some(mistake) => bail!("store: {mistake}"),
+            None => Ok(()),
+        }
+    }
+
     /// The name of the first rule.
     pub(super) fn rule(&self) -> &str {
         self.charges.first().map_or("", |request| request.rule.name())
