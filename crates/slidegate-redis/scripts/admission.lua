@@ -2,6 +2,7 @@
 --
 -- Every state is read once, and all are read before any is written. A decided charge holds, after its limit i: used,
 -- retry_after_us, reset_after_us at 3i - 2, 3i - 1, 3i.
+local SHORT_PLACE_BYTES = 14 -- that of gcra is longer
 local nonce = tonumber(ARGV[2])
 local decided, allowed, first = {}, 1, 3
 for number = 1, #KEYS do
@@ -41,6 +42,11 @@ for number = 1, #decided do
       place, used, reset_after_us = functions.charge(state, limit, now_us, charge.cost)
       set_limit(state, limit)
       place = pack('>I6', state.generation) .. place
+      if not binary_reply then
+        local rest = sub(place, SHORT_PLACE_BYTES + 1)
+        place = string.format('%012x%010x%06x', unpack('>I6I5I3', place))
+        if rest ~= '' then place = place .. string.format('%08x%012x%012x%016x', unpack('>I4I6I6I8', rest)) end
+      end
       local life_us = life(reset_after_us, limit.window_us)
       if life_us > longest_us then longest_us = life_us end
     end

@@ -6,7 +6,9 @@
 local LIMIT_MAX, WINDOW_MAX_US, LIMITS_MAX = 1e12, 3456e10, 16
 local NONCE_MAX = 281474976710655 -- 2^48 - 1
 local DIGITS_MAX = 20
-local PLACE_BYTES, GCRA_PLACE_BYTES = 14, 38
+local ACTUAL_INDEX = 7 -- of the units really spent
+local PLACE_DIGITS, GCRA_PLACE_DIGITS = 28, 76
+local EXCESS_LIMITS_MAX = 16 -- a settlement charges at most this many limits above the cost
 do
   local valid, why = pcall(function()
     local at = 0
@@ -25,6 +27,16 @@ do
       if not number or number < min or max and number > max then
         local range = max and string.format('from %.0f to %.0f', min, max) or 'of at most 20 digits'
         refuse(name, 'give a whole number ' .. range .. (empty or ''))
+      end
+    end
+
+    -- Checks the next two arguments, an instant. Both may be empty.
+    local function check_instant(name, empty)
+      check_whole('the seconds ' .. name, 0, nil, empty)
+      local is_empty = ARGV[at] == ''
+      check_whole('the microseconds of that second', 0, 999999, is_empty and empty)
+      if is_empty and ARGV[at] ~= '' then
+        refuse('the microseconds of that second', 'give nothing, as for the seconds')
       end
     end
 
@@ -66,24 +78,37 @@ do
     check_whole('the time in microseconds', 0, nil, ", or nothing for Redis's own time")
     check_whole('the nonce', 0, NONCE_MAX)
     if takes.receipt then
-      check_whole('the seconds at which the receipt expires', 0)
-      check_whole('the microseconds of that second', 0)
-      check_whole('the seconds of the latest time', 0)
-      check_whole('the microseconds of that second', 0)
+      check_instant('at which the receipt expires', ', or nothing to take it from the places')
+      check_instant('of the latest time', ', or nothing if it was not kept')
     end
-    if takes.actual then check_whole('the units really spent', 0, nil, ', or nothing to ask only') end
+    local actual, cost_settled
+    if takes.actual then
+      check_whole('the units really spent', 0, nil, ', or nothing to ask only')
+      actual = tonumber(ARGV[at])
+    end
     for _ = 1, takes.charges do
       check_whole('the cost of a charge', 0)
+      local cost, units_min = tonumber(ARGV[at]), LIMIT_MAX
+      cost_settled = cost_settled or cost
+      if actual and cost ~= cost_settled then refuse('the cost of a charge', 'settle charges of one cost') end
       local name, count = read_form()
       for _ = 1, count do
         check_whole('the units of a limit', 1, LIMIT_MAX)
+        if tonumber(ARGV[at]) < units_min then units_min = tonumber(ARGV[at]) end
         check_whole('the window in microseconds', 1, WINDOW_MAX_US)
         if takes.receipt then
           at = at + 1
-          if #(ARGV[at] or '') ~= (name == 'gcra' and GCRA_PLACE_BYTES or PLACE_BYTES) then
-            refuse('the place of a charge', 'give the bytes that `check` replied')
+          local digits, text = name == 'gcra' and GCRA_PLACE_DIGITS or PLACE_DIGITS, ARGV[at] or ''
+          if #text ~= digits or not string.find(text, '^%x+$') then
+            refuse('the place of a charge',
+              string.format('give the %d hexadecimal digits that `check` replied', digits))
           end
         end
+      end
+      if actual and actual - cost > EXCESS_LIMITS_MAX * units_min then
+        at = ACTUAL_INDEX
+        refuse('the units really spent', string.format('give at most %.0f, the cost and 16 times the limit',
+          cost + EXCESS_LIMITS_MAX * units_min))
       end
     end
     if #ARGV > at then

@@ -1,13 +1,3 @@
--- change: applies a live change of a rule to the states of some of its keys.
---
--- Each limit takes the state of its own geometry. A limit that finds none begins with the largest use of all, stamped
--- now, and a new generation.
---
--- KEYS   the states
--- ARGV   time in microseconds ("": the server's own), nonce, then one charge as of `check`; its cost does not matter
--- Reply  how many states were changed
--- TTL    see codec.lua
--- Commands per call: TIME unless the time is given; per key GETRANGE and SET.
 local nonce = tonumber(ARGV[2])
 local limits, changed, count = limits_from(4), {}, 0
 for number = 1, #KEYS do

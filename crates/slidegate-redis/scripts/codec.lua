@@ -118,7 +118,7 @@ local function read(key, limits)
   return states
 end
 
--- How long a state must be stored. `reset_after_us` is bytes where a double is not exact.
+-- How long a state must be stored. `reset_after_us` is text where a double is not exact.
 local function life(reset_after_us, window_us)
   if window_us < MARGIN_MIN_US then window_us = MARGIN_MIN_US end
   if type(reset_after_us) ~= 'number' then return EXACT end
@@ -302,7 +302,8 @@ local function limits_from(first, with_places)
     }
     first = first + 2
     if with_places then
-      local limit, place = limits[index], ARGV[first]
+      local function byte_of(digits) return string.char(tonumber(digits, 16)) end
+      local limit, place = limits[index], string.gsub(ARGV[first], '%x%x', byte_of)
       local generation, s, us = unpack('>I6I5I3', place)
       limit.generation, limit.stamp, limit.place = generation, (s - origin) * SECOND_US + us, place
       first = first + 1

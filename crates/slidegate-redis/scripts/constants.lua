@@ -1,5 +1,6 @@
 -- Numbers that several parts share. Such lines are replaced by their values when a script is joined: see src/scripts.rs.
 local MILLISECOND_US, SECOND_US = 1e3, 1e6
+local ORIGIN_MOVES_S = 8.9e9 -- the year 2252; two of the longest windows later microseconds are below 2^53
 local EXACT = 9007199254740992 -- 2^53: a double holds every whole number up to here
 local PRODUCT_MAX = 4503599627370496 -- 2^52: the fast path leaves larger products to the wide numbers
 local WIDE_BASE = 281474976710656 -- 2^48: a wide number is high x 2^48 + low, see wide.lua

@@ -1,10 +1,3 @@
--- credit: gives back units from the oldest live charges first, at most what is used.
---
--- KEYS   the state
--- ARGV   time in microseconds ("": the server's own), nonce, then one charge as of `check`, its cost being the units
--- Reply  1 if anything was given back, else 0; seconds, microseconds, units by which the use fell
--- TTL    see codec.lua
--- Commands per call: TIME unless the time is given, GETRANGE, and SET if anything was used.
 local nonce = tonumber(ARGV[2])
 local units, limits = tonumber(ARGV[3]), limits_from(4)
 local states, why = read(KEYS[1], limits)

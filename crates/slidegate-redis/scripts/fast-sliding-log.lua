@@ -1,13 +1,15 @@
 -- sliding-log, the fast path: see fast-begin.lua. Also written in sliding-log.lua,
 -- crates/slidegate/src/algorithm/sliding_log.rs and testing/model/sliding_log.rs; change all four.
--- It handles a long log if few entries have left since the last charge and the oldest live one makes enough room.
 local SIGNATURE = 0x5347010101 -- "SG", version 1, one limit, algorithm 1
 local BODY_BYTES = 27
+local stored_units, base, last, count, bytes, newest, entries, tick, total
+-- general only
+-- A long log is handled if few entries have left since the last charge and the oldest live one makes enough room.
 local RING_START = 76 -- BODY_START + LONG_BODY_BYTES: bytes before the ring of a long value
 local UNCHANGED_TEXT = '24' -- UNCHANGED_BYTES as SETRANGE takes it
 local GONE_MAX = 16 -- entries of a ring that are read to find the first live one
-local stored_units, base, last, count, bytes, newest, entries
-local first, capacity, tick, total
+local first, capacity, oldest_tick, oldest_total
+-- general only ends
 if size == 0 then
   generation, base, last, count, newest = ARGV[2] + 0, 0, 0, 0, 0
   if units < RANGE_2 then bytes = 2 elseif units < RANGE_4 then bytes = 4 else bytes = 7 end
@@ -18,14 +20,15 @@ elseif size >= BODY_START + BODY_BYTES then
   newest = s * SECOND_US + us
   if stored_units == units then head = sub(value, 1, UNCHANGED_BYTES) end
   if signature == SIGNATURE and stored_window_us == window_us then
-    if bytes < LONG_FLAG then
-      if length == BODY_BYTES + count * (TICK_BYTES + bytes) and size == BODY_START + length then
-        generation = stored_generation
-      end
-    elseif length == LONG_BODY_BYTES and size >= RING_START and count > 0 then
-      generation, bytes = stored_generation, bytes - LONG_FLAG
-      first, capacity, tick, total = unpack('>I4I4I6I7', value, entries)
+    if length == BODY_BYTES + count * (TICK_BYTES + bytes) and size == BODY_START + length then
+      generation = stored_generation
     end
+    -- general only
+    if bytes >= LONG_FLAG and length == LONG_BODY_BYTES and size >= RING_START and count > 0 then
+      generation, bytes = stored_generation, bytes - LONG_FLAG
+      first, capacity, oldest_tick, oldest_total = unpack('>I4I4I6I7', value, entries)
+    end
+    -- general only ends
   end
 end
 if generation then
@@ -38,10 +41,14 @@ if generation then
   elseif cut_us <= 0 then
     live, before = count, last
   else
-    if not capacity then tick, total = unpack(format, value, entries) end
+    tick, total = unpack(format, value, entries)
+    -- general only
+    if capacity then tick, total = oldest_tick, oldest_total end
+    -- general only ends
     if (newest_tick - tick) % CYCLE_US >= cut_us then
       -- The search ends, because the newest entry is live.
       local from, offset, until_entry = value, entries, count
+      -- general only
       if capacity then
         -- Read the next few entries of the ring, up to its end.
         until_entry = capacity - first
@@ -50,6 +57,7 @@ if generation then
           string.format('%d', RING_START - 1 + (first + until_entry) * entry_bytes)), 1
         if until_entry > count then until_entry = count end
       end
+      -- general only ends
       repeat
         live, before = live + 1, total
         if live < until_entry then tick, total = unpack(format, from, offset + live * entry_bytes) end
@@ -63,17 +71,16 @@ if generation then
     -- Left to the general part.
   elseif missing > 0 then
     if (total - before) % modulus < missing then
-      if capacity then
-        generation = nil
-      else
-        local low, high = live, count - 1
-        while high - low > 1 do
-          local middle = floor((low + high) / 2)
-          local _, reached = unpack(format, value, entries + middle * entry_bytes)
-          if (reached - before) % modulus >= missing then high = middle else low = middle end
-        end
-        tick = unpack(format, value, entries + high * entry_bytes)
+      local low, high = live, count - 1
+      -- general only
+      if capacity then generation, low, high = nil, 0, 0 end
+      -- general only ends
+      while high - low > 1 do
+        local middle = floor((low + high) / 2)
+        local _, reached = unpack(format, value, entries + middle * entry_bytes)
+        if (reached - before) % modulus >= missing then high = middle else low = middle end
       end
+      tick = unpack(format, value, entries + high * entry_bytes)
     end
     if generation then
       retry_after_us = newest - (newest_tick - tick) % CYCLE_US + window_us - now_us
@@ -90,20 +97,11 @@ if generation then
     local stamp_tick = stamp % CYCLE_US
     local entry_total = (last + cost) % modulus
     local remaining = kept - live + 1
+    local length = BODY_BYTES + remaining * entry_bytes
     head = head or pack(HEAD_FORMAT, SIGNATURE, 0, window_us, units, generation)
-    if not capacity then
-      local length = BODY_BYTES + remaining * entry_bytes
-      if length <= NEAR_BYTES - BODY_START then
-        local body = pack('>I4I5I3I7I7I4B', length, place_s, place_us, before, entry_total, remaining, bytes)
-        if kept > live then
-          text = head .. body .. sub(value, entries + live * entry_bytes, entries + kept * entry_bytes - 1)
-            .. pack(format, stamp_tick, entry_total)
-        else
-          text = head .. body .. pack(format, stamp_tick, entry_total)
-        end
-        used, reset_after_us = used_before + cost, stamp + window_us - now_us
-      end
-    elseif remaining <= capacity and (capacity <= RING_SHRINK_MIN or remaining * RING_SPARSE >= capacity) then
+    -- general only
+    if capacity then length = NEAR_BYTES end
+    if capacity and remaining <= capacity and (capacity <= RING_SHRINK_MIN or remaining * RING_SPARSE >= capacity) then
       first = (first + live) % capacity
       if remaining == 1 then tick, total = stamp_tick, entry_total end
       used, reset_after_us = used_before + cost, stamp + window_us - now_us
@@ -116,6 +114,17 @@ if generation then
       else
         call('SETRANGE', key, '0', head .. body)
       end
+    end
+    -- general only ends
+    if length <= NEAR_BYTES - BODY_START then
+      local body = pack('>I4I5I3I7I7I4B', length, place_s, place_us, before, entry_total, remaining, bytes)
+      if kept > live then
+        text = head .. body .. sub(value, entries + live * entry_bytes, entries + kept * entry_bytes - 1)
+          .. pack(format, stamp_tick, entry_total)
+      else
+        text = head .. body .. pack(format, stamp_tick, entry_total)
+      end
+      used, reset_after_us = used_before + cost, stamp + window_us - now_us
     end
   end
 end

@@ -10,7 +10,6 @@
 local BODY_BYTES, BODY_FORMAT, PLACE_FORMAT = 27, '>I5I3I6I6I7', '>I5I3I4I6I6I8'
 local PLACE_START = 7 -- after the generation
 local HIGH_EXACT = 32 -- 2^53 / 2^48: below, high x 2^48 + low is exact as one double
-local HIGH_EXACT_SUM = 16 -- the same with another number added
 local BACKLOG_MAX = 1.5e29 -- above 2^96, which 6 + 6 bytes cannot hold, and below 2^100, up to which products are exact
 local STEP_S = 4e9 -- 127 years: in longer steps microseconds could pass 2^53
 
@@ -63,7 +62,7 @@ local function units_of(limit, high, low)
   return qh * WIDE_BASE + ql
 end
 
--- Microseconds until the backlog has drained to a target: a number, or 6 + 6 bytes where a double is not exact.
+-- Microseconds until the backlog has drained to a target: a number, or decimal text where a double is not exact.
 local function drains_to_us(state, now_us, target_high, target_low)
   local high, low = backlog_at(state, now_us)
   high, low = saturating_sub(high, low, target_high, target_low)
@@ -71,8 +70,9 @@ local function drains_to_us(state, now_us, target_high, target_low)
   high, low = div_ceil(high, low, state.units)
   local begins_us = now_us and state.as_of_us - now_us or 0
   if begins_us < 0 then begins_us = 0 end
-  if high < HIGH_EXACT_SUM then return high * WIDE_BASE + low + begins_us end
-  return pack('>I6I6', add(high, low, 0, begins_us))
+  high, low = add(high, low, product(1, begins_us))
+  if high < HIGH_EXACT then return high * WIDE_BASE + low end
+  return decimal(high, low)
 end
 
 local function usage(state, limit, now_us)

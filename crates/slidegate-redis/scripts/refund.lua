@@ -1,11 +1,1 @@
--- refund: takes back a whole admission.
---
--- KEYS   the states of the receipt's charges, then the record of the spent receipt
--- ARGV   time in microseconds ("": the server's own), nonce, seconds and microseconds at which the last charge expires,
---        seconds and microseconds of the latest time at which this caller presented a receipt, then per charge: cost,
---        form as of `check`, and for every limit units, window in microseconds, place
--- Reply  1 if this call spent the receipt, else 0; seconds, microseconds, units given back
--- TTL    states: see codec.lua; the record: until the last charge expires, and 10 s
--- Commands per call: TIME unless the time is given, EXISTS, SET of the record; per charge GETRANGE, and SET if it gave
--- something back.
 local actual, first, recorded = 0, 7, true

@@ -1,10 +1,3 @@
--- reset: deletes the state of a key. Receipts of earlier charges find another generation, and give nothing back.
---
--- KEYS   the state
--- ARGV   time in microseconds ("": the server's own), nonce, then one charge as of `check`; its cost does not matter
--- Reply  1 if anything was used, else 0; seconds, microseconds, units that were used
--- TTL    nothing is left
--- Commands per call: TIME unless the time is given, GETRANGE, and DEL if there is a state; of sorted sets a DEL each.
 local states, why = read(KEYS[1], limits_from(4))
 if why then return redis.error_reply(why) end
 if not states then return { 0, seconds, micros, 0 } end

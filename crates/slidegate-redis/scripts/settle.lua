@@ -1,11 +1,1 @@
--- settle: replaces the cost of an admission by the units that were really spent. Fewer units refund the difference,
--- more are charged now, unconditionally.
---
--- KEYS   as of `refund`
--- ARGV   as of `refund`, with the units really spent after the latest time; "" only asks whether the receipt could
---        still be used
--- Reply  1 if this call spent the receipt (or could, if asked), else 0; seconds, microseconds, units given back or
---        charged
--- TTL    as of `refund`
--- Commands per call: as of `refund`.
 local actual, first, recorded = tonumber(ARGV[7]), 8, true

@@ -6,7 +6,6 @@
 -- Later it moves along with the clock, so that instants and windows after them stay below 2^53. Stored instants are
 -- seconds and microseconds since 1970, in 5 + 3 bytes.
 local floor, unpack, pack, call, sub = math.floor, struct.unpack, struct.pack, redis.call, string.sub
-local ORIGIN_MOVES_S = 8.9e9 -- the year 2252; two of the longest windows later microseconds are still below 2^53
 local ORIGIN_DISTANCE_S = 4e9 -- 127 years: more than any state lives
 local injected = ARGV[1] ~= ''
 local origin, now_us, seconds, micros = 0, nil, nil, nil

@@ -2,6 +2,7 @@
 --
 -- A wide number is two doubles, high x 2^48 + low, with low below 2^48. Callers compute smaller products as plain
 -- doubles. Divisors are below 2^50.
+local DECIMAL_BASE = 1e15 -- below 2^50, as divisors are
 local HALF_BASE = 16777216 -- 2^24: half the bits of a low part, so that products of two such halves are exact
 
 local function add(ah, al, bh, bl)
@@ -66,6 +67,12 @@ local function wide()
 
   wide_functions = { mul = mul, at_most = at_most, div = div, mul_div = mul_div }
   return wide_functions
+end
+
+-- A wide number from 2^53 up as decimal text. `%.0f` writes doubles exactly, and both parts are.
+local function decimal(high, low)
+  local qh, ql, rest = wide().div(high, low, DECIMAL_BASE)
+  return string.format('%.0f%015.0f', qh * WIDE_BASE + ql, rest)
 end
 
 -- floor(a x b / d), which must be below 2^53.

@@ -35,14 +35,11 @@ impl ReplyReader {
         self.0.next().ok_or_else(unexpected)
     }
 
-    /// A number that is not negative. Scripts send numbers above 2^53 as 12 bytes; one above `u64::MAX` saturates.
+    /// A number that is not negative. Scripts send numbers from 2^53 up as decimal text; one above `u64::MAX` saturates.
     pub(crate) fn number(&mut self) -> Result<u64, StoreError> {
         match self.next()? {
             Value::Int(number) => u64::try_from(number).map_err(|_| unexpected()),
-            Value::BulkString(bytes) => {
-                let number = big_endian(&bytes).ok_or_else(unexpected)?;
-                Ok(u64::try_from(number).unwrap_or(u64::MAX))
-            }
+            Value::BulkString(digits) => decimal(&digits).ok_or_else(unexpected),
             _ => Err(unexpected()),
         }
     }
@@ -141,6 +138,13 @@ fn position(limit: &Limit, place: &[u8]) -> Option<OrderedPosition> {
 
 fn big_endian(bytes: &[u8]) -> Option<u128> {
     (bytes.len() <= 16).then(|| bytes.iter().fold(0, |number, &byte| number << 8 | u128::from(byte)))
+}
+
+/// A number of decimal digits alone; one above `u64::MAX` saturates.
+fn decimal(digits: &[u8]) -> Option<u64> {
+    let number = |number: u64, digit: &u8| number.saturating_mul(10).saturating_add(u64::from(digit - b'0'));
+    let valid = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    valid.then(|| digits.iter().fold(0, number))
 }
 
 /// Only another script sends a reply of another form.

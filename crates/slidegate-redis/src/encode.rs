@@ -51,7 +51,7 @@ impl Args {
         self.form(charge.limits(), None, false);
         for place in charge.places() {
             self.limit(&place.limit);
-            self.0.push(place_bytes(place));
+            self.0.push(hexadecimal(&place_bytes(place)));
         }
     }
 
@@ -91,6 +91,12 @@ impl Args {
         self.number(limit.units());
         self.number(limit.window_us());
     }
+}
+
+/// The text form of a place.
+fn hexadecimal(bytes: &[u8]) -> Vec<u8> {
+    let digit = |digit: u8| b"0123456789abcdef"[usize::from(digit)];
+    bytes.iter().flat_map(|&byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
 }
 
 /// A place as the scripts encode it.

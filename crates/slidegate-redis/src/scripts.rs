@@ -7,16 +7,25 @@
 //! EVALSHA <Script::sha> 1 sg:{alice}:api "" 4711 5 sliding-log 60 60000000
 //! ```
 //!
-//! This call of [`CHECK`] charges 5 units of a limit of 60 a minute. A comment in each text describes its `KEYS`, its
-//! `ARGV` and its reply. If Redis answers `NOSCRIPT`, as after a restart, load the script again.
+//! This call of [`CHECK`] charges 5 units of a limit of 60 a minute. The comment at the top of each text is its contract:
+//! `KEYS`, `ARGV`, the reply, errors, TTL, clock, and an example. If Redis answers `NOSCRIPT`, as after a restart, load the
+//! script again.
+//!
+//! [`short`] has scripts of at most 150 lines for one charge of one limit of one algorithm. They answer as [`CHECK`] and
+//! [`PEEK`] do, or with an error that names those.
 
-// A text is joined from the files in `scripts/`. `constants.lua`, `arguments.lua` and `time.lua` come first, then the
-// fast path of `check` and `peek`, then the general part: wide numbers, values, the algorithms, and the verb's own file. Each
-// algorithm is a branch of one function, so that a call only builds the algorithm that it uses. Named constants are
-// replaced by their values.
+// A text is joined from the files in `scripts/`: the contract, then `constants.lua`, `arguments.lua` and `time.lua`, then
+// the fast path of `check` and `peek`, then the general part: wide numbers, values, the algorithms, and the verb's own
+// file. Each algorithm is a branch of one function, so that a call only builds the algorithm that it uses. Named
+// constants are replaced by their values.
 
-use std::collections::BTreeMap;
+mod joining;
+mod shorter;
+
 use std::sync::LazyLock;
+
+use joining::{Constants, with_literals};
+pub use shorter::short;
 
 /// A script as Redis runs it.
 #[derive(Debug)]
@@ -36,50 +45,8 @@ impl Script {
 
     /// A script joined from files. Its text lives as long as the process, as scripts are statics.
     fn joined(name: &'static str, text: &str) -> Self {
-        Self::new(name, with_literals(text).leak())
+        Self::new(name, with_literals(text, Constants::new()).leak())
     }
-}
-
-/// Replaces named constants by their values. A constant is a line `local NAME = VALUE -- reason`, or several names and
-/// values after commas; it stays as a comment, and its value counts up to the next line that defines the name.
-///
-/// Left as locals they would cost in every call, because each Lua function captures the locals that it uses.
-fn with_literals(text: &str) -> String {
-    let mut constants = BTreeMap::new();
-    let mut replaced = String::with_capacity(text.len());
-    for line in text.lines() {
-        let (code, comment) = line.split_at(line.find("--").unwrap_or(line.len()));
-        if let Some(defined) = definition(code) {
-            constants.extend(defined);
-            replaced.push_str("-- ");
-            replaced.push_str(line.trim_start());
-        } else {
-            let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            let mut rest = code;
-            while let Some(start) = rest.find(is_letter) {
-                let (before, word) = rest.split_at(start);
-                let (word, after) = word.split_at(word.find(|c| !is_letter(c)).unwrap_or(word.len()));
-                replaced.push_str(before);
-                replaced.push_str(constants.get(word).unwrap_or(&word));
-                rest = after;
-            }
-            replaced.push_str(rest);
-            replaced.push_str(comment);
-        }
-        replaced.push('\n');
-    }
-    replaced
-}
-
-/// The constants that a line of code defines, if it does nothing else.
-fn definition(code: &str) -> Option<Vec<(&str, &str)>> {
-    let (names, values) = code.trim().strip_prefix("local ")?.split_once(" = ")?;
-    let (names, values): (Vec<_>, Vec<_>) = (names.split(", ").collect(), values.split(", ").collect());
-    let is_name =
-        |name: &&str| name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
-    let is_literal = |value: &&str| value.starts_with(|c: char| c.is_ascii_digit() || c == '\'');
-    let constant = names.len() == values.len() && names.iter().all(is_name) && values.iter().all(is_literal);
-    constant.then(|| names.into_iter().zip(values).collect())
 }
 
 /// Lua branches: the files of each condition.
@@ -91,6 +58,18 @@ macro_rules! branches {
                 $(include_str!(concat!("../scripts/", $file, ".lua")), "\n",)+
             )+
             "end\n",
+        )
+    };
+}
+
+/// The contract of a verb that writes or only reads.
+macro_rules! contract {
+    ($verb:literal, $access:literal) => {
+        concat!(
+            include_str!(concat!("../scripts/contract/", $verb, ".lua")),
+            include_str!("../scripts/contract/errors.lua"),
+            include_str!(concat!("../scripts/contract/end-", $access, ".lua")),
+            "\n",
         )
     };
 }
@@ -117,10 +96,12 @@ macro_rules! arguments {
     };
 }
 
-/// The text of a script: `$arguments` checks its arguments, `$fast` is its fast path, `$part` its own files.
+/// The text of a script: `$contract` explains it, `$arguments` checks its arguments, `$fast` is its fast path, `$part` its
+/// own files.
 macro_rules! joined {
-    ($arguments:expr, $fast:expr, $($part:literal),+) => {
+    ($contract:expr, $arguments:expr, $fast:expr, $($part:literal),+) => {
         concat!(
+            $contract,
             include_str!("../scripts/constants.lua"),
             $arguments,
             include_str!("../scripts/time.lua"),
@@ -143,9 +124,15 @@ macro_rules! joined {
     };
 }
 
-/// The fast path, for a script that charges or not, and with a binary reply or not.
+/// The fast path, for a script that charges or not, and with a text-safe or a binary reply.
 macro_rules! fast {
-    ($charging:literal, $binary_reply:literal) => {
+    ($charging:literal, text) => {
+        fast!($charging, "false", "fast-reply-text")
+    };
+    ($charging:literal, binary) => {
+        fast!($charging, "true", "fast-reply-binary")
+    };
+    ($charging:literal, $binary_reply:literal, $reply:literal) => {
         concat!(
             "local charging, binary_reply = ", $charging, ", ", $binary_reply, "\n",
             include_str!("../scripts/fast-begin.lua"),
@@ -158,17 +145,20 @@ macro_rules! fast {
                 "elseif" "name == 'gcra'" "fast-gcra",
                 "elseif" "name == 'sliding-log/sorted-set'" "fast-sorted-set"
             ),
+            include_str!("../scripts/fast-write.lua"),
+            include_str!(concat!("../scripts/", $reply, ".lua")),
             include_str!("../scripts/fast-end.lua"),
         )
     };
 }
 
 macro_rules! scripts {
-    ($($constant:ident $name:literal $doc:literal ($arguments:expr, $fast:expr; $($part:literal),+);)+) => {
+    ($($constant:ident $name:literal $access:literal $doc:literal ($arguments:expr, $fast:expr; $($part:literal),+);)+) => {
         $(
             #[doc = $doc]
-            pub static $constant: LazyLock<Script> =
-                LazyLock::new(|| Script::joined($name, joined!($arguments, $fast, $($part),+)));
+            pub static $constant: LazyLock<Script> = LazyLock::new(|| {
+                Script::joined($name, joined!(contract!($name, $access), $arguments, $fast, $($part),+))
+            });
         )+
 
         /// The script of every verb.
@@ -180,27 +170,28 @@ macro_rules! scripts {
 }
 
 scripts! {
-    CHECK "check" "Decides and charges." (arguments!(charges), fast!("true", "false"); "check", "admission");
-    PEEK "peek" "Decides without charging." (arguments!(charges), fast!("false", "false"); "peek", "admission");
-    REFUND "refund" "Takes back an admission." (arguments!(receipt, "false"), ""; "refund", "receipt");
-    SETTLE "settle" "Replaces the cost of an admission." (arguments!(receipt, "true"), ""; "settle", "receipt");
-    CREDIT "credit" "Gives back the oldest units." (arguments!(one key), ""; "credit");
-    RESET "reset" "Deletes the state of a key." (arguments!(one key), ""; "reset");
-    INSPECT "inspect" "Reports the use of every limit." (arguments!(one key), ""; "inspect");
-    CHANGE "change" "Applies a live change of a rule." (arguments!(states), ""; "change");
+    CHECK "check" "writes" "Decides and charges." (arguments!(charges), fast!("true", text); "admission");
+    PEEK "peek" "reads" "Decides without charging." (arguments!(charges), fast!("false", text); "admission");
+    REFUND "refund" "writes" "Takes back an admission." (arguments!(receipt, "false"), ""; "refund", "receipt");
+    SETTLE "settle" "writes" "Replaces the cost of an admission."
+        (arguments!(receipt, "true"), ""; "settle", "receipt");
+    CREDIT "credit" "writes" "Gives back the oldest units." (arguments!(one key), ""; "credit");
+    RESET "reset" "writes" "Deletes the state of a key." (arguments!(one key), ""; "reset");
+    INSPECT "inspect" "reads" "Reports the use of every limit." (arguments!(one key), ""; "inspect");
+    CHANGE "change" "writes" "Applies a live change of a rule." (arguments!(states), ""; "change");
 }
 
 /// [`CHECK`] with a binary reply, which only this crate decodes. Its arguments are not checked: this crate makes them.
 pub(crate) static BINARY_CHECK: LazyLock<Script> =
-    LazyLock::new(|| Script::joined("check", joined!("", fast!("true", "true"), "check", "admission")));
+    LazyLock::new(|| Script::joined("check", joined!("", "", fast!("true", binary), "admission")));
 
 /// [`PEEK`] with a binary reply, which only this crate decodes.
 pub(crate) static BINARY_PEEK: LazyLock<Script> =
-    LazyLock::new(|| Script::joined("peek", joined!("", fast!("false", "true"), "peek", "admission")));
+    LazyLock::new(|| Script::joined("peek", joined!("", "", fast!("false", binary), "admission")));
 
 /// Takes back charges of an admission that was not completed, without a record.
 pub(crate) static GIVE_BACK: LazyLock<Script> =
-    LazyLock::new(|| Script::joined("give-back", joined!("", "", "give-back", "receipt")));
+    LazyLock::new(|| Script::joined("give-back", joined!("", "", "", "give-back", "receipt")));
 
 /// The secret that receipts are signed with: the stored one, else the caller's.
 pub(crate) static SECRET: LazyLock<Script> =
@@ -210,14 +201,25 @@ pub(crate) static SECRET: LazyLock<Script> =
 mod tests {
     use super::*;
 
+    /// One or two screens, before any code.
+    const CONTRACT_LINES_MAX: usize = 60;
+
     #[test]
-    fn constants_are_replaced_up_to_their_next_definition() {
-        let text = "local A, B = 7, '>I6' -- reason\nlocal a = A + A_B * f(B, 'A') -- A stays\n  local A = 0x1F\nreturn A\n";
-        let expected = "-- local A, B = 7, '>I6' -- reason\nlocal a = 7 + A_B * f('>I6', '7') -- A stays\n\
-                        -- local A = 0x1F\nreturn 0x1F\n";
-        assert_eq!(with_literals(text), expected);
-        let other = "local a = 7\nlocal A = f(1)\nlocal A, B = 1\nA = 3\n";
-        assert_eq!(with_literals(other), other);
+    fn the_contract_of_every_script_is_at_its_top() {
+        for script in all() {
+            let contract: Vec<&str> = script
+                .text
+                .lines()
+                .take_while(|line| line.starts_with("--"))
+                .take(CONTRACT_LINES_MAX)
+                .collect();
+            let contract = contract.join("\n");
+            let first = format!("-- slidegate, script `{}`: ", script.name);
+            assert!(contract.starts_with(&first), "{contract}");
+            for part in ["evalsha $sha", "KEYS", "ARGV", "Reply", "Errors", "TTL", "Clock", "Cluster"] {
+                assert!(contract.contains(part), "{}: {part} is missing in\n{contract}", script.name);
+            }
+        }
     }
 
     #[test]

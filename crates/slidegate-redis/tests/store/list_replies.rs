@@ -1,26 +1,13 @@
 //! The scripts for other languages reply with a list, which has the numbers of the store.
 
+use crate::common::printed::form;
 use crate::common::server::command;
 use crate::common::*;
 use redis::Value;
+use slidegate::Rule;
 use slidegate::store::{Call, Store};
 use slidegate::testing::Rng;
-use slidegate::{Algorithm, Rule};
 use slidegate_redis::scripts::{self, Script};
-
-/// The form of a rule as docs/redis.md describes it.
-fn form(rule: &Rule) -> String {
-    let count = rule.limits().len();
-    let name = rule.algorithm().name();
-    match rule.algorithm() {
-        Algorithm::CompactLog(entries) => format!("{name},{},,{count}", entries.get()),
-        Algorithm::SlidingBuckets(buckets, edge) => {
-            format!("{name},{},{},{count}", buckets.get(), edge.name())
-        }
-        _ if count == 1 => name.to_owned(),
-        _ => format!("{name},0,,{count}"),
-    }
-}
 
 fn call_script(
     connection: &mut redis::Connection,
@@ -31,7 +18,7 @@ fn call_script(
 ) -> Vec<Value> {
     let mut command = redis::cmd("EVALSHA");
     command.arg(&script.sha).arg(1).arg(format!("other:{{alice}}:{}", rule.name()));
-    command.arg(at_us).arg(4711).arg(cost).arg(form(rule));
+    command.arg(at_us).arg(4711).arg(cost).arg(form(rule.algorithm(), rule.limits().len()));
     for limit in rule.limits() {
         command.arg(limit.units()).arg(limit.window_us());
     }

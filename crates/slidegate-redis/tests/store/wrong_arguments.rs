@@ -19,8 +19,8 @@ fn call(connection: &mut Connection, verb: &str, keys: &str, args: &str) -> Resu
     eval.query(connection).map_err(|error| error.to_string())
 }
 
-/// 14 bytes, and no word separator in them.
-const PLACE: &str = "gggggguuuuusss";
+/// 28 hexadecimal digits.
+const PLACE: &str = "0123456789abcdef0123456789AB";
 
 /// A limit of 5 per minute.
 const LOG: &str = "sliding-log 5 60000000";
@@ -136,7 +136,29 @@ fn every_wrong_argument_of_the_other_verbs_is_named_with_its_remedy() {
             &format!("- 7 1 0 1 0 1 gcra 5 60000000 {PLACE}"),
             "ARGV[11], the place of a charge, is wrong",
         ),
+        (
+            "refund",
+            "k r",
+            &format!("- 7 1 0 1 0 1 {LOG} 0123456789abcdef0123456789ag"),
+            "ARGV[11], the place of a charge, is wrong; give the 28 hexadecimal digits",
+        ),
+        ("refund", "k r", "- 7 - 1", "ARGV[4], the microseconds of that second, is wrong; give nothing"),
+        ("refund", "k r", "- 7 1 -", "ARGV[4], the microseconds of that second, is wrong; give a whole"),
+        ("refund", "k r", "- 7 1 1000000", "is wrong; give a whole number from 0 to 999999"),
+        ("refund", "k r", "- 7 - - 1", "ARGV[6], the microseconds of that second, is missing; "),
         ("settle", "k r", "- 7 1 0 1 0 -1", "ARGV[7], the units really spent, is wrong; "),
+        (
+            "settle",
+            "k r",
+            &format!("- 7 1 0 1 0 83 2 {LOG} {PLACE}"),
+            "ARGV[7], the units really spent, is wrong; give at most 82, the cost and 16 times the limit",
+        ),
+        (
+            "settle",
+            "k l r",
+            &format!("- 7 1 0 1 0 3 2 {LOG} {PLACE} 1 {LOG} {PLACE}"),
+            "ARGV[13], the cost of a charge, is wrong; settle charges of one cost",
+        ),
         ("settle", "k r", &format!("- 7 1 0 1 0 - 1 {LOG}"), "ARGV[12], the place of a charge, is missing; "),
     ]);
 }

@@ -154,7 +154,7 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
             "and drained_per_window == units and high"
             => "and high";
     }
-    in "crates/slidegate-redis/scripts/fast-end.lua" {
+    in "crates/slidegate-redis/scripts/fast-write.lua" {
         Expiry "redis/ttl/a-short-window-has-no-margin":
             "if window_us < MARGIN_MIN_US then life_us = reset_after_us + MARGIN_MIN_US end"
             => "";
@@ -164,6 +164,19 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
         Expiry "redis/ttl/a-charge-does-not-extend-a-sorted-set":
             "if not text or value_key ~= key then"
             => "if not text then";
+    }
+    in "crates/slidegate-redis/scripts/fast-reply-text.lua" {
+        WideNumbers "redis/text/a-place-loses-its-generation":
+            "'%012x%010x%06x', generation, place_s"
+            => "'%012x%010x%06x', 0, place_s";
+    }
+    in "crates/slidegate-redis/scripts/short/begin.lua" {
+        OffByOne "redis/short/decides-a-cost-above-the-limit":
+            "or cost > units or"
+            => "or";
+        LiveChange "redis/short/takes-a-set-for-a-new-key":
+            "if type(value) == 'table' then return general end"
+            => "if type(value) == 'table' then value = '' end";
     }
     in "crates/slidegate-redis/scripts/codec.lua" {
         Expiry "redis/ttl/the-window-is-not-added":
@@ -180,6 +193,9 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
         WideNumbers "redis/wide/a-sum-loses-its-carry":
             "if low >= WIDE_BASE then return ah + bh + 1, low - WIDE_BASE end"
             => "";
+        WideNumbers "redis/wide/decimal-text-loses-its-zeros":
+            "'%.0f%015.0f'"
+            => "'%.0f%.0f'";
         WideNumbers "redis/wide/a-quotient-is-one-too-small":
             "while rest >= d do"
             => "while rest > d do";
@@ -210,6 +226,9 @@ pub(super) const MUTANTS: &[Mutant] = mutants! {
         LostRefund "redis/receipt/refunds-after-a-reset":
             " and state.generation == charged.generation then"
             => " then";
+        Expiry "redis/receipt/expires-a-window-early":
+            "if code == SLIDING_COUNTER then return stamp + 2 * window_us end"
+            => "if code == SLIDING_COUNTER then return stamp + window_us end";
         OffByOne "redis/receipt/works-at-its-expiry":
             "us >= expires_us)"
             => "us > expires_us)";

@@ -2,6 +2,7 @@
 
 pub mod cluster;
 pub mod judge;
+pub mod printed;
 pub mod sentinels;
 pub mod server;
 #[path = "../../../../slidegate/tests/library/common/shorthand.rs"]

@@ -1,0 +1,10 @@
+-- slidegate, script `change`: applies a change of a rule to the states of some of its keys. Used units stay used: each
+-- limit takes the state of its own geometry, and one that finds none begins with the largest use of all, stamped now.
+-- Printed by `slidegate redis script change`; for Redis 5 or newer, and Valkey.
+--
+--   redis-cli evalsha $sha 2 'sg:{alice}:api' 'sg:{bob}:api' '' $RANDOM 0 sliding-log 90 60000000
+--
+-- KEYS    the states of one rule: sg:{KEY}:RULE; in both parts %, { and } are written %25, %7B and %7D
+-- ARGV    [1] time, [2] nonce, then one charge: [3] a cost, which does not matter, form, and for every limit of the
+--         changed rule its units and its window in microseconds; all as of `check`
+-- Reply   how many states were changed

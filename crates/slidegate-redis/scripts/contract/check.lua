@@ -1,0 +1,26 @@
+-- slidegate, script `check`: decides and, if every charge passes, charges all of them. A denial writes nothing.
+-- Printed by `slidegate redis script check`; for Redis 5 or newer, and Valkey. Load it once, and call it by its hash:
+--
+--   sha=$(slidegate redis script check | redis-cli -x script load)
+--   redis-cli evalsha $sha 1 'sg:{alice}:api' '' $RANDOM 5 sliding-log 60 60000000
+--
+-- KEYS    the state of every charge: sg:{KEY}:RULE; in both parts %, { and } are written %25, %7B and %7D
+-- ARGV    [1] time: '' for the clock of Redis; microseconds since 1970 only in tests, and then in every call
+--         [2] nonce: a whole number from 0 to 281474976710655, drawn at random for this call
+--         then for every key one charge:
+--           cost: whole units; 0 asks for nothing, but must pass too
+--           form: see below
+--           for every limit: its units, 1 to 10^12; its window in microseconds, 1 to 3456 x 10^10 (400 days)
+-- Form    sliding-log | sliding-counter | fixed-window | gcra
+--         sliding-log/sorted-set; with /ms or /s behind it, another limiter's set with such scores is taken over
+--         compact-log,ENTRIES (4 to 4096) | sliding-buckets,BUCKETS,EDGE (1 to 4096; full, interpolated, dropped)
+--         Several limits of a rule: their number, up to 16, after a third comma. A shadow rule, which refuses nothing:
+--         `shadow` after a fourth. Examples: sliding-log,0,,2   sliding-buckets,60,full,2,shadow
+-- Reply   [1] allowed: 1 or 0
+--         then for every limit of every charge:
+--           used: units in use, this charge included if it was made
+--           retry_after_us: 0 if the cost passes; the wait until it does; -1 if it is above the limit: it never does
+--           reset_after_us: until nothing is used
+--           place: of the charge, for `refund` and `settle`; '' if nothing was charged
+--         Numbers are integers; a time of 2^53 us or more is decimal text. A place is text of 28 hexadecimal digits, of
+--         gcra 76. So a client may decode replies as text.

@@ -1,0 +1,11 @@
+-- slidegate, script `credit`: gives back units without a receipt, the oldest live charges first, at most what is used.
+-- Printed by `slidegate redis script credit`; for Redis 5 or newer, and Valkey.
+--
+--   redis-cli evalsha $sha 1 'sg:{alice}:api' '' $RANDOM 5 sliding-log 60 60000000
+--
+-- KEYS    [1] the state: sg:{KEY}:RULE; in both parts %, { and } are written %25, %7B and %7D
+-- ARGV    [1] time, [2] nonce, then one charge: [3] the units to give back, form, and for every limit its units and its
+--         window in microseconds; all as of `check`
+-- Reply   [1] 1 if anything was given back, else 0
+--         [2] [3] second and microsecond of the clock
+--         [4] units by which the use fell

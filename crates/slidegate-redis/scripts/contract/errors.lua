@@ -1,0 +1,6 @@
+-- Errors  SLIDEGATE arguments: names the argument of KEYS or ARGV that is missing or wrong, and what to give
+--         SLIDEGATE foreign, newer, damaged: the value of a key is another program's, of a newer version, or cut off
+--         SLIDEGATE large: more than a sorted set takes
+--         NOSCRIPT: Redis does not know the script (yet, or after a restart): send it by EVAL, which also loads it
+--         After these errors, and Redis's own (OOM, READONLY, BUSY, LOADING), nothing was changed. Without a reply in
+--         time everything may have been done: do not send the call again.

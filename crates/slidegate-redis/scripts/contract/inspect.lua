@@ -1,0 +1,10 @@
+-- slidegate, script `inspect`: reports the use of every limit of a rule. It writes nothing.
+-- Printed by `slidegate redis script inspect`; for Redis 5 or newer, and Valkey.
+--
+--   redis-cli evalsha $sha 1 'sg:{alice}:api' '' $RANDOM 0 sliding-log 60 60000000
+--
+-- KEYS    [1] the state: sg:{KEY}:RULE; in both parts %, { and } are written %25, %7B and %7D
+-- ARGV    [1] time, [2] nonce, then one charge: [3] a cost, which does not matter, form, and for every limit its units
+--         and its window in microseconds; all as of `check`
+-- Reply   [1] [2] second and microsecond of the clock
+--         then for every limit: used; reset_after_us, until nothing is used: an integer, decimal text from 2^53 us up

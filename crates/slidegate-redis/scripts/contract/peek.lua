@@ -1,0 +1,11 @@
+-- slidegate, script `peek`: decides as `check` does, without charging. It writes nothing.
+-- Printed by `slidegate redis script peek`; for Redis 5 or newer, and Valkey. Load it once, and call it by its hash:
+--
+--   sha=$(slidegate redis script peek | redis-cli -x script load)
+--   redis-cli evalsha $sha 1 'sg:{alice}:api' '' $RANDOM 5 sliding-log 60 60000000
+--
+-- KEYS    the state of every charge: sg:{KEY}:RULE; in both parts %, { and } are written %25, %7B and %7D
+-- ARGV    as of `check`: [1] time, [2] nonce, and for every key cost, form, and for every limit units and window in
+--         microseconds. Forms: sliding-log, sliding-counter, fixed-window, gcra, sliding-log/sorted-set, compact-log,64
+--         or sliding-buckets,60,full; of two limits sliding-log,0,,2
+-- Reply   as of `check`: allowed; then for every limit of every charge used, retry_after_us, reset_after_us, and ''

@@ -1,0 +1,20 @@
+-- slidegate, script `refund`: takes back a whole admission, once. What has left its window gives nothing back.
+-- Printed by `slidegate redis script refund`; for Redis 5 or newer, and Valkey.
+--
+-- The caller keeps a receipt of every `check` that it may take back: its keys, costs, forms, units, windows and places,
+-- and an id of 16 hexadecimal digits, drawn at random. Here it is 00c0ffee00c0ffee, and $place the fifth item of the
+-- reply:
+--
+--   redis-cli evalsha $sha 2 'sg:{alice}:api' 'sg:{alice}:api%spent:00c0ffee00c0ffee' '' $RANDOM '' '' '' '' \
+--     5 sliding-log 60 60000000 $place
+--
+-- KEYS    the keys of the `check`, in its order; then the record that this receipt was used: the first key, %spent: and
+--         the id
+-- ARGV    [1] time, [2] nonce: as of `check`, with a new nonce
+--         [3] [4] '' ''; or the second (since 1970) and the microsecond from which the last charge counts no more
+--         [5] [6] '' ''; or second and microsecond of the newest reply to a `refund` or `settle` of this caller, so
+--             that a receipt which had expired by then stays expired although the clock of Redis was set back
+--         then for every charge: cost, form; for every limit units, window in microseconds, place
+-- Reply   [1] 1 if this call used the receipt; 0 if it was used before, or has expired: then nothing was given back
+--         [2] [3] second and microsecond of the clock
+--         [4] units given back, summed over the charges

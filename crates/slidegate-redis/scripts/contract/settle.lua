@@ -1,0 +1,17 @@
+-- slidegate, script `settle`: replaces the cost of an admission by the units that were really spent, once. Fewer units
+-- refund the difference. More are charged now and unconditionally, because they were spent.
+-- Printed by `slidegate redis script settle`; for Redis 5 or newer, and Valkey.
+--
+-- The receipt is that of `refund`. 5 units were charged, and 3 were spent:
+--
+--   redis-cli evalsha $sha 2 'sg:{alice}:api' 'sg:{alice}:api%spent:00c0ffee00c0ffee' '' $RANDOM '' '' '' '' 3 \
+--     5 sliding-log 60 60000000 $place
+--
+-- KEYS    as of `refund`: the keys of the `check`, then the record: the first key, %spent: and the id of the receipt
+-- ARGV    [1] to [6] as of `refund`: time, nonce, '' '' '' ''
+--         [7] the units really spent, at most the cost and 16 times the smallest limit; '' only asks whether the
+--             receipt could be used
+--         then for every charge: cost, the same for all; form; for every limit units, window in microseconds, place
+-- Reply   [1] 1 if this call used the receipt (or could, if asked), else 0: it was used before, or has expired
+--         [2] [3] second and microsecond of the clock
+--         [4] units given back or charged, summed over the charges

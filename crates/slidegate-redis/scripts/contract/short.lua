@@ -1,0 +1,17 @@
+-- slidegate, script `$VERB` for `$ALGORITHM` and one limit: $DOES
+-- The short form of `slidegate redis script $VERB`: the same KEYS, ARGV, replies and states, within the domain below.
+--
+--   redis-cli evalsha $sha 1 'sg:{alice}:api' '' $RANDOM 5 $FORM 60 60000000
+--
+-- KEYS    [1] sg:{KEY}:RULE; in both parts %, { and } are written %25, %7B and %7D
+-- ARGV    [1] time: '' for the clock of Redis; microseconds since 1970 only in tests, and then in every call
+--         [2] nonce: a whole number from 0 to 281474976710655, drawn at random for this call
+--         [3] cost: whole units from 0 to the limit   [4] form: $FORM
+--         [5] units of the limit, 1 to 10^12   [6] its window in microseconds, 1 to 3456 x 10^10 (400 days)
+-- Reply   allowed (1 or 0), used, retry_after_us, reset_after_us: integers; place: hexadecimal digits, which the script
+--         `refund` takes, '' if nothing was charged
+-- Errors  SLIDEGATE arguments: names the argument. SLIDEGATE general: outside the domain; call the general script with
+--         the same KEYS and ARGV. Nothing was charged. Without a reply it may have been: do not send it again.
+-- TTL     reset_after and the window or 10 s, the longer of the two; 1 h at given time. A denial extends none.
+-- Clock   TIME of this Redis, read once
+-- Domain  no state, or one that was last charged under one limit of this algorithm with the same window;

@@ -1,5 +1,0 @@
--- peek: decides without charging.
---
--- KEYS, ARGV, Reply  as of `check`; every place is ""
--- TTL    nothing is written
--- Commands per call: TIME unless the time is given; per charge GETRANGE.
