@@ -10,47 +10,31 @@ final readonly class Rule
     }
 }
 
-/** The verdict of one rule on one charge. */
-final readonly class Verdict
-{
-    public function __construct(public Rule $rule, public int $used, public int $retryAfterUs)
-    {
-    }
-
-    public function left(): int
-    {
-        return max(0, $this->rule->units - $this->used);
-    }
-}
-
-/** The decision on a request: all of its charges were made, or none. */
+/**
+ * All charges were made, or none. `rule` decided it: that with the longest wait, or with the fewest units left.
+ * Without an answer of Redis only `allowed` and `outage` are known.
+ */
 final readonly class Decision
 {
-    /** @param list<Verdict> $verdicts one per charge, in their order */
-    public function __construct(public bool $allowed, public array $verdicts)
-    {
-    }
-
-    /** On a denial the rule with the longest wait, on an admission the one with the fewest units left. */
-    public function binding(): Verdict
-    {
-        $verdicts = $this->verdicts;
-        usort($verdicts, fn(Verdict $a, Verdict $b) => $this->allowed
-            ? $a->left() <=> $b->left()
-            : $b->retryAfterUs <=> $a->retryAfterUs);
-        return $verdicts[0];
+    public function __construct(
+        public bool $allowed,
+        public ?Rule $rule = null,
+        public ?int $left = null,
+        public ?int $retryAfterUs = null,
+        public ?string $outage = null,
+    ) {
     }
 }
 
 /** Calls slidegate's script `check` on a plain Redis: no server, no daemon, one round trip per request. */
 final class Slidegate
 {
-    private string $sha;
+    private const TIMEOUT_SECONDS = 0.25;
+    private ?Redis $redis = null;
 
     /** @param string $script the output of `slidegate redis script check` */
-    public function __construct(private Redis $redis, private string $script)
+    public function __construct(private string $host, private int $port, private string $script)
     {
-        $this->sha = sha1($script);
     }
 
     /**
@@ -58,11 +42,10 @@ final class Slidegate
      *
      * @param list<array{Rule, int}> $charges rules and costs
      */
-    public function check(string $key, array $charges): Decision
+    public function check(string $key, array $charges, bool $allowInOutage = false): Decision
     {
-        $keys = [];
         // The first argument is the time; empty means the clock of Redis.
-        $args = ['', (string) random_int(0, 2 ** 48 - 1)];
+        [$keys, $args] = [[], ['', (string) random_int(0, 2 ** 48 - 1)]];
         foreach ($charges as [$rule, $cost]) {
             if ($cost < 1 || $cost > $rule->units) {
                 throw new InvalidArgumentException("never: $cost units of {$rule->name}, which allows {$rule->units}");
@@ -70,29 +53,42 @@ final class Slidegate
             $keys[] = 'sg:{' . self::escaped($key) . '}:' . self::escaped($rule->name);
             array_push($args, $cost, 'sliding-log', $rule->units, $rule->windowSeconds * 1_000_000);
         }
-        $reply = $this->call($keys, $args);
-        $verdicts = [];
-        foreach ($charges as $index => [$rule, $cost]) {
-            // allowed, then per charge: used, retry after, reset after, place.
-            [$used, $retryAfterUs] = array_slice($reply, 1 + 4 * $index, 2);
-            $verdicts[] = new Verdict($rule, $used, $retryAfterUs);
+        try {
+            $reply = $this->call($keys, $args);
+        } catch (RedisException $error) {
+            if (str_starts_with($error->getMessage(), 'SLIDEGATE arguments')) {
+                throw $error;
+            }
+            // A late reply must not answer the next call, and this one may have been charged: it is not sent again.
+            $this->redis = null;
+            return new Decision($allowInOutage, outage: $error->getMessage());
         }
-        return new Decision($reply[0] === 1, $verdicts);
+        // allowed, then per charge: used, retry_after_us, reset_after_us, place.
+        $decisions = array_map(fn(array $charge, array $answer) => new Decision(
+            $reply[0] === 1, $charge[0], max(0, $charge[0]->units - $answer[0]), $answer[1],
+        ), $charges, array_chunk(array_slice($reply, 1), 4));
+        usort($decisions, fn(Decision $a, Decision $b) => $a->allowed
+            ? $a->left <=> $b->left
+            : $b->retryAfterUs <=> $a->retryAfterUs);
+        return $decisions[0];
     }
 
     /** Calls EVALSHA, or EVAL if Redis does not know the script, which also loads it. */
     private function call(array $keys, array $args): array
     {
+        if ($this->redis === null) {
+            $redis = new Redis();
+            $redis->connect($this->host, $this->port, self::TIMEOUT_SECONDS, null, 0, self::TIMEOUT_SECONDS);
+            $this->redis = $redis;
+        }
+        $arguments = [[...$keys, ...$args], count($keys)];
         $this->redis->clearLastError();
-        $reply = $this->redis->evalSha($this->sha, [...$keys, ...$args], count($keys));
+        $reply = $this->redis->evalSha(sha1($this->script), ...$arguments);
         if ($reply === false && str_starts_with((string) $this->redis->getLastError(), 'NOSCRIPT')) {
             $this->redis->clearLastError();
-            $reply = $this->redis->eval($this->script, [...$keys, ...$args], count($keys));
+            $reply = $this->redis->eval($this->script, ...$arguments);
         }
-        if (!is_array($reply)) {
-            throw new RuntimeException('redis: ' . ($this->redis->getLastError() ?? 'no answer'));
-        }
-        return $reply;
+        return is_array($reply) ? $reply : throw new RedisException($this->redis->getLastError() ?? 'no answer');
     }
 
     /** Escapes braces, which enclose the hash tag of Redis Cluster. */

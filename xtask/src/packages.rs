@@ -20,6 +20,8 @@ pub(crate) const TESTS: &[Needed] = &[
         packages: &["php-cli", "php-redis"],
     },
     Needed { probe: &["python3", "-c", "import ensurepip, venv"], packages: &["python3", "python3-venv"] },
+    Needed { probe: &["node", "--version"], packages: &["nodejs"] },
+    Needed { probe: &["npm", "--version"], packages: &["npm"] },
     Needed { probe: &["faketime", "--version"], packages: &["faketime"] },
 ];
 

