@@ -10,6 +10,7 @@ mod clocks;
 mod cluster;
 mod conformance;
 mod constant_work;
+mod contract_examples;
 mod deadlines;
 mod denials;
 mod differential;

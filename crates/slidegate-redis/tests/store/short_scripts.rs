@@ -142,6 +142,32 @@ fn args(algorithm: Algorithm, cost: u64, units: u64, window_us: u64) -> Vec<Stri
     .to_vec()
 }
 
+/// Without changes of the limit, and with few requests in the window, no decision is left to the general script.
+#[test]
+fn in_its_domain_a_short_script_always_decides() {
+    const REQUESTS_MAX: u64 = 57;
+    let server = RedisServer::start();
+    let mut connection = server.connection();
+    let compact = Algorithm::CompactLog(Entries::new(64).unwrap());
+    for algorithm in algorithms().into_iter().chain([compact]) {
+        let units = if algorithm == algorithms()[1] { 8 } else { REQUESTS_MAX };
+        let (mut rng, mut at_us, mut denied) = (Rng::new(57), BOUNDARY_US, 0);
+        for _ in 0..STEPS {
+            at_us += rng.below(2 * SECOND_US / units);
+            let mut request = args(algorithm, rng.between(1, 2), units, SECOND_US);
+            request[0] = at_us.to_string();
+            let mut decided = Decided::default();
+            for verb in ["peek", "check"] {
+                let reply = decide(&mut connection, (verb, algorithm), &request, &mut decided);
+                denied += u64::from(reply[0] == "0");
+            }
+            assert_eq!(decided.general, 0, "{algorithm} at {at_us}");
+        }
+        assert!(denied > STEPS / 10, "{algorithm}: {denied} denied");
+        server.command(&["FLUSHALL"]);
+    }
+}
+
 /// By the clock of Redis: a fresh key is charged to its limit and no further, and it has the TTL of the general script.
 #[test]
 fn a_fresh_key_is_charged_up_to_its_limit_by_the_clock_of_redis() {

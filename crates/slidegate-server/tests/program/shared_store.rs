@@ -82,6 +82,23 @@ fn a_printed_script_and_the_command_share_counts() {
 }
 
 #[test]
+fn a_printed_short_script_and_the_command_share_counts() {
+    let server = RedisServer::start();
+    let mut connection = server.connection();
+    let args = ["bob", "--limit", "5/1m", "--algorithm", "gcra", "--cost", "2", "--store", &server.url()];
+    assert_eq!(check(&args).out, "allowed: 3 of 5 units left (rule gcra/60s)\n");
+    let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
+    for (verb, used) in [("peek", 2), ("check", 4)] {
+        let printed = run(&["redis", "script", verb, "--algorithm", "gcra"], "");
+        assert!(printed.code == 0 && printed.out.lines().count() <= 150, "{}", printed.err);
+        let mut eval = redis::cmd("EVAL");
+        eval.arg(&printed.out).arg(1).arg(&keys[0]).arg(&["", "7"]);
+        let reply: Vec<Value> = eval.arg(&["2", "gcra", "5", "60000000"]).query(&mut connection).unwrap();
+        assert_eq!(reply[..2], [Value::Int(1), Value::Int(used)], "{verb}");
+    }
+}
+
+#[test]
 fn an_unknown_script_gets_a_suggestion() {
     let Run { code, out, err } = run(&["redis", "script", "chekc"], "");
     assert_eq!((code, out.as_str()), (2, ""));
