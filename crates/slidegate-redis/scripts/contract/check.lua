@@ -4,7 +4,8 @@
 --   sha=$(slidegate redis script check | redis-cli -x script load)
 --   redis-cli evalsha $sha 1 'sg:{alice}:api' '' $RANDOM 5 sliding-log 60 60000000
 --
--- KEYS    the state of every charge: sg:{KEY}:RULE; in both parts %, { and } are written %25, %7B and %7D
+-- KEYS    the state of every charge: sg:{KEY}:RULE, or with a tag sg:{TAG}{KEY}:RULE; in each part %, { and } are
+--         written %25, %7B and %7D
 -- ARGV    [1] time: '' for the clock of Redis; microseconds since 1970 only in tests, and then in every call
 --         [2] nonce: a whole number from 0 to 281474976710655, drawn at random for this call
 --         then for every key one charge:

@@ -4,7 +4,8 @@
 --   sha=$(slidegate redis script peek | redis-cli -x script load)
 --   redis-cli evalsha $sha 1 'sg:{alice}:api' '' $RANDOM 5 sliding-log 60 60000000
 --
--- KEYS    the state of every charge: sg:{KEY}:RULE; in both parts %, { and } are written %25, %7B and %7D
+-- KEYS    the state of every charge: sg:{KEY}:RULE, or with a tag sg:{TAG}{KEY}:RULE; in each part %, { and } are
+--         written %25, %7B and %7D
 -- ARGV    as of `check`: [1] time, [2] nonce, and for every key cost, form, and for every limit units and window in
 --         microseconds. Forms: sliding-log, sliding-counter, fixed-window, gcra, sliding-log/sorted-set, compact-log,64
 --         or sliding-buckets,60,full; of two limits sliding-log,0,,2
