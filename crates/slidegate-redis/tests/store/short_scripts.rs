@@ -132,7 +132,7 @@ mod short_scripts_equal_the_general_ones {
 /// A call with numbers as arguments; the form stands after the cost.
 fn args(algorithm: Algorithm, cost: u64, units: u64, window_us: u64) -> Vec<String> {
     [
-        "".to_owned(),
+        String::new(),
         "4711".to_owned(),
         cost.to_string(),
         form(algorithm, 1),
