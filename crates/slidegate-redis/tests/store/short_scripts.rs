@@ -200,6 +200,35 @@ fn a_fresh_key_is_charged_up_to_its_limit_by_the_clock_of_redis() {
     }
 }
 
+/// The place of a charge of one limit goes back into `refund`, from the short and from the general script.
+#[test]
+fn a_refund_takes_the_place_of_a_single_charge() {
+    let server = RedisServer::start();
+    let mut connection = server.connection();
+    for algorithm in algorithms() {
+        for check in [script("check"), short("check", algorithm)] {
+            server.command(&["FLUSHALL"]);
+            let mut request = args(algorithm, 5, 60, SECOND_US);
+            request[0] = BOUNDARY_US.to_string();
+            let place = texts(&call(&mut connection, check, &[MIXED_KEY], &request).unwrap())[4].clone();
+            let (record, nothing) = (format!("{MIXED_KEY}%spent:00c0ffee00c0ffee"), String::new());
+            let receipt = [
+                &request[..2],
+                &[nothing.clone(), nothing.clone(), nothing.clone(), nothing],
+                &request[2..],
+                &[place],
+            ];
+            let refunded = texts(
+                &call(&mut connection, script("refund"), &[MIXED_KEY, &record], &receipt.concat()).unwrap(),
+            );
+            assert_eq!((refunded[0].as_str(), refunded[3].as_str()), ("1", "5"), "{algorithm}");
+            let left =
+                texts(&call(&mut connection, short("peek", algorithm), &[MIXED_KEY], &request).unwrap());
+            assert_eq!(left[1], "0", "{algorithm}");
+        }
+    }
+}
+
 /// What is outside the domain leaves the key as it was, and the error names the general script.
 #[test]
 fn other_states_and_requests_are_left_to_the_general_script() {

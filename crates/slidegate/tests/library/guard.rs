@@ -254,10 +254,8 @@ fn units_given_back_elsewhere_are_seen_after_the_hold() {
 #[test]
 fn a_denial_that_was_overtaken_by_a_reset_is_not_kept() {
     let clock = clock();
-    let limiter = Limiter::guarded(
-        PausingStore::new(&clock, None),
-        GuardOptions::default().deny_cache(SECOND),
-    );
+    let limiter =
+        Limiter::guarded(PausingStore::new(&clock, None), GuardOptions::default().deny_cache(SECOND));
     let api = rule("1/1m", OnStoreError::Deny);
     assert!(block_on(limiter.check_async(&api, "alice")).unwrap().allowed());
     let mut context = Context::from_waker(Waker::noop());
