@@ -77,6 +77,14 @@ impl Connections {
         }
     }
 
+    /// The call with its deadline as an instant, for several calls in a row.
+    pub(crate) fn with_one_deadline(&self, call: Call) -> Call {
+        match self {
+            Self::One(link) => call.with_deadline(Some(link.deadline_at(call.deadline()))),
+            Self::Cluster(_) => self.with_deadline(call),
+        }
+    }
+
     /// The servers whose keys are all keys: the only one, or every primary of the cluster.
     pub(crate) async fn primaries(&self, until: Option<StdInstant>) -> Result<Vec<Primary<'_>>, StoreError> {
         Ok(match self {

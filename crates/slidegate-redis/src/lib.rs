@@ -36,6 +36,7 @@ mod link;
 mod options;
 mod parameters;
 pub mod scripts;
+mod shards;
 mod store;
 #[cfg(feature = "testing")]
 mod testing;

@@ -252,6 +252,11 @@ impl Link {
         answers.pop().expect("every command has an answer")
     }
 
+    /// The instant of the deadline `until`, else that of the options, for several calls in a row.
+    pub(crate) fn deadline_at(&self, until: Option<StdInstant>) -> StdInstant {
+        self.deadline(until).at.into_std()
+    }
+
     /// The deadline `until`, else that of the options.
     fn deadline(&self, until: Option<StdInstant>) -> Deadline {
         let called_at = Instant::now();

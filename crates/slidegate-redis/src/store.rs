@@ -22,6 +22,7 @@ use crate::keys::{KeyTemplate, spent_name};
 use crate::link::{BATCH_CALLS_MAX, ConnectError, Link, OpenError, ScriptCall};
 use crate::options::{LogLayout, RedisOptions};
 use crate::scripts::{self, Script};
+use crate::shards::{Charging, rule_of};
 
 /// The suffix of the value beside sorted sets.
 const SETS_VALUE_SUFFIX: &[u8] = b"%state";
@@ -119,7 +120,7 @@ impl RedisStore {
     }
 
     /// Draws a number that cannot be guessed, and very rarely repeats: the keyed hash of a counter.
-    fn draw(&self) -> u64 {
+    pub(crate) fn draw(&self) -> u64 {
         self.random.hash_one(self.drawn.fetch_add(1, Ordering::Relaxed))
     }
 
@@ -147,7 +148,7 @@ impl RedisStore {
     }
 
     /// The script call on the state of one rule and key.
-    fn key_call(
+    pub(crate) fn key_call(
         &self,
         script: &'static Script,
         call: Call,
@@ -183,6 +184,50 @@ impl RedisStore {
 
     fn stamp(&self) -> ReceiptStamp {
         ReceiptStamp { id: ReceiptId::new(self.draw()), store: self.number }
+    }
+
+    /// Decides on states as they are named.
+    pub(crate) async fn decide_whole<'a>(
+        &self,
+        charging: Charging,
+        call: Call,
+        admission: &Admission<'a>,
+    ) -> Result<Decision<'a>, StoreError> {
+        let names = self.names(admission)?;
+        let script: &'static Script = match (charging, self.link.slots(&names)) {
+            (Charging::Yes, Some(slots)) => return self.check_slots(call, admission, &names, slots).await,
+            (Charging::No, Some(slots)) => return self.peek_slots(call, admission, &names, slots).await,
+            (Charging::Yes, None) => &scripts::BINARY_CHECK,
+            (Charging::No, None) => &scripts::BINARY_PEEK,
+        };
+        let script_call = self.asks_call(script, call, admission.asks(), names);
+        self.decision(admission, self.link.call(call.deadline(), script_call).await)
+    }
+
+    /// Checks several admissions on states as they are named.
+    ///
+    /// In a cluster an admission over several slots waits for those before it, and those after it wait for it.
+    pub(crate) async fn check_all_whole<'a>(
+        &self,
+        call: Call,
+        admissions: &[Admission<'a>],
+    ) -> Vec<Result<Decision<'a>, StoreError>> {
+        let call = self.link.with_deadline(call);
+        let (mut decisions, mut prepared) = (Vec::with_capacity(admissions.len()), Vec::new());
+        for (number, admission) in admissions.iter().enumerate() {
+            let names = self.names(admission);
+            let slots = names.as_ref().ok().and_then(|names| self.link.slots(names));
+            let (Ok(names), Some(slots)) = (&names, slots) else {
+                let script = &scripts::BINARY_CHECK;
+                prepared.push(names.map(|names| self.asks_call(script, call, admission.asks(), names)));
+                continue;
+            };
+            let before = &admissions[decisions.len()..number];
+            decisions.extend(self.check_calls(call, before, std::mem::take(&mut prepared)).await);
+            decisions.push(self.check_slots(call, admission, names, slots).await);
+        }
+        decisions.extend(self.check_calls(call, &admissions[decisions.len()..], prepared).await);
+        decisions
     }
 
     /// Checks admissions whose states lie in one slot each.
@@ -307,9 +352,12 @@ impl RedisStore {
             let (next, names) = server.scan(call.deadline(), pattern, cursor).await?;
             let states = names.iter().map(|name| name.strip_suffix(SETS_VALUE_SUFFIX).unwrap_or(name));
             // The pattern may match more, and a state may have two names.
-            let states = states.filter(|name| self.keys.key_of(name, rule.name().as_bytes()).is_some());
             let states: BTreeSet<&[u8]> = states.collect();
-            let calls: Vec<_> = states.into_iter().map(|name| self.change_call(call, rule, name)).collect();
+            let changed = |name| {
+                let named = self.keys.key_of(name, rule.name().as_bytes())?;
+                Some(self.change_call(call, rule_of(rule, named.shard)?, name))
+            };
+            let calls: Vec<_> = states.into_iter().filter_map(changed).collect();
             for calls in calls.chunks(BATCH_CALLS_MAX) {
                 for answer in self.link.call_all(call.deadline(), calls.to_vec()).await {
                     answer?;
@@ -333,47 +381,20 @@ impl RedisStore {
 
 impl Store for RedisStore {
     async fn check<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        let names = self.names(admission)?;
-        if let Some(slots) = self.link.slots(&names) {
-            return self.check_slots(call, admission, &names, slots).await;
-        }
-        let script_call = self.asks_call(&scripts::BINARY_CHECK, call, admission.asks(), names);
-        self.decision(admission, self.link.call(call.deadline(), script_call).await)
+        self.decide(Charging::Yes, call, admission).await
     }
 
     /// One round trip unless there are very many, with one deadline. The clock is read once per admission.
-    ///
-    /// In a cluster an admission over several slots waits for those before it, and those after it wait for it.
     async fn check_batch<'a>(
         &self,
         call: Call,
         admissions: &[Admission<'a>],
     ) -> Vec<Result<Decision<'a>, StoreError>> {
-        let call = self.link.with_deadline(call);
-        let (mut decisions, mut prepared) = (Vec::with_capacity(admissions.len()), Vec::new());
-        for (number, admission) in admissions.iter().enumerate() {
-            let names = self.names(admission);
-            let slots = names.as_ref().ok().and_then(|names| self.link.slots(names));
-            let (Ok(names), Some(slots)) = (&names, slots) else {
-                let script = &scripts::BINARY_CHECK;
-                prepared.push(names.map(|names| self.asks_call(script, call, admission.asks(), names)));
-                continue;
-            };
-            let before = &admissions[decisions.len()..number];
-            decisions.extend(self.check_calls(call, before, std::mem::take(&mut prepared)).await);
-            decisions.push(self.check_slots(call, admission, names, slots).await);
-        }
-        decisions.extend(self.check_calls(call, &admissions[decisions.len()..], prepared).await);
-        decisions
+        self.check_all(call, admissions).await
     }
 
     async fn peek<'a>(&self, call: Call, admission: &Admission<'a>) -> Result<Decision<'a>, StoreError> {
-        let names = self.names(admission)?;
-        if let Some(slots) = self.link.slots(&names) {
-            return self.peek_slots(call, admission, &names, slots).await;
-        }
-        let script_call = self.asks_call(&scripts::BINARY_PEEK, call, admission.asks(), names);
-        self.decision(admission, self.link.call(call.deadline(), script_call).await)
+        self.decide(Charging::No, call, admission).await
     }
 
     async fn update(&self, call: Call, update: Update<'_>) -> Result<Applied, UpdateError> {
@@ -393,9 +414,17 @@ impl Store for RedisStore {
                     (false, _) => Ok(Applied::default()),
                 },
             },
+            Update::Credit(charge) if charge.rule().of_shard().is_some() => {
+                let shard = charge.rule().of_shard().expect("it was just found");
+                Ok(self.credit_shards(call, shard, charge).await?)
+            }
             Update::Credit(charge) => {
                 let (rule, key, units) = (charge.rule(), charge.key(), charge.cost());
                 Ok(self.call_applied(call, self.key_call(&scripts::CREDIT, call, rule, key, units)).await?)
+            }
+            Update::Reset(rule, key) if rule.of_shard().is_some() => {
+                let shard = rule.of_shard().expect("it was just found");
+                Ok(self.reset_shards(call, rule, shard, key).await?)
             }
             Update::Reset(rule, key) => {
                 Ok(self.call_applied(call, self.key_call(&scripts::RESET, call, rule, key, 0)).await?)
@@ -404,6 +433,9 @@ impl Store for RedisStore {
     }
 
     async fn inspect(&self, call: Call, rule: &Rule, key: Key<'_>) -> Result<Vec<LimitUsage>, StoreError> {
+        if let Some(shard) = rule.of_shard() {
+            return self.inspect_shards(call, rule, shard, key).await;
+        }
         let script_call = self.key_call(&scripts::INSPECT, call, rule, key, 0);
         let mut reply = ReplyReader::new(self.link.call(call.deadline(), script_call).await?)?;
         reply.instant_us()?;
@@ -430,6 +462,10 @@ impl Store for RedisStore {
         Ok(())
     }
     fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn splits_keys(&self) -> bool {
         true
     }
 

@@ -220,6 +220,44 @@ impl<'a> Admission<'a> {
         }
     }
 
+    /// The same admission with other charges in place of its asks, for a store that passes it on under other rules or
+    /// keys. Their costs are not checked, and they must be on different states.
+    #[must_use]
+    pub fn with_asks<'b>(&self, replaced: impl Fn(usize, &Charge<'a>) -> Charge<'b>) -> Admission<'b>
+    where
+        'a: 'b,
+    {
+        let replaced = |(index, ask)| replaced(index, ask);
+        match &self.0 {
+            Charges::One(ask) => Admission(Charges::One(replaced((0, ask)))),
+            Charges::Several(several) => {
+                let asks = several.asks.iter().enumerate().map(replaced).collect();
+                let treatments =
+                    several.treatments.iter().map(|&treatment| -> ChargeTreatment<'b> { treatment });
+                let treatments = treatments.collect();
+                Admission(Charges::Several(Box::new(SummedCharges { asks, treatments })))
+            }
+        }
+    }
+
+    /// Whether a rule splits its keys into shards.
+    #[inline]
+    pub(crate) fn has_shards(&self) -> bool {
+        self.asks().iter().any(|ask| ask.rule.of_shard().is_some())
+    }
+
+    /// On a store that splits keys: an error if no shard ever admits the cost of an ask.
+    pub(crate) fn check_shards(&self) -> Result<(), ChargeError> {
+        for ask in self.asks().iter().filter(|ask| !ask.rule.shadow()) {
+            let Some(shard) = ask.rule.of_shard().filter(|shard| ask.cost > shard.cost_max()) else {
+                continue;
+            };
+            let (rule, shards) = (ask.rule.name().to_owned(), ask.rule.shards());
+            return Err(ChargeError::NeverInShard { rule, cost: ask.cost, limit: shard.cost_max(), shards });
+        }
+        Ok(())
+    }
+
     /// The only charge, if there is one.
     #[inline]
     pub(crate) fn only(&self) -> Option<&Charge<'a>> {
@@ -271,6 +309,21 @@ pub enum ChargeError {
         cost: u64,
         /// The smallest limit that the rule enforces.
         limit: u64,
+    },
+    /// More units than a shard of the key has: waiting does not help.
+    #[error(
+        "cost: {cost} units can never pass rule `{rule}`, whose limit is {limit} for each of its {shards} shards; split \
+         the request, or give the rule fewer shards"
+    )]
+    NeverInShard {
+        /// The rule.
+        rule: String,
+        /// Units asked for, all charges on the same state together.
+        cost: u64,
+        /// The smallest limit of a shard.
+        limit: u64,
+        /// Number of shards.
+        shards: u16,
     },
 }
 

@@ -87,6 +87,17 @@ struct RuleFields {
     at_budget: AtBudget,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     take_over: Option<TakeOver>,
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    shards: u16,
+}
+
+fn one() -> u16 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(number: &u16) -> bool {
+    *number == 1
 }
 
 impl RuleFields {
@@ -133,6 +144,7 @@ impl Serialize for Rule {
             on_store_error: self.on_store_error(),
             at_budget: self.at_budget(),
             take_over: self.take_over(),
+            shards: self.shards(),
         };
         fields.serialize(serializer)
     }
@@ -157,7 +169,8 @@ impl<'de> Deserialize<'de> for Rule {
             .headroom(fields.headroom)
             .shadow(fields.shadow)
             .on_store_error(fields.on_store_error)
-            .at_budget(fields.at_budget);
+            .at_budget(fields.at_budget)
+            .shards(fields.shards);
         let builder = fields.take_over.into_iter().fold(builder, RuleBuilder::take_over);
         rates.fold(builder, RuleBuilder::limit).build().map_err(de::Error::custom)
     }

@@ -32,6 +32,7 @@ mod redis_doc;
 mod secret;
 mod sentinel;
 mod short_scripts;
+mod shards;
 mod sorted_sets;
 mod takeover;
 mod templates;

@@ -6,13 +6,13 @@ use slidegate::{Algorithm, Rate, Rule};
 
 use super::finding::Findings;
 use super::node::{Node, YamlValue};
-use super::rule_values::{at_budget, boolean, decimal, on_store_error, rate, take_over, whole, word};
+use super::rule_values::{at_budget, boolean, decimal, on_store_error, rate, shards, take_over, whole, word};
 use super::section::{Section, UNSUPPORTED};
 use crate::rules::AlgorithmFields;
 use crate::text::{did_you_mean, excerpt, nearest};
 
 /// Names of the fields of a rule.
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 13] = [
     "limit",
     "limits",
     "algorithm",
@@ -23,6 +23,7 @@ const FIELDS: [&str; 12] = [
     "shadow",
     "on_store_error",
     "at_budget",
+    "shards",
     "take_over",
     "overrides",
 ];
@@ -57,7 +58,8 @@ pub(super) fn read(name: &Spanned<String>, node: &Node, findings: &mut Findings)
     let policy = section.read("on_store_error", on_store_error);
     let rule = rule
         .on_store_error(policy.unwrap_or_default())
-        .at_budget(section.read("at_budget", at_budget).unwrap_or_default());
+        .at_budget(section.read("at_budget", at_budget).unwrap_or_default())
+        .shards(section.read("shards", shards).unwrap_or(1));
     let rule = section.read("take_over", take_over).into_iter().fold(rule, slidegate::RuleBuilder::take_over);
     if !section.has_no_mistakes() {
         return None;

@@ -1,7 +1,7 @@
 //! Reads the values of a rule's fields. Errors do not name the field; the caller adds it.
 
 use slidegate::Rate;
-use slidegate::rule::{AtBudget, Decimal, DecimalError, OnStoreError, TakeOver};
+use slidegate::rule::{AtBudget, Decimal, DecimalError, OnStoreError, SHARDS_MAX, TakeOver};
 
 use super::node::{Node, YamlValue};
 use crate::rules::parse_rate;
@@ -96,6 +96,13 @@ pub(super) fn take_over(node: &Node) -> Result<TakeOver, String> {
     TakeOver::named(name).ok_or_else(|| {
         format!("`{}` is unknown; write ms or s, the unit of the times in the sets", excerpt(name))
     })
+}
+
+/// Reads a number of shards.
+pub(super) fn shards(node: &Node) -> Result<u16, String> {
+    let number = whole(node)?;
+    let shards = u16::try_from(number).ok().filter(|shards| (1..=SHARDS_MAX).contains(shards));
+    shards.ok_or_else(|| format!("{number} given; give 1 to {SHARDS_MAX}"))
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@
 
 use serde_json::{Value, json};
 use slidegate::Algorithm;
-use slidegate::rule::{BUCKETS_MAX, ENTRIES_MAX, ENTRIES_MIN, Edge, LIMITS_MAX, NAME_BYTES_MAX, TakeOver};
+use slidegate::rule::{
+    BUCKETS_MAX, ENTRIES_MAX, ENTRIES_MIN, Edge, LIMITS_MAX, NAME_BYTES_MAX, SHARDS_MAX, TakeOver,
+};
 use slidegate::ruleset::PATTERNS_MAX;
 use slidegate_redis::{CONNECTIONS_MAX, LogLayout, TEMPLATE_BYTES_MAX};
 
@@ -132,6 +134,10 @@ fn rule() -> Value {
                 "description": "What happens to a new key, or a log that has to grow, when memory_budget is spent.",
                 "enum": ["refuse", "evict-oldest"],
                 "default": "refuse",
+            },
+            "shards": {
+                "description": "Shards of each key on a Redis, each with an equal part of every limit; elsewhere without effect.",
+                "type": "integer", "minimum": 1, "maximum": SHARDS_MAX, "default": 1,
             },
             "take_over": {
                 "description": "The unit of the times in the sorted sets of another limiter, which a Redis with log_layout: sorted-set takes over.",

@@ -48,7 +48,8 @@ pub(super) fn find(
         findings.list.extend(source.map(|source| Finding::new(source, &text)));
     }
     store_parameters(given, settings, &mut findings.list);
-    let is_external = settings.store.kind() != "memory";
+    let kind = settings.store.kind();
+    let (is_external, is_local) = (kind != "memory", matches!(kind, "memory" | "sqlite"));
     if let (true, Some(source)) = (is_external, given.source("memory_budget")) {
         let text = "memory_budget: has no effect, as states live in another store; remove it";
         findings.list.push(Finding::new(source, text));
@@ -56,6 +57,11 @@ pub(super) fn find(
     let keeps_sets = settings.store_url().is_ok_and(|url| url.keeps_sorted_sets());
     for rule in rules {
         of_rule(rule, is_external, &mut findings);
+        if is_local && rule.rule.shards() > 1 {
+            let name = excerpt(rule.rule.name());
+            let text = "shards: has no effect, as only a Redis splits keys; remove it, or choose a Redis as the store";
+            findings.add(rule.at, &format!("rule `{name}`: {text}"));
+        }
         if let (Some(unit), false) = (rule.rule.take_over(), keeps_sets) {
             let (name, unit) = (excerpt(rule.rule.name()), unit.name());
             let text = format!(

@@ -35,6 +35,7 @@ fn listed(rule: &Rule) -> Value {
         "shadow": rule.shadow(),
         "on_store_error": on_store_error,
         "at_budget": at_budget,
+        "shards": rule.shards(),
     })
 }
 
@@ -107,7 +108,10 @@ fn one(request: &ChargeRequest<'_>, explained: &Explained<'_>) -> Value {
         (Resolved::Unlimited(_), None) => (true, json!(0), "an override makes the key unlimited".to_owned()),
         (Resolved::Blocked(_), None) => (false, Value::Null, "an override blocks the key".to_owned()),
         (Resolved::Limited(_), None) => {
-            let why = format!("{} units are more than the limit of {}: never", request.cost, rule.cost_max());
+            // With a limit of the whole that admits it, a shard of a Redis refused it.
+            let limit = if request.cost > rule.cost_max() { rule } else { rule.of_shard().unwrap_or(rule) };
+            let why =
+                format!("{} units are more than the limit of {}: never", request.cost, limit.cost_max());
             (false, Value::Null, why)
         }
     };

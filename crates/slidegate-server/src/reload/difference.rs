@@ -29,7 +29,8 @@ impl Difference {
                     if *old != rule || *old_overrides != overrides {
                         found.changed.push(name.to_owned());
                     }
-                    if old.limits() != rule.limits() || *old_overrides != overrides {
+                    let is_other = old.limits() != rule.limits() || old.shards() != rule.shards();
+                    if is_other || *old_overrides != overrides {
                         found.rules_to_migrate.push(with_override_windows(rule, overrides));
                     }
                 }

@@ -26,6 +26,7 @@ pub(super) fn admission<'a>(
             Reason::Charge(ChargeError::Never { ref rule, cost, .. }) => {
                 LineError::new("never", &never(rules, requests, rule, cost, &reason.to_string()))
             }
+            Reason::Charge(error @ ChargeError::NeverInShard { .. }) => LineError::new("never", &error),
             Reason::Charge(error) => error.into(),
             other => LineError::new("malformed", &format!("{which}{other}")),
         }

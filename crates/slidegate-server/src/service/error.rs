@@ -81,7 +81,7 @@ impl From<BadReceipt> for ServiceError {
 
 impl From<ChargeError> for ServiceError {
     fn from(error: ChargeError) -> Self {
-        let kind = if matches!(error, ChargeError::Never { .. }) {
+        let kind = if matches!(error, ChargeError::Never { .. } | ChargeError::NeverInShard { .. }) {
             ServiceErrorKind::Never
         } else {
             ServiceErrorKind::Malformed

@@ -11,8 +11,8 @@ use slidegate::ruleset::RuleRef;
 use slidegate::store::{BoxStore, LimitUsage, Store};
 use slidegate::time::Clock;
 use slidegate::{
-    Admission, Algorithm, Applied, Charge, ChargeRequest, CheckError, Decision, Limiter, Rate, Resolved,
-    Rule, RuleSet,
+    Admission, Algorithm, Applied, Charge, ChargeError, ChargeRequest, CheckError, Decision, Limiter, Rate,
+    Resolved, Rule, RuleSet,
 };
 
 use super::counters::ServiceCounters;
@@ -175,7 +175,10 @@ impl Service {
         let decision = match (resolved, Admission::new(&[resolved.charge()])) {
             (Resolved::Limited(_), Ok(admission)) => {
                 let limiter = self.limiter.with_outage_policy(OnStoreError::Deny);
-                Some(self.counters.call_store("peek", limiter.peek_admission_async(&admission)).await?)
+                match self.counters.call_store("peek", limiter.peek_admission_async(&admission)).await {
+                    Err(CheckError::Charge(ChargeError::NeverInShard { .. })) => None,
+                    decided => Some(decided?),
+                }
             }
             (Resolved::Limited(_), Err(error)) => match ServiceError::from(error) {
                 // A cost above the limit is an explanation, not an error.

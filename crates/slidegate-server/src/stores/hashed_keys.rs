@@ -155,6 +155,10 @@ impl Store for HashedKeys {
         self.store.deny_cache_hold()
     }
 
+    fn splits_keys(&self) -> bool {
+        self.store.splits_keys()
+    }
+
     fn stats(&self) -> Option<Stats> {
         self.store.stats()
     }

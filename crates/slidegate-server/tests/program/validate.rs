@@ -116,6 +116,11 @@ fn legal_but_unwise_settings_get_warnings() {
         ),
         ("rules: { a: { limit: 5/1m, on_store_error: { local: 0.5 } } }\n", "1:10", "local acts as deny"),
         (
+            "rules: { hot: { limit: 100/1s, shards: 4 } }\n",
+            "1:10",
+            "rule `hot`: shards: has no effect, as only a Redis splits keys",
+        ),
+        (
             "rules: { a: { limit: 5/1m, on_store_error: deny } }\nstore: redis://db\nmemory_budget: 1GiB\n",
             "3:16",
             "memory_budget: has no effect",

@@ -79,7 +79,7 @@ impl<'a> Decision<'a> {
     ) -> Self {
         let mut answers = answers.into_iter();
         match (admission.only(), answers.next()) {
-            (Some(charge), Some(answer)) if charge.rule.limits().len() == 1 => {
+            (Some(charge), Some(answer)) if charge.rule.limits().len() == 1 && answer.shard.is_none() => {
                 Self::of_answer(charge, &answer, stamp)
             }
             (_, first) => {

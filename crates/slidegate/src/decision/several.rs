@@ -21,6 +21,8 @@ pub struct StateAnswer {
     pub(super) reset_after_us: u64,
     /// One per limit if the ask was charged, else none.
     pub(super) positions: Few<OrderedPosition>,
+    /// The shard of the key that answered, if the store split it.
+    pub(super) shard: Option<u16>,
 }
 
 impl StateAnswer {
@@ -39,7 +41,14 @@ impl StateAnswer {
         };
         let Verdict { allowed, used, retry_after_us, reset_after_us, .. } = verdict;
         let positions = positions.into_iter().collect();
-        Self { limit, allowed, used, retry_after_us, reset_after_us, positions }
+        Self { limit, allowed, used, retry_after_us, reset_after_us, positions, shard: None }
+    }
+
+    /// The same answer as that of one shard of the key, under [`Rule::of_shard`]: its numbers are those of the shard, and
+    /// a receipt names it.
+    #[must_use]
+    pub fn of_shard(self, shard: u16) -> Self {
+        Self { shard: Some(shard), ..self }
     }
 
     /// The same denial `elapsed_us` later: the waits are shorter. One that has passed is shown as an admission.
@@ -89,7 +98,14 @@ enum VerdictSource<'a> {
 impl<'a> AnsweredAsk<'a> {
     fn new((charge, answer): (&Charge<'a>, StateAnswer)) -> Self {
         let Charge { rule, key, cost } = *charge;
-        Self { rule: Cow::Borrowed(rule), key: Cow::Borrowed(key.identity()), cost, answer }
+        let (rule, key) = match answer.shard {
+            None => (rule, Cow::Borrowed(key.identity())),
+            Some(shard) => {
+                let shard = key.of_shard(shard).key().identity().to_owned();
+                (rule.of_shard().unwrap_or(rule), Cow::Owned(shard))
+            }
+        };
+        Self { rule: Cow::Borrowed(rule), key, cost, answer }
     }
 
     fn verdict(&self) -> Verdict<'_> {

@@ -91,14 +91,17 @@ impl Guard {
         }
     }
 
-    /// Looks for a denial that still holds. Calls at given instants are not answered from it.
+    /// Looks for a denial that still holds. Calls at given instants are not answered from it, nor are charges on keys
+    /// with shards: a denial was that of two shards, and the next request may draw others.
     #[inline]
     pub(crate) fn known<'a>(&self, call: GuardedCall<'_>, admission: &Admission<'a>) -> Known<'a> {
         match &self.deny_cache {
-            Some(cache) if call.at_us.is_none() => match cache.find(call.clock.now_us(), admission) {
-                Ok(denied) => Known::Denied(denied),
-                Err(missed) => Known::Unknown(Some(missed)),
-            },
+            Some(cache) if call.at_us.is_none() && !admission.has_shards() => {
+                match cache.find(call.clock.now_us(), admission) {
+                    Ok(denied) => Known::Denied(denied),
+                    Err(missed) => Known::Unknown(Some(missed)),
+                }
+            }
             _ => Known::Unknown(None),
         }
     }

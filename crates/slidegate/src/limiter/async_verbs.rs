@@ -3,7 +3,7 @@
 use std::borrow::{Borrow, Cow};
 
 use super::{Core, Limiter};
-use crate::charge::{Admission, Charge};
+use crate::charge::{Admission, Charge, ChargeError};
 use crate::decision::Decision;
 use crate::guard::{GuardedCall, Known};
 use crate::key::IntoKey;
@@ -43,6 +43,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         if let Some(decision) = Self::decision_without_store(admission) {
             return Ok(decision);
         }
+        self.check_shards(admission)?;
         let (guard, call) = (&self.core().guard, self.guarded_call());
         let missed = match guard.known(call, admission) {
             Known::Denied(denied) => return Ok(denied),
@@ -58,6 +59,9 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     pub fn try_decide<'a>(&self, admission: &Admission<'a>) -> Option<Result<Decision<'a>, CheckError>> {
         if let Some(decision) = Self::decision_without_store(admission) {
             return Some(Ok(decision));
+        }
+        if let Err(error) = self.check_shards(admission) {
+            return Some(Err(error.into()));
         }
         let (guard, call) = (&self.core().guard, self.guarded_call());
         if let Some(answer) = guard.answer_without_store(call, admission) {
@@ -89,11 +93,11 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         let known: Vec<_> = admissions
             .iter()
             .map(|admission| match Self::decision_without_store(admission) {
-                Some(decision) => Known::Denied(decision),
-                None => guard.known(call, admission),
+                Some(decision) => Ok(Known::Denied(decision)),
+                None => self.check_shards(admission).map(|()| guard.known(call, admission)),
             })
             .collect();
-        let is_unknown = |known: &Known<'_>| matches!(known, Known::Unknown(_));
+        let is_unknown = |known: &Result<Known<'_>, ChargeError>| matches!(known, Ok(Known::Unknown(_)));
         let asked: Cow<'_, [Admission<'a>]> = if known.iter().all(is_unknown) {
             Cow::Borrowed(admissions)
         } else {
@@ -108,8 +112,9 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         let mut decided = decided.into_iter();
         let answers =
             admissions.iter().zip(known).enumerate().map(|(index, (admission, known))| match known {
-                Known::Denied(decision) => Ok(decision),
-                Known::Unknown(missed) => {
+                Err(never) => Err(never.into()),
+                Ok(Known::Denied(decision)) => Ok(decision),
+                Ok(Known::Unknown(missed)) => {
                     let call = GuardedCall { policy: policy(index), ..call };
                     let decided = decided.next().expect("an answer for each admission that was asked");
                     guard.answer(call, admission, missed, decided, true)
@@ -140,9 +145,16 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         if let Some(decision) = Self::decision_without_store(admission) {
             return Ok(decision);
         }
+        self.check_shards(admission)?;
         let (guard, call) = (&self.core().guard, self.guarded_call());
         let decided = guard.ask(call, self.store().peek(self.call(), admission)).await;
         guard.answer(call, admission, None, decided, false)
+    }
+
+    /// Refuses a cost that never passes because the store splits the key.
+    #[inline]
+    fn check_shards(&self, admission: &Admission<'_>) -> Result<(), ChargeError> {
+        if self.store().splits_keys() { admission.check_shards() } else { Ok(()) }
     }
 
     /// Takes back a whole admission. A receipt works once; a spent or expired one gives nothing back.

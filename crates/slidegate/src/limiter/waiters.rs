@@ -140,8 +140,9 @@ impl QueueTicket<'_> {
     /// If another waiter is first for the state: when that one will try next, 0 if unknown.
     pub(super) fn behind_until_us(&self, ask: &Charge<'_>) -> Option<u64> {
         let mut queues = self.waiters.lock();
-        let first =
-            queues.first(ask.rule.name(), ask.key.identity()).filter(|first| *first != self.number)?;
+        // A queue is for the whole key, and a store may have answered for a shard of it.
+        let first = queues.first(ask.rule.name(), ask.key.unsharded().identity());
+        let first = first.filter(|first| *first != self.number)?;
         Some(queues.waiter(first).tries_at_us)
     }
 }

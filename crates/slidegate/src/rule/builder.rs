@@ -4,7 +4,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{
-    Algorithm, AtBudget, Decimal, LIMITS_MAX, Limit, NAME_BYTES_MAX, OnStoreError, RuleError, TakeOver,
+    Algorithm, AtBudget, Decimal, LIMITS_MAX, Limit, NAME_BYTES_MAX, OnStoreError, RuleError, SHARDS_MAX,
+    TakeOver,
 };
 use crate::rate::Rate;
 
@@ -33,6 +34,9 @@ pub struct Rule {
     on_store_error: OnStoreError,
     at_budget: AtBudget,
     take_over: Option<TakeOver>,
+    shards: u16,
+    /// The rule of each shard, if there are several.
+    of_shard: Option<Box<Rule>>,
 }
 
 /// All but the id: two rules that were built from the same settings are equal.
@@ -49,8 +53,10 @@ impl PartialEq for Rule {
             on_store_error,
             at_budget,
             take_over,
+            shards,
+            of_shard: _,
         } = self;
-        (name, limits, headroom, shadow, on_store_error, at_budget, take_over)
+        (name, limits, headroom, shadow, on_store_error, at_budget, take_over, shards)
             == (
                 &other.name,
                 &other.limits,
@@ -59,6 +65,7 @@ impl PartialEq for Rule {
                 &other.on_store_error,
                 &other.at_budget,
                 &other.take_over,
+                &other.shards,
             )
     }
 }
@@ -113,6 +120,8 @@ impl Rule {
             on_store_error: OnStoreError::default(),
             at_budget: AtBudget::default(),
             take_over: None,
+            shards: 1,
+            of_shard: None,
         }
     }
 
@@ -164,10 +173,10 @@ impl Rule {
         self.clone().limited(rates, self.algorithm())
     }
 
-    /// The same rule enforcing a share of each limit, rounded down and at least 1.
+    /// The same rule enforcing a share of each limit, rounded down and at least 1. It has no shards.
     pub(crate) fn at_share(&self, share: Decimal) -> Self {
         let limits = self.limits.iter().map(|limit| limit.at_share(share)).collect();
-        self.clone().with_limits(limits)
+        Self { shards: 1, of_shard: None, ..self.clone() }.with_limits(limits)
     }
 
     fn limited(self, rates: &[Rate], algorithm: Algorithm) -> Result<Self, RuleError> {
@@ -186,8 +195,29 @@ impl Rule {
                 return Err(RuleError::DuplicateWindow { rule: rule(), first: *twin, second: *rate });
             }
         }
-        let limits = rates.iter().map(|&rate| Limit::new(rate, self.headroom, algorithm)).collect();
-        Ok(self.with_limits(limits))
+        let limits: Box<[Limit]> =
+            rates.iter().map(|&rate| Limit::new(rate, self.headroom, algorithm)).collect();
+        let of_shard = self.rule_of_shard(&limits)?;
+        Ok(Self { of_shard, ..self.with_limits(limits) })
+    }
+
+    /// The rule of each shard for these limits of the whole; `None` if it is not split.
+    fn rule_of_shard(&self, limits: &[Limit]) -> Result<Option<Box<Self>>, RuleError> {
+        let (rule, shards) = (|| self.name.to_string(), self.shards);
+        if !(1..=SHARDS_MAX).contains(&shards) {
+            return Err(RuleError::ShardCount { rule: rule(), shards });
+        }
+        let part = |limit: &Limit| {
+            let (rate, units) = (limit.rate(), limit.units());
+            limit.of_shard(shards).ok_or_else(|| RuleError::ShardUnits { rule: rule(), shards, rate, units })
+        };
+        let limits = limits.iter().map(part).collect::<Result<_, _>>()?;
+        // Sets of other limiters have the name of the whole key.
+        let of_shard = || {
+            let part = Self { shards: 1, of_shard: None, take_over: None, ..self.clone() };
+            part.with_limits(limits)
+        };
+        Ok((shards > 1).then(|| Box::new(of_shard())))
     }
 
     /// The same rule with other limits, and so with another id.
@@ -264,6 +294,20 @@ impl Rule {
     pub fn take_over(&self) -> Option<TakeOver> {
         self.take_over
     }
+
+    /// Into how many shards a store that [splits hot keys](crate::Store::splits_keys) splits a key; 1 for none.
+    #[must_use]
+    #[inline]
+    pub fn shards(&self) -> u16 {
+        self.shards
+    }
+
+    /// The rule of each shard: the same with an equal part of every limit, rounded down. `None` without shards.
+    #[must_use]
+    #[inline]
+    pub fn of_shard(&self) -> Option<&Self> {
+        self.of_shard.as_deref()
+    }
 }
 
 /// Collects the settings of a rule; [`RuleBuilder::build`] checks them.
@@ -324,6 +368,28 @@ impl RuleBuilder {
     #[must_use]
     pub fn take_over(mut self, unit: TakeOver) -> Self {
         self.rule.take_over = Some(unit);
+        self
+    }
+
+    /// Splits each key into so many shards, 1 to [`SHARDS_MAX`], on a store that
+    /// [splits keys](crate::Store::splits_keys), as Redis does; other stores ignore it. 1 by default.
+    ///
+    /// For a key that is too busy for one Redis, or for one node of a Cluster. Each request is charged to a shard that is
+    /// drawn at random, and one that is denied there tries a second. A shard has an equal part of every limit, rounded
+    /// down: never over, but a key is denied a little early, as the requests are not spread evenly; and a larger cost
+    /// never passes.
+    ///
+    /// ```
+    /// use slidegate::Rule;
+    ///
+    /// let hot = Rule::builder("hot").limit("10/1s".parse()?).shards(4).build()?;
+    /// assert_eq!(hot.of_shard().map(Rule::cost_max), Some(2));
+    /// assert!(Rule::builder("hot").limit("3/1s".parse()?).shards(4).build().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn shards(mut self, shards: u16) -> Self {
+        self.rule.shards = shards;
         self
     }
 
@@ -436,6 +502,33 @@ mod tests {
         assert_eq!(name("5/1500ms", Algorithm::Gcra), "gcra/1500ms");
         let thirty = Algorithm::SlidingBuckets(Buckets::new(30).unwrap(), Edge::Full);
         assert_eq!(name("5/60s", thirty), "sliding-buckets/60s", "another bucket count is a live change");
+    }
+
+    #[test]
+    fn every_limit_is_divided_among_the_shards() {
+        let built = |shards: u16, limits: &[&str]| {
+            let builder = Rule::builder("r").headroom("0.1".parse().unwrap()).shards(shards);
+            limits.iter().fold(builder, |builder, limit| builder.limit(rate(limit))).build()
+        };
+        let rule = built(4, &["100/1s", "50/1m"]).unwrap();
+        let shard = rule.of_shard().unwrap();
+        let units: Vec<u64> = shard.limits().iter().map(Limit::units).collect();
+        assert_eq!((units, shard.name(), shard.shards()), (vec![22, 11], "r", 1), "90 and 45 after headroom");
+        assert_ne!(shard.id(), rule.id());
+        assert_eq!(rule.with_rates(&[rate("40/1s")]).unwrap().of_shard().unwrap().cost_max(), 9);
+        assert!(rule.at_share("0.5".parse().unwrap()).of_shard().is_none(), "a process splits nothing");
+        assert!(built(1, &["1/1s"]).unwrap().of_shard().is_none());
+        assert!(built(256, &["300/1s"]).is_ok());
+        for (shards, limits, words) in [
+            (0, &["100/1s"][..], "shards: 0 given; give 1 to 256"),
+            (257, &["1000/1s"], "shards: 257 given"),
+            (10, &["100/1s", "10/1m"], "shards: 10 leave none of the 9 units of 10/1m to each shard"),
+        ] {
+            let error = built(shards, limits).unwrap_err().to_string();
+            assert!(error.starts_with("rule `r`: ") && error.contains(words), "{error}");
+        }
+        let changed = rule.with_rates(&[rate("4/1s")]).unwrap_err();
+        assert!(matches!(changed, RuleError::ShardUnits { units: 3, shards: 4, .. }), "{changed}");
     }
 
     #[test]

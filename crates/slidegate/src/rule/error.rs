@@ -8,6 +8,8 @@ use crate::rate::{Rate, RateError};
 pub const NAME_BYTES_MAX: usize = 128;
 /// Most limits of one rule.
 pub const LIMITS_MAX: usize = 16;
+/// Most shards of a key.
+pub const SHARDS_MAX: u16 = 256;
 
 /// Why a rule is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -74,6 +76,29 @@ pub enum RuleError {
     TakeOver {
         /// The rule.
         rule: String,
+    },
+    /// No shard, or more than [`SHARDS_MAX`].
+    #[error("rule `{rule}`: shards: {shards} given; give 1 to {SHARDS_MAX}")]
+    ShardCount {
+        /// The rule.
+        rule: String,
+        /// How many were given.
+        shards: u16,
+    },
+    /// More shards than units to distribute among them.
+    #[error(
+        "rule `{rule}`: shards: {shards} leave none of the {units} units of {rate} to each shard; give at most {units} \
+         shards, or raise the limit"
+    )]
+    ShardUnits {
+        /// The rule.
+        rule: String,
+        /// How many were given.
+        shards: u16,
+        /// The limit.
+        rate: Rate,
+        /// The units that it enforces.
+        units: u64,
     },
     /// A headroom of 1 leaves no units.
     #[error("rule `{rule}`: headroom: 1 leaves no units; give a decimal below 1, for example 0.05")]

@@ -27,6 +27,12 @@ impl Limit {
         Self { units: share.of_rounded_down(self.units).max(1), ..*self }
     }
 
+    /// The limit of one of `shards` shards: an equal part of the units, rounded down; `None` if nothing is left.
+    pub(crate) fn of_shard(&self, shards: u16) -> Option<Self> {
+        let units = self.units / u64::from(shards);
+        (units > 0).then_some(Self { units, ..*self })
+    }
+
     /// A limit that enforces exactly `units` of a rate; `None` if the rate allows fewer.
     pub(crate) fn enforcing(rate: Rate, units: u64, algorithm: Algorithm) -> Option<Self> {
         (1..=rate.limit()).contains(&units).then_some(Self { rate, units, algorithm })

@@ -17,6 +17,6 @@ pub use algorithm::{
 pub(crate) use builder::{NameHash, name_hash};
 pub use builder::{Rule, RuleBuilder};
 pub use decimal::{Decimal, DecimalError};
-pub use error::{LIMITS_MAX, NAME_BYTES_MAX, RuleError};
+pub use error::{LIMITS_MAX, NAME_BYTES_MAX, RuleError, SHARDS_MAX};
 pub use limit::Limit;
 pub use policy::{AtBudget, OnStoreError, TakeOver};

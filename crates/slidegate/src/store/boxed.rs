@@ -98,6 +98,8 @@ trait DynStore: Send + Sync {
 
     fn deny_cache_hold(&self) -> Option<Duration>;
 
+    fn splits_keys(&self) -> bool;
+
     fn stats(&self) -> Option<Stats>;
 
     fn wait_clock(&self) -> &dyn Clock;
@@ -172,6 +174,10 @@ impl<S: Store> DynStore for S {
         Store::deny_cache_hold(self)
     }
 
+    fn splits_keys(&self) -> bool {
+        Store::splits_keys(self)
+    }
+
     fn stats(&self) -> Option<Stats> {
         Store::stats(self)
     }
@@ -235,6 +241,10 @@ impl Store for BoxStore {
 
     fn deny_cache_hold(&self) -> Option<Duration> {
         self.0.deny_cache_hold()
+    }
+
+    fn splits_keys(&self) -> bool {
+        self.0.splits_keys()
     }
 
     fn stats(&self) -> Option<Stats> {

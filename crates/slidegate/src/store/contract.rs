@@ -161,6 +161,13 @@ pub trait Store: Send + Sync {
         None
     }
 
+    /// Whether it splits the keys of rules with [`shards`](crate::rule::RuleBuilder::shards). Such a store decides by
+    /// [`Rule::of_shard`] and [says which shard](crate::decision::StateAnswer::of_shard) answered; a limiter refuses the costs that no
+    /// shard admits.
+    fn splits_keys(&self) -> bool {
+        false
+    }
+
     /// Statistics, if the store has them without a call.
     fn stats(&self) -> Option<Stats> {
         None

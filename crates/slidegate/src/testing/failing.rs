@@ -188,6 +188,10 @@ impl<S: Store> Store for FailingStore<S> {
         self.pass(self.store.share_secret(own)).await
     }
 
+    fn splits_keys(&self) -> bool {
+        self.store.splits_keys()
+    }
+
     fn stats(&self) -> Option<Stats> {
         self.store.stats()
     }

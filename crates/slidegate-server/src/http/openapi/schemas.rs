@@ -49,7 +49,7 @@ const OBJECTS: &[(&str, &str)] = &[
     (
         "Rule",
         "rule: string, algorithm: string, limits: Limit[], headroom: string, shadow: boolean, \
-         on_store_error: string|object, at_budget: 'refuse'|'evict-oldest'",
+         on_store_error: string|object, at_budget: 'refuse'|'evict-oldest', shards: integer",
     ),
     ("Limit", "rate: string, limit: integer, window_ms: integer"),
     ("Rlaas", "allowed: boolean, currentCount: integer|null, ttl: integer"),

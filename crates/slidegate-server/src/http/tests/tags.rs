@@ -71,7 +71,11 @@ fn a_bad_tag_names_its_field_and_the_remedy() {
     for (body, field, words) in [
         (r#"{"rule":"api","key":"alice","tag":""}"#, "/tag", "leave it out"),
         (r#"{"checks":[{"rule":"api","key":"alice"}],"tag":"a\u0000"}"#, "/tag", "percent-encode"),
-        (r#"{"checks":[{"rule":"api","key":"alice","tag":"\u001f"}]}"#, "/checks/0/tag", "percent-encode"),
+        (
+            r#"{"checks":[{"rule":"api","key":"a"},{"rule":"api","key":"a","tag":"\u001f"}]}"#,
+            "/checks/1/tag",
+            "percent-encode",
+        ),
         (r#"{"rule":"api","key":"\u001ft\u001falice"}"#, "/key", "percent-encode"),
         (&long, "/tag", "use a hash of it"),
     ] {
