@@ -43,6 +43,7 @@ mod signals;
 mod snapshots;
 mod store_failures;
 mod store_settings;
+mod tags;
 mod tls;
 mod tokens;
 mod validate;

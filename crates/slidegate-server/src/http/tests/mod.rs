@@ -15,6 +15,7 @@ mod host_names;
 mod overrides;
 mod problems;
 mod receipts;
+mod shards;
 mod shared_store;
 mod tags;
 mod test_server;

@@ -10,7 +10,7 @@ use super::test_server::TestServer;
 
 #[path = "../../../../slidegate-redis/tests/store/common/server.rs"]
 #[allow(dead_code, unreachable_pub, reason = "other tests use the rest")]
-mod redis_server;
+pub(super) mod redis_server;
 
 use redis_server::RedisServer;
 
