@@ -4,6 +4,7 @@ mod several;
 mod single;
 mod verdict;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::charge::{Admission, Charge, ChargeTreatment};
@@ -133,7 +134,7 @@ impl<'a> Decision<'a> {
     #[cold]
     pub(crate) fn degraded_locally(
         admission: &Admission<'a>,
-        local: impl Iterator<Item = Option<(Rule, StateAnswer)>>,
+        local: impl Iterator<Item = Option<(Arc<Rule>, StateAnswer)>>,
         error: StoreError,
     ) -> Self {
         Self(Form::Several(Box::new(Several::degraded_locally(admission, local, error))))

@@ -1,6 +1,8 @@
 //! The general form of a decision: several charges, several limits, an outage policy, or owned.
 
 use std::borrow::Cow;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use super::verdict::{Basis, Verdict};
 use crate::charge::{Admission, Charge, ChargeTreatment};
@@ -82,10 +84,37 @@ pub(super) struct Several<'a> {
 /// One ask and its answer; the rule and the identity of the key are borrowed or owned.
 #[derive(Debug, Clone)]
 struct AnsweredAsk<'a> {
-    rule: Cow<'a, Rule>,
+    rule: HeldRule<'a>,
     key: Cow<'a, str>,
     cost: u64,
     answer: StateAnswer,
+}
+
+/// The caller's rule, or one that outlives the call: a copy, or the rule of a local limit.
+#[derive(Debug, Clone)]
+enum HeldRule<'a> {
+    Borrowed(&'a Rule),
+    Shared(Arc<Rule>),
+}
+
+impl Deref for HeldRule<'_> {
+    type Target = Rule;
+
+    fn deref(&self) -> &Rule {
+        match self {
+            Self::Borrowed(rule) => rule,
+            Self::Shared(rule) => rule,
+        }
+    }
+}
+
+impl HeldRule<'_> {
+    fn into_owned(self) -> HeldRule<'static> {
+        HeldRule::Shared(match self {
+            Self::Borrowed(rule) => Arc::new(rule.clone()),
+            Self::Shared(rule) => rule,
+        })
+    }
 }
 
 /// Where the verdict of a charge comes from.
@@ -105,7 +134,7 @@ impl<'a> AnsweredAsk<'a> {
                 (rule.of_shard().unwrap_or(rule), Cow::Owned(shard))
             }
         };
-        Self { rule: Cow::Borrowed(rule), key, cost, answer }
+        Self { rule: HeldRule::Borrowed(rule), key, cost, answer }
     }
 
     fn verdict(&self) -> Verdict<'_> {
@@ -127,7 +156,7 @@ impl<'a> AnsweredAsk<'a> {
     }
 
     fn into_owned(self) -> AnsweredAsk<'static> {
-        let (rule, key) = (Cow::Owned(self.rule.into_owned()), Cow::Owned(self.key.into_owned()));
+        let (rule, key) = (self.rule.into_owned(), Cow::Owned(self.key.into_owned()));
         AnsweredAsk { rule, key, ..self }
     }
 }
@@ -162,7 +191,7 @@ impl<'a> Several<'a> {
     /// A decision by local limits. `local` has an answer under another rule for every ask that they limit.
     pub(super) fn degraded_locally(
         admission: &Admission<'a>,
-        local: impl Iterator<Item = Option<(Rule, StateAnswer)>>,
+        local: impl Iterator<Item = Option<(Arc<Rule>, StateAnswer)>>,
         error: StoreError,
     ) -> Self {
         let mut several = Self::degraded(admission, error);
@@ -171,7 +200,7 @@ impl<'a> Several<'a> {
             // Above the share there is no wait, whatever the waits of the rule's other limits.
             let retry_after_us = if ask.cost > rule.cost_max() { 0 } else { answer.retry_after_us };
             ask.answer = StateAnswer { retry_after_us, positions: Few::default(), ..answer };
-            ask.rule = Cow::Owned(rule);
+            ask.rule = HeldRule::Shared(rule);
         }
         several
     }

@@ -74,10 +74,21 @@ impl Breaker {
         if probe_at_us == CLOSED {
             return Ok(Permit { breaker: self, is_probe: false });
         }
-        if now_us() >= probe_at_us && !self.probing.swap(true, Ordering::AcqRel) {
-            return Ok(Permit { breaker: self, is_probe: true });
+        let now_us = now_us();
+        if now_us >= probe_at_us && !self.probing.swap(true, Ordering::AcqRel) {
+            let probe = Permit { breaker: self, is_probe: true };
+            // Another probe may have ended since: after a failure the next one is not due yet.
+            if self.probe_at_us.load(Ordering::Acquire) <= now_us {
+                return Ok(probe);
+            }
         }
         Err(self.last_error())
+    }
+
+    /// The permission to ask the store in any case. While it is open, the call is the probe unless there is one already.
+    pub(super) fn permit_always(&self) -> Permit<'_> {
+        let is_probe = self.is_open() && !self.probing.swap(true, Ordering::AcqRel);
+        Permit { breaker: self, is_probe }
     }
 
     /// The error that a call fails with while it is open; `None` if the store may be asked.
@@ -90,12 +101,12 @@ impl Breaker {
 
     fn last_error(&self) -> StoreError {
         let error = self.error.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        error.unwrap_or_else(|| open_error("it does not answer"))
+        error.unwrap_or_else(|| StoreError::Unavailable { why: OPEN.into() })
     }
 
     fn open(&self, now_us: u64, error: &StoreError, failed_probes: u32) {
         let pause = (PAUSES.0 * 2_u32.saturating_pow(failed_probes)).min(PAUSES.1);
-        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(open_error(&error.to_string()));
+        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(open_error(error));
         self.failures.store(failed_probes, Ordering::Relaxed);
         self.probe_at_us.store(now_us.saturating_add(whole_us(pause)).max(CLOSED + 1), Ordering::Release);
     }
@@ -110,8 +121,10 @@ impl Permit<'_> {
     /// Records how the call ended: with `failure`, or with an answer of the store.
     pub(super) fn report(self, now_us: impl FnOnce() -> u64, failure: Option<&StoreError>) -> Change {
         let breaker = self.breaker;
+        // Closed by another call since: an ordinary one.
+        let is_probe = self.is_probe && breaker.is_open();
         match failure.filter(|error| is_outage(error)) {
-            None if self.is_probe => {
+            None if is_probe => {
                 breaker.close();
                 Change::Closed
             }
@@ -122,7 +135,7 @@ impl Permit<'_> {
                 }
                 Change::None
             }
-            Some(error) if self.is_probe => {
+            Some(error) if is_probe => {
                 let failed_probes = breaker.failures.load(Ordering::Relaxed).saturating_add(1);
                 breaker.open(now_us(), error, failed_probes);
                 Change::None
@@ -158,10 +171,16 @@ fn is_outage(error: &StoreError) -> bool {
     }
 }
 
-fn open_error(last: &str) -> StoreError {
-    let last = last.strip_prefix("store: ").unwrap_or(last);
-    let why = format!("the circuit breaker is open, because calls failed in a row; the last one: {last}");
-    StoreError::Unavailable { why: why.into() }
+const OPEN: &str = "the circuit breaker is open, because calls failed in a row";
+
+/// The error of calls that are not made. A refusal keeps its cause, which tells operators what to do.
+fn open_error(last: &StoreError) -> StoreError {
+    let text = last.to_string();
+    let why = format!("{OPEN}; the last one: {}", text.strip_prefix("store: ").unwrap_or(&text)).into();
+    match last {
+        StoreError::Refused { cause, .. } => StoreError::Refused { cause: *cause, why },
+        _ => StoreError::Unavailable { why },
+    }
 }
 
 #[cfg(test)]
@@ -236,6 +255,33 @@ mod tests {
         // A cancelled call says nothing about the store, and the next one probes.
         drop(probe);
         assert_eq!(asked(&breaker, 100 * MS, None), Some(Change::Closed));
+    }
+
+    /// A readiness probe comes when it comes, and must show that the store is back although nobody else asks.
+    #[test]
+    fn a_call_that_always_asks_is_the_probe_if_there_is_none() {
+        let breaker = opened(0);
+        let (probe, beside) = (breaker.permit_always(), breaker.permit_always());
+        assert!(breaker.permit(|| 100 * MS).is_err(), "one call at a time");
+        assert_eq!(beside.report(|| 1, None), Change::None, "it is not the probe");
+        assert_eq!(probe.report(|| 1, None), Change::Closed);
+        assert_eq!(breaker.permit_always().report(|| 2, None), Change::None);
+
+        let breaker = opened(0);
+        assert_eq!(breaker.permit_always().report(|| 50 * MS, Some(&down())), Change::None);
+        assert!(breaker.permit(|| 249 * MS).is_err(), "the second pause, from then on");
+        assert!(breaker.permit(|| 250 * MS).is_ok());
+    }
+
+    #[test]
+    fn a_refusal_keeps_its_cause_while_it_is_open() {
+        let breaker = Breaker::new();
+        let refused = StoreError::Refused { cause: RefusalCause::ReadOnly, why: "a replica".into() };
+        for _ in 0..FAILURES_MAX {
+            asked(&breaker, 0, Some(&refused));
+        }
+        let error = breaker.permit(|| 1).unwrap_err();
+        assert!(matches!(error, StoreError::Refused { cause: RefusalCause::ReadOnly, .. }), "{error}");
     }
 
     #[test]

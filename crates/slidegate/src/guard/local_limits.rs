@@ -8,7 +8,9 @@
 //! the store are then no longer charged here.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use foldhash::fast::RandomState;
 
 use crate::charge::{Admission, Charge};
 use crate::decision::Decision;
@@ -29,13 +31,13 @@ const USED_MAX: u64 = 16;
 pub(super) struct LocalLimits {
     store: MemoryStore<SystemClock>,
     /// Rules at a share, by the id of the whole rule.
-    rules: Mutex<HashMap<(u64, Decimal), Arc<Rule>>>,
+    rules: RwLock<HashMap<(u64, Decimal), Arc<Rule>, RandomState>>,
 }
 
 impl LocalLimits {
     pub(super) fn new() -> Self {
         let store = MemoryStore::with_budget(BUDGET_BYTES).expect("the budget is above the least one");
-        Self { store, rules: Mutex::default() }
+        Self { store, rules: RwLock::default() }
     }
 
     /// Decides an admission that the store did not answer. Asks whose own policy is to allow pass.
@@ -68,7 +70,7 @@ impl LocalLimits {
         let answered = rules.into_iter().map(|rule| rule.map(|rule| (rule, answers.next())));
         let answered = answered.map(|local| {
             let (rule, answer) = local?;
-            Some((Rule::clone(&rule), answer.expect("an answer for each ask")))
+            Some((rule, answer.expect("an answer for each ask")))
         });
         Ok(Decision::degraded_locally(admission, answered, error))
     }
@@ -87,7 +89,12 @@ impl LocalLimits {
 
     /// The rule whose limits are that share of the given ones, rounded down, and at least 1.
     fn rule_at(&self, rule: &Rule, share: Decimal) -> Arc<Rule> {
-        let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at_share) = known.get(&(rule.id(), share)) {
+            return Arc::clone(at_share);
+        }
+        drop(known);
+        let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         if rules.len() >= RULES_MAX {
             rules.clear();
         }

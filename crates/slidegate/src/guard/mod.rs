@@ -58,6 +58,8 @@ pub(crate) struct GuardedCall<'c> {
     pub(crate) at_us: Option<u64>,
     pub(crate) policy: Option<OnStoreError>,
     pub(crate) deadline: Option<Duration>,
+    /// Whether the store is asked while the breaker is open, too.
+    pub(crate) probes: bool,
 }
 
 impl GuardedCall<'_> {
@@ -117,7 +119,8 @@ impl Guard {
         if let Known::Denied(denied) = self.known(call, admission) {
             return Some(Ok(denied));
         }
-        let error = self.breaker.as_ref()?.refusal(|| call.clock.now_us())?;
+        let breaker = self.breaker.as_ref().filter(|_| !call.probes)?;
+        let error = breaker.refusal(|| call.clock.now_us())?;
         Some(self.without_store(call, admission, error, true))
     }
 
@@ -132,7 +135,10 @@ impl Guard {
         E: From<StoreError> + AsStoreError,
     {
         let Some(breaker) = &self.breaker else { return self.within_deadline(call, ask).await };
-        let permit = breaker.permit(|| call.clock.now_us())?;
+        let permit = match call.probes {
+            true => breaker.permit_always(),
+            false => breaker.permit(|| call.clock.now_us())?,
+        };
         let answer = self.within_deadline(call, ask).await;
         let failure = answer.as_ref().err().and_then(E::as_store_error);
         match (permit.report(|| call.clock.now_us(), failure), failure) {
@@ -235,7 +241,10 @@ impl Guard {
         self.failures.fetch_add(1, Ordering::Relaxed);
         let policy = call.policy.unwrap_or_else(|| strictest(admission));
         let decision = match policy {
-            OnStoreError::Deny => return Err(error.into()),
+            OnStoreError::Deny => {
+                self.tell(GuardEvent::Degraded { admission, policy, allowed: false, error: &error });
+                return Err(error.into());
+            }
             OnStoreError::Allow => Decision::degraded_admission(admission, error),
             OnStoreError::Local(_) => {
                 let local = self.local.get_or_init(LocalLimits::new);

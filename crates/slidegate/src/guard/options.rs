@@ -66,7 +66,7 @@ pub enum GuardEvent<'e> {
     },
     /// The store answered a probe, and is asked by all calls again.
     Closed,
-    /// The outage policy answered an admission.
+    /// The outage policy answered an admission: with a degraded decision, or under `Deny` with the store's error.
     Degraded {
         /// What was asked.
         admission: &'e Admission<'e>,

@@ -16,7 +16,7 @@ fn the_policy_of_the_call_wins_and_then_the_strictest_rule() {
     let shadow = rule("shadow", OnStoreError::Deny, true);
     let guard = Guard::new(&MemoryStore::new(), GuardOptions::default());
     let clock = ManualClock::at_us(1_000);
-    let call = |policy| GuardedCall { clock: &clock, at_us: None, policy, deadline: None };
+    let call = |policy| GuardedCall { clock: &clock, at_us: None, policy, deadline: None, probes: false };
     let failed = || Err(StoreError::Unavailable { why: "connection refused".into() });
     for (rules, passes) in [
         (&[&allow][..], true),

@@ -9,7 +9,7 @@ use crate::guard::{GuardedCall, Known};
 use crate::key::IntoKey;
 use crate::receipt::{Applied, Receipt};
 use crate::rule::{OnStoreError, Rule};
-use crate::store::{CheckError, LimitUsage, Store, StoreError, Update, UpdateError};
+use crate::store::{CheckError, LimitUsage, SECRET_BYTES, Store, StoreError, Update, UpdateError};
 
 impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     /// Decides on one unit of a rule for a key and, if it passes, charges it.
@@ -205,6 +205,11 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     ) -> Result<Vec<LimitUsage>, CheckError> {
         let asking = self.store().inspect(self.call(), rule, key.into_key()?);
         Ok(self.core().guard.ask(self.guarded_call(), asking).await?)
+    }
+
+    /// The secret that all processes with this store share: see [`Store::secret`].
+    pub async fn secret_async(&self) -> Result<Option<[u8; SECRET_BYTES]>, StoreError> {
+        self.core().guard.ask(self.guarded_call(), self.store().secret()).await
     }
 
     /// Applies a live change of a rule. Used units are kept; a new window's state starts with them.

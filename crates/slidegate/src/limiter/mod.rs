@@ -98,6 +98,7 @@ pub struct Limiter<S = MemoryStore, H = Core<S>> {
     policy: Option<OnStoreError>,
     call: Call,
     deadline: Option<Duration>,
+    probes: bool,
     store: PhantomData<fn() -> S>,
 }
 
@@ -177,7 +178,7 @@ impl<S: Store> Limiter<S> {
     pub fn guarded(store: S, options: GuardOptions) -> Self {
         let guard = Guard::new(&store, options);
         let core = Core { store, waiters: Waiters::default(), guard };
-        Self { core, policy: None, call: Call::now(), deadline: None, store: PhantomData }
+        Self { core, policy: None, call: Call::now(), deadline: None, probes: false, store: PhantomData }
     }
 }
 
@@ -195,7 +196,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
 
     /// A view with the same verbs whose calls use `policy` when the store fails, instead of the policies of their
     /// rules; with `None` the rules' policies apply. `Deny` returns the store's error, `Allow` a degraded decision
-    /// without numbers.
+    /// without numbers, `Local` one by limits within this process.
     ///
     /// ```
     /// use slidegate::rule::OnStoreError;
@@ -242,9 +243,36 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         Limiter { call: Call::at_us(at_us), ..self.view() }
     }
 
+    /// A view with the same verbs whose calls ask the store while the circuit breaker is open, too: for health checks. An
+    /// answer of the store closes the breaker, so a process without other requests notices that the store is back.
+    ///
+    /// ```
+    /// use slidegate::guard::GuardOptions;
+    /// use slidegate::store::MemoryStore;
+    /// use slidegate::testing::{FailingStore, StoreFailure, block_on};
+    /// use slidegate::{Limiter, Rule};
+    ///
+    /// let store = FailingStore::new(MemoryStore::new());
+    /// let limiter = Limiter::guarded(store, GuardOptions::default().breaker(true));
+    /// let health = Rule::new("health", "1000/1s")?;
+    /// limiter.store().fail(StoreFailure::Unavailable);
+    /// while !limiter.stats().breaker_is_open {
+    ///     assert!(block_on(limiter.inspect_async(&health, "probe")).is_err());
+    /// }
+    /// limiter.store().recover();
+    /// assert!(block_on(limiter.inspect_async(&health, "probe")).is_err(), "it is not asked");
+    /// assert!(block_on(limiter.probing().inspect_async(&health, "probe")).is_ok());
+    /// assert!(!limiter.stats().breaker_is_open);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn probing(&self) -> Limiter<S, &Core<S>> {
+        Limiter { probes: true, ..self.view() }
+    }
+
     fn view(&self) -> Limiter<S, &Core<S>> {
-        let Self { policy, call, deadline, .. } = *self;
-        Limiter { core: self.core(), policy, call, deadline, store: PhantomData }
+        let Self { policy, call, deadline, probes, .. } = *self;
+        Limiter { core: self.core(), policy, call, deadline, probes, store: PhantomData }
     }
 
     /// Statistics since the limiter was created.
@@ -271,8 +299,8 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
 
     #[inline]
     fn guarded_call(&self) -> GuardedCall<'_> {
-        let Self { policy, call, deadline, .. } = *self;
-        GuardedCall { clock: self.store().wait_clock(), at_us: call.instant_us(), policy, deadline }
+        let Self { policy, call, deadline, probes, .. } = *self;
+        GuardedCall { clock: self.store().wait_clock(), at_us: call.instant_us(), policy, deadline, probes }
     }
 
     /// The decision on an admission of unlimited keys only, which needs no store.

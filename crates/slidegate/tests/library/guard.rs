@@ -56,6 +56,7 @@ fn an_open_breaker_answers_without_the_store_and_closes_when_it_is_back() {
                 GuardEvent::Opened { .. } => "opened",
                 GuardEvent::Closed => "closed",
                 GuardEvent::Degraded { allowed: true, .. } => "allowed",
+                GuardEvent::Degraded { policy: OnStoreError::Deny, .. } => "denied",
                 _ => "other",
             });
         }),
@@ -101,7 +102,7 @@ fn an_open_breaker_answers_without_the_store_and_closes_when_it_is_back() {
     assert!(!limiter.stats().breaker_is_open);
     let told = told.lock().unwrap();
     let of = |kind| told.iter().filter(|event| **event == kind).count();
-    assert_eq!((of("opened"), of("closed"), of("other")), (1, 1, 0));
+    assert_eq!((of("opened"), of("closed"), of("denied"), of("other")), (1, 1, 1_000, 0));
     assert_eq!(u64::try_from(of("allowed")).unwrap(), limiter.stats().degraded);
 }
 
