@@ -163,6 +163,12 @@ impl ConnectError {
                 Self::Login { address, why }
             }
             (ErrorKind::Io, _) => Self::Broken { address, why },
+            (_, None) => {
+                // Not a reply of Redis. Only the first line says what is wrong with it.
+                let why = why.lines().next().unwrap_or_default();
+                let why = format!("{why}; check that a Redis answers there");
+                Self::Refused { address, why, cause: RefusalCause::Other }
+            }
             (_, code) => Self::Refused { address, why, cause: known_cause(code.unwrap_or_default()) },
         }
     }
