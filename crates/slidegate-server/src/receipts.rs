@@ -7,17 +7,21 @@
 //! MAC    = the first 16 bytes of HMAC-SHA256 under the store's secret
 //! ```
 //!
-//! The secret belongs to the store, so that all servers that share the store accept the receipt. The MAC is checked
+//! The secret belongs to the store, so that all servers that share the store accept the receipt. While the store has not
+//! been reached it is unknown, and nothing that was charged needs a receipt. The MAC is checked
 //! before anything is parsed; signed bytes that still do not parse are refused. Base64url is read without padding and
 //! without stray bits, so that a receipt has exactly one text.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64URL;
 use ring::hmac;
 use slidegate::receipt::{Backlog, ChargePlace, Position, ReceiptCharge, ReceiptId, ReceiptStamp};
 use slidegate::rule::{Algorithm, Decimal, Limit};
+use slidegate::store::SECRET_BYTES;
 use slidegate::{Key, Rate, Receipt};
 use subtle::ConstantTimeEq;
 use thiserror::Error;
@@ -30,7 +34,25 @@ const TEXT_MAX: usize = 128 << 10;
 /// Writes and reads the receipts of one store.
 #[derive(Debug)]
 pub(crate) struct ReceiptCodec {
+    /// `None` until the store has told its secret.
+    key: ArcSwapOption<SigningKey>,
+}
+
+/// The secret, and the key made of it.
+#[derive(Debug)]
+struct SigningKey {
+    secret: Secret,
     key: hmac::Key,
+}
+
+/// A secret of a store. `Debug` does not print it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Secret([u8; SECRET_BYTES]);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("...")
+    }
 }
 
 /// A text that is no receipt of this store.
@@ -39,13 +61,40 @@ pub(crate) struct ReceiptCodec {
 pub(crate) struct BadReceipt;
 
 impl ReceiptCodec {
-    /// Signs with the store's secret.
-    pub(crate) fn new(secret: &[u8; 32]) -> Self {
-        Self { key: hmac::Key::new(hmac::HMAC_SHA256, secret) }
+    /// Without a secret, which signs and accepts nothing.
+    pub(crate) fn without_secret() -> Self {
+        Self { key: ArcSwapOption::empty() }
     }
 
-    /// Appends the receipt as text. `scratch` is overwritten; a caller that reuses it saves an allocation.
-    pub(crate) fn write(&self, receipt: &Receipt, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    /// Signs with the store's secret.
+    #[cfg(test)]
+    pub(crate) fn new(secret: &[u8; SECRET_BYTES]) -> Self {
+        let codec = Self::without_secret();
+        codec.set_secret(secret);
+        codec
+    }
+
+    /// Signs with this secret from now on. Returns whether it is another one than before.
+    pub(crate) fn set_secret(&self, secret: &[u8; SECRET_BYTES]) -> bool {
+        let secret = Secret(*secret);
+        if self.key.load().as_ref().is_some_and(|signing| signing.secret == secret) {
+            return false;
+        }
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &secret.0);
+        self.key.store(Some(Arc::new(SigningKey { secret, key })));
+        true
+    }
+
+    /// Whether the secret is known.
+    pub(crate) fn has_secret(&self) -> bool {
+        self.key.load().is_some()
+    }
+
+    /// Appends the receipt as text, and returns true; false, and nothing, while the secret is unknown. `scratch` is
+    /// overwritten; a caller that reuses it saves an allocation.
+    pub(crate) fn write(&self, receipt: &Receipt, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
+        let signing = self.key.load();
+        let Some(signing) = signing.as_ref() else { return false };
         scratch.clear();
         scratch.push(VERSION);
         scratch.extend_from_slice(&receipt.id().get().to_le_bytes());
@@ -53,9 +102,10 @@ impl ReceiptCodec {
         for charge in receipt.charges() {
             write_charge(charge, scratch);
         }
-        let mac = hmac::sign(&self.key, scratch);
+        let mac = hmac::sign(&signing.key, scratch);
         scratch.extend_from_slice(&mac.as_ref()[..MAC_BYTES]);
         append_base64url(scratch, out);
+        true
     }
 
     /// Reads a text that [`Self::write`] made under the same secret.
@@ -65,7 +115,8 @@ impl ReceiptCodec {
         }
         let bytes = BASE64URL.decode(text).map_err(|_| BadReceipt)?;
         let (signed, mac) = bytes.split_at_checked(bytes.len().wrapping_sub(MAC_BYTES)).ok_or(BadReceipt)?;
-        let expected = hmac::sign(&self.key, signed);
+        let signing = self.key.load();
+        let expected = hmac::sign(&signing.as_ref().ok_or(BadReceipt)?.key, signed);
         if !bool::from(mac.ct_eq(&expected.as_ref()[..MAC_BYTES])) {
             return Err(BadReceipt);
         }

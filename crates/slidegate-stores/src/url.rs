@@ -62,6 +62,13 @@ enum Target {
     Redis(Box<RedisOptions>),
 }
 
+/// Whether opening a store waits for its server.
+#[derive(Debug, Clone, Copy)]
+enum Opening {
+    Connected,
+    Lazy,
+}
+
 impl FromStr for StoreUrl {
     type Err = UrlError;
 
@@ -193,6 +200,18 @@ impl StoreUrl {
 
     /// The same with a clock for a store in memory; files and servers have a shared clock.
     pub async fn open_on_clock(&self, clock: impl Clock + 'static) -> Result<BoxStore, OpenError> {
+        self.open_as(clock, Opening::Connected).await
+    }
+
+    /// The same without waiting for a server, which is connected in the background: until then calls fail as
+    /// [unavailable](slidegate::StoreError::Unavailable), and so the outage policy answers them. An error is one that no
+    /// server can make good.
+    pub async fn open_lazily_on_clock(&self, clock: impl Clock + 'static) -> Result<BoxStore, OpenError> {
+        self.open_as(clock, Opening::Lazy).await
+    }
+
+    async fn open_as(&self, clock: impl Clock + 'static, opening: Opening) -> Result<BoxStore, OpenError> {
+        let _ = opening;
         Ok(match &self.target {
             Target::Memory => {
                 let store = MemoryStore::with_budget(self.budget_bytes.unwrap_or(BUDGET_BYTES_DEFAULT))?;
@@ -201,7 +220,10 @@ impl StoreUrl {
             #[cfg(feature = "sqlite")]
             Target::Sqlite(options) => BoxStore::new(SqliteStore::open_with(options)?),
             #[cfg(feature = "redis")]
-            Target::Redis(options) => BoxStore::new(RedisStore::connect_with(options).await?),
+            Target::Redis(options) => match opening {
+                Opening::Connected => BoxStore::new(RedisStore::connect_with(options).await?),
+                Opening::Lazy => BoxStore::new(RedisStore::lazy(options)?),
+            },
         })
     }
 }

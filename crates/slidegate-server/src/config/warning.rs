@@ -4,7 +4,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_saphyr::Location;
-use slidegate::rule::OnStoreError;
 use slidegate::ruleset::Override;
 use slidegate::{Algorithm, Rule};
 
@@ -106,11 +105,7 @@ fn of_rule(given: &FileRule, is_external: bool, findings: &mut Findings) {
     let name = excerpt(rule.name());
     if is_external && !has_policy {
         let text = "on_store_error: is not given, so everything is denied while the store does not answer; write deny to \
-                    confirm, or allow";
-        findings.add(*at, &format!("rule `{name}`: {text}"));
-    }
-    if let OnStoreError::Local(_) = rule.on_store_error() {
-        let text = "on_store_error: local acts as deny in this version; write deny or allow to choose";
+                    confirm, allow, or { local: 0.25 }";
         findings.add(*at, &format!("rule `{name}`: {text}"));
     }
     long_logs(rule, &format!("rule `{name}`"), *at, findings);

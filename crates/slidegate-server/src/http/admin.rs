@@ -75,8 +75,8 @@ pub(super) fn live() -> Reply {
 /// `GET /readyz`: whether the server should get requests; `?verbose` adds a line per check.
 pub(super) async fn ready(service: &Service, query: &str, draining: bool) -> Reply {
     let rules = service.rules();
-    // The server is ready without the store if every rule that can refuse has `on_store_error: allow`.
-    let needs_store = rules.iter().any(|rule| !rule.shadow() && rule.on_store_error() != OnStoreError::Allow);
+    // Rules with another outage policy than `deny` are answered without the store.
+    let needs_store = rules.iter().any(|rule| !rule.shadow() && rule.on_store_error() == OnStoreError::Deny);
     let probed = service.probe_store().await;
     let store = probed.map(|cause| format!("{}: {}", cause.name(), cause.remedy()));
     let config = "the last file was not accepted; the rules before it are in force";

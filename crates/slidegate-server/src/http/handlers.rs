@@ -129,7 +129,7 @@ impl Handlers {
     fn write_decision(&self, decision: &Decision<'_>, denied: u16, reply: &mut Reply, scratch: &mut Vec<u8>) {
         reply.status = if decision.allowed() { 200 } else { denied };
         reply.body.clear();
-        reply::write_decision(decision, &self.service.receipts, scratch, &mut reply.body);
+        reply::write_decision(decision, &self.service.receipts.codec, scratch, &mut reply.body);
         reply.lines.clear();
         rate_headers::write(&decision.binding(), &self.headers, &*self.clock, &mut reply.lines);
     }
@@ -149,7 +149,7 @@ impl Handlers {
             }
             match answer {
                 Ok(decision) => {
-                    reply::write_decision(&decision, &self.service.receipts, &mut scratch, &mut out);
+                    reply::write_decision(&decision, &self.service.receipts.codec, &mut scratch, &mut out);
                 }
                 Err(failure) => Problem::from(failure).within(&format!("checks[{index}]")).write(&mut out),
             }
@@ -222,7 +222,10 @@ impl Handlers {
         let window = binding.window().unwrap_or_else(|| own.limits()[0].rate().window());
         // A shadow rule that would deny does not charge, and an unlimited key is not counted.
         let before = match binding.used() {
-            Some(count) => count.saturating_sub(decision.is_charged().into()).to_string(),
+            Some(count) => {
+                let is_counted = decision.is_charged() || (decision.degraded() && binding.allowed());
+                count.saturating_sub(is_counted.into()).to_string()
+            }
             None if decision.degraded() => "null".to_owned(),
             None => "0".to_owned(),
         };

@@ -26,6 +26,9 @@ struct Document {
     /// Present when the store did not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     degraded: Option<bool>,
+    /// Present when the store did not answer: why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<&'static str>,
     /// Present when the store did not answer: whether the charge may have been made.
     #[serde(skip_serializing_if = "Option::is_none")]
     maybe_charged: Option<bool>,
@@ -63,6 +66,7 @@ impl Problem {
             field: field.map(|field| escaped(&pointer(field))),
             remedy,
             degraded: None,
+            cause: None,
             maybe_charged: None,
             lines: "",
         }))
@@ -167,8 +171,9 @@ impl From<ServiceError> for Problem {
             ServiceErrorKind::Store { .. } => (503, "store", "The store did not answer"),
         };
         let mut problem = Self::new(about, &failure.text);
-        if let ServiceErrorKind::Store { maybe_charged } = failure.kind {
+        if let ServiceErrorKind::Store { cause, maybe_charged } = failure.kind {
             (problem.0.degraded, problem.0.maybe_charged) = (Some(true), Some(maybe_charged));
+            problem.0.cause = Some(cause.name());
         }
         match failure.at {
             Some(at) => problem.within(&format!("checks[{at}]")),

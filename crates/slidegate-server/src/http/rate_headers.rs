@@ -11,8 +11,12 @@ use slidegate::time::Clock;
 use super::reply::{number, whole_seconds};
 use crate::service::HeaderSet;
 
-/// Appends the headers of the binding verdict; none for a decision without numbers.
+/// Appends the headers of the binding verdict; only `Retry-After`, on a denial, for a decision without numbers.
 pub(super) fn write(binding: &Verdict<'_>, sets: &[HeaderSet], clock: &dyn Clock, lines: &mut Vec<u8>) {
+    if !binding.allowed() {
+        // A wait that nobody knows is announced as the shortest one.
+        line("retry-after", seconds(binding.retry_after()).max(1), lines);
+    }
     let (Some(limit), Some(used), Some(remaining)) = (binding.limit(), binding.used(), binding.remaining())
     else {
         return;
@@ -35,9 +39,6 @@ pub(super) fn write(binding: &Verdict<'_>, sets: &[HeaderSet], clock: &dyn Clock
             }
         }
     }
-    if !binding.allowed() {
-        line("retry-after", seconds(binding.retry_after()).max(1), lines);
-    }
 }
 
 /// Whole seconds, rounded up.
@@ -48,8 +49,8 @@ fn seconds(wait: Option<Duration>) -> u64 {
 /// Seconds until this request passes, if it was denied with nothing left; else until nothing is used. After an
 /// admission that took the last units, only the latter is known.
 fn until_more_seconds(binding: &Verdict<'_>, remaining: u64) -> u64 {
-    let denied_empty = remaining == 0 && !binding.allowed();
-    seconds(if denied_empty { binding.retry_after() } else { binding.reset_after() })
+    let passes = binding.retry_after().filter(|_| remaining == 0 && !binding.allowed());
+    seconds(passes.or(binding.reset_after()))
 }
 
 fn draft_11(binding: &Verdict<'_>, limit: u64, remaining: u64, reset_seconds: u64, lines: &mut Vec<u8>) {

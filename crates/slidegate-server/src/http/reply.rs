@@ -8,7 +8,7 @@ use serde::Serialize;
 use slidegate::time::Clock;
 use slidegate::{Applied, Decision, Verdict};
 
-use crate::metrics::CONTENT_TYPE as METRICS_TYPE;
+use crate::metrics::{CONTENT_TYPE as METRICS_TYPE, StoreCause};
 use crate::receipts::ReceiptCodec;
 use crate::text::whole_ms;
 
@@ -159,22 +159,31 @@ pub(super) fn write_decision(
     numbers(&binding, degraded, out);
     out.extend_from_slice(b",\"degraded\":");
     out.extend_from_slice(if degraded { b"true" } else { b"false" });
+    if let Some(error) = decision.store_error() {
+        out.extend_from_slice(b",\"cause\":");
+        text(StoreCause::of(error).name(), out);
+    }
     if !decision.atomic() {
         out.extend_from_slice(b",\"atomic\":false");
     }
     out.extend_from_slice(b",\"receipt\":");
-    match decision.receipt() {
-        Some(receipt) => {
-            out.push(b'"');
-            receipts.write(&receipt, scratch, out);
-            out.push(b'"');
-        }
-        None => out.extend_from_slice(b"null"),
-    }
+    write_receipt(decision, receipts, scratch, out);
     if shows_verdicts(decision, binding.allowed()) {
         verdicts(decision, degraded, out);
     }
     out.push(b'}');
+}
+
+/// Appends the receipt in quotes; null if there is none, or its text cannot be signed.
+fn write_receipt(decision: &Decision<'_>, receipts: &ReceiptCodec, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.push(b'"');
+    if decision.receipt().is_some_and(|receipt| receipts.write(&receipt, scratch, out)) {
+        out.push(b'"');
+    } else {
+        out.truncate(start);
+        out.extend_from_slice(b"null");
+    }
 }
 
 /// Whether there are several charges, or a verdict differs from the answer because a shadow rule would have denied.
@@ -208,12 +217,16 @@ fn verdicts(decision: &Decision<'_>, degraded: bool, out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-/// Appends the numbers of a verdict; null where they are unknown. An unlimited key has waits of 0.
+/// Appends the numbers of a verdict; null where they are unknown, as without the store. An unlimited key has waits of 0.
 fn numbers(verdict: &Verdict<'_>, degraded: bool, out: &mut Vec<u8>) {
     field("limit", verdict.limit(), out);
     field("used", verdict.used(), out);
     field("remaining", verdict.remaining(), out);
-    let wait_ms = |wait: Option<Duration>| (!degraded).then(|| wait.map_or(0, whole_ms));
+    let is_known = !degraded || verdict.limit().is_some();
+    let wait_ms = |wait: Option<Duration>| match wait {
+        Some(wait) => is_known.then(|| whole_ms(wait)),
+        None => (!degraded).then_some(0),
+    };
     field("retry_after_ms", wait_ms(verdict.retry_after()), out);
     field("reset_after_ms", wait_ms(verdict.reset_after()), out);
 }

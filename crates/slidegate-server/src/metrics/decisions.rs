@@ -14,9 +14,9 @@ use super::striped::Striped;
 pub(super) const RULES_MAX: usize = 1_000;
 
 /// The label of all inline rules, which are unbounded.
-const INLINE: &str = "inline";
+pub(super) const INLINE: &str = "inline";
 /// The label of rules beyond [`RULES_MAX`].
-const OTHER: &str = "other";
+pub(super) const OTHER: &str = "other";
 
 /// The wire that a request came in on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,6 +7,7 @@ mod decisions;
 mod exposition;
 mod histogram;
 mod operations;
+mod outage_answers;
 mod process;
 mod registry;
 mod store_cause;
@@ -17,4 +18,6 @@ mod tests;
 pub(crate) use decisions::{ChargeOutcome, Transport};
 pub(crate) use exposition::CONTENT_TYPE;
 pub(crate) use registry::Metrics;
+#[cfg(test)]
+pub(crate) use registry::StoreFigures;
 pub(crate) use store_cause::StoreCause;

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use slidegate::RuleSet;
+use slidegate::limiter::LimiterStats;
 use slidegate::store::Stats;
 use slidegate::time::Clock;
 
@@ -11,7 +12,25 @@ use super::decisions::{Decisions, Transport};
 use super::exposition::{Exposition, seconds};
 use super::histogram::Histogram;
 use super::operations::Operations;
+use super::outage_answers::OutageAnswers;
 use super::process;
+
+/// What the store and the guard before it count.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct StoreFigures {
+    pub(crate) breaker_is_open: bool,
+    /// Requests that the deny cache answered.
+    pub(crate) cached_denials: u64,
+    /// Of a store in memory.
+    pub(crate) stats: Option<Stats>,
+}
+
+impl From<LimiterStats> for StoreFigures {
+    fn from(stats: LimiterStats) -> Self {
+        let LimiterStats { breaker_is_open, cached_denials, store, .. } = stats;
+        Self { breaker_is_open, cached_denials, stats: store }
+    }
+}
 
 /// All counters of one server.
 pub(crate) struct Metrics {
@@ -22,6 +41,7 @@ pub(crate) struct Metrics {
     pub(crate) decisions: Decisions,
     decision_durations: [Histogram; Transport::ALL.len()],
     pub(crate) operations: Operations,
+    pub(crate) outage_answers: OutageAnswers,
     connections_opened: AtomicU64,
     connections_closed: AtomicU64,
     reloads_ok: AtomicU64,
@@ -46,6 +66,7 @@ impl Metrics {
             decisions: Decisions::default(),
             decision_durations: Default::default(),
             operations: Operations::default(),
+            outage_answers: OutageAnswers::default(),
             connections_opened: AtomicU64::default(),
             connections_closed: AtomicU64::default(),
             reloads_ok: AtomicU64::default(),
@@ -97,8 +118,8 @@ impl Metrics {
         self.connections_closed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// All metrics, as text of the type [`CONTENT_TYPE`](super::CONTENT_TYPE). `stats` are those of a memory store.
-    pub(crate) fn expose(&self, rules: &RuleSet, stats: Option<&Stats>) -> String {
+    /// All metrics, as text of the type [`CONTENT_TYPE`](super::CONTENT_TYPE).
+    pub(crate) fn expose(&self, rules: &RuleSet, figures: &StoreFigures) -> String {
         for rule in rules.iter() {
             self.decisions.register(rule.name());
         }
@@ -111,7 +132,9 @@ impl Metrics {
             durations.expose(&mut to, &[("transport", transport), ("store", self.store)]);
         }
         self.operations.expose(&mut to, self.store);
-        if let Some(stats) = stats {
+        self.expose_guard(&mut to, figures);
+        self.outage_answers.expose(&mut to);
+        if let Some(stats) = &figures.stats {
             self.expose_stats(&mut to, stats);
         }
         self.expose_configuration(&mut to);
@@ -128,6 +151,17 @@ impl Metrics {
                 to.sample("", &[("rule", rule.name()), ("window_seconds", &window)], limit.units());
             }
         }
+    }
+
+    fn expose_guard(&self, to: &mut Exposition, figures: &StoreFigures) {
+        let store = ("store", self.store);
+        let help =
+            "Whether the circuit breaker is open: the store is asked by one call at a time, after pauses.";
+        to.family("slidegate_breaker_open", "gauge", help);
+        to.sample("", &[store], u8::from(figures.breaker_is_open));
+        let help = "Requests that the deny cache denied without asking the store.";
+        to.family("slidegate_deny_cache_hits_total", "counter", help);
+        to.sample("", &[store], figures.cached_denials);
     }
 
     fn expose_stats(&self, to: &mut Exposition, stats: &Stats) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use slidegate::rule::OnStoreError;
 use slidegate::store::Stats;
 use slidegate::time::{Clock, ManualClock};
 use slidegate::{Rule, RuleSet};
@@ -54,7 +55,8 @@ fn assert_well_formed(text: &str) {
 
 fn exposed(metrics: &Metrics) -> String {
     let stats = Stats { keys: 3, swept: 5, evicted: 7, spent_receipts: 9, ..Stats::default() };
-    let text = metrics.expose(&rules(), Some(&stats));
+    let figures = StoreFigures { breaker_is_open: true, cached_denials: 11, stats: Some(stats) };
+    let text = metrics.expose(&rules(), &figures);
     assert_well_formed(&text);
     text
 }
@@ -69,6 +71,7 @@ fn every_counter_is_in_the_text() {
     metrics.observe_decision(Transport::Http, 12);
     metrics.operations.observe_call("check", 2);
     metrics.operations.failed("check", StoreCause::Ambiguous);
+    metrics.outage_answers.count("api", OnStoreError::Allow, StoreCause::Ambiguous);
     metrics.connection_opened();
     metrics.connection_opened();
     metrics.connection_closed();
@@ -93,6 +96,9 @@ fn every_counter_is_in_the_text() {
         r#"slidegate_decision_duration_seconds_bucket{transport="http",store="memory",le="0.00002"} 1"#,
         r#"slidegate_store_operation_duration_seconds_sum{store="memory",op="check"} 0.000002"#,
         r#"slidegate_store_errors_total{store="memory",op="check",kind="ambiguous"} 1"#,
+        r#"slidegate_outage_answers_total{rule="api",policy="allow",cause="ambiguous"} 1"#,
+        r#"slidegate_breaker_open{store="memory"} 1"#,
+        r#"slidegate_deny_cache_hits_total{store="memory"} 11"#,
         r#"slidegate_keys{store="memory"} 3"#,
         r#"slidegate_spent_receipts{store="memory"} 9"#,
         r#"slidegate_keys_evicted_total{store="memory",reason="expired"} 5"#,
@@ -115,7 +121,7 @@ fn every_counter_is_in_the_text() {
 #[test]
 fn a_store_without_stats_has_no_key_metrics() {
     let (metrics, _clock) = metrics();
-    let text = metrics.expose(&rules(), None);
+    let text = metrics.expose(&rules(), &StoreFigures::default());
     assert_well_formed(&text);
     assert!(!text.contains(" slidegate_keys"), "{text}");
 }
@@ -129,7 +135,7 @@ fn labels_are_bounded_however_many_rules_there_are() {
     for rule in rules.iter() {
         metrics.decisions.count(Transport::Http, rule.name(), ChargeOutcome::Allowed, 1);
     }
-    let text = metrics.expose(&rules, None);
+    let text = metrics.expose(&rules, &StoreFigures::default());
     assert_well_formed(&text);
     let samples = |name: &str| text.lines().filter(|line| line.starts_with(name)).count();
     assert_eq!(samples("slidegate_hits_total{"), decisions::RULES_MAX + 1);

@@ -8,6 +8,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::thread;
 
+use slidegate::guard::GuardEvent;
 use slidegate::store::{CheckError, LimitUsage, UpdateError};
 use slidegate::time::Clock;
 use slidegate::{Admission, Applied, Decision, ReceiptError};
@@ -20,7 +21,7 @@ use crate::top::Top;
 pub(crate) struct ServiceCounters {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) top: Top,
-    pub(crate) store_health: StoreHealth,
+    pub(crate) store_health: Arc<StoreHealth>,
     clock: Arc<dyn Clock>,
     /// Whether calls to the store are timed. The memory store answers faster than a clock can be read twice.
     times_store: bool,
@@ -33,9 +34,25 @@ impl ServiceCounters {
         Self {
             metrics: Arc::new(Metrics::new(store, Arc::clone(&clock))),
             top: Top::new(workers),
-            store_health: StoreHealth::new(Arc::clone(&clock)),
+            store_health: Arc::new(StoreHealth::new(Arc::clone(&clock))),
             clock,
             times_store: store != "memory",
+        }
+    }
+
+    /// Counts and logs what the guard of a limiter does.
+    pub(super) fn observer(&self) -> impl Fn(GuardEvent<'_>) + Send + Sync + 'static {
+        let (metrics, health) = (Arc::clone(&self.metrics), Arc::clone(&self.store_health));
+        move |event| match event {
+            GuardEvent::Opened { .. } => health.breaker_changed(true),
+            GuardEvent::Closed => health.breaker_changed(false),
+            GuardEvent::Degraded { admission, policy, error, .. } => {
+                let cause = StoreCause::of(error);
+                for ask in admission.asks() {
+                    metrics.outage_answers.count(ask.rule().name(), policy, cause);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -46,7 +63,9 @@ impl ServiceCounters {
             let (outcome, units) = match verdict.allowed() {
                 // An unlimited key counts only if the whole request passes.
                 true if verdict.unlimited() => (ChargeOutcome::Allowed, 0),
-                _ if degraded => (ChargeOutcome::ErrorAllowed, 0),
+                // By limits within this process.
+                false if degraded => (ChargeOutcome::ErrorDenied, 0),
+                true if degraded && allowed => (ChargeOutcome::ErrorAllowed, 0),
                 false if verdict.shadow() => (ChargeOutcome::ShadowDenied, verdict.cost()),
                 _ if allowed => (ChargeOutcome::Allowed, verdict.cost()),
                 false => (ChargeOutcome::Denied, verdict.cost()),
@@ -205,6 +224,7 @@ mod tests {
     use slidegate::{Limiter, Rule, RuleSet};
 
     use super::*;
+    use crate::metrics::StoreFigures;
     use crate::top::{TopKey, TopKeys};
 
     fn decisions(text: &str, rule: &str, result: &str) -> u64 {
@@ -226,7 +246,7 @@ mod tests {
             let charges = [&rules[0], &rules[1], &rules[2]].map(|rule| rule.charge("alice", 2).unwrap());
             counters.count_decision(Transport::Http, &limiter.check_all(&charges).unwrap());
         }
-        let text = counters.metrics.expose(&RuleSet::new(), None);
+        let text = counters.metrics.expose(&RuleSet::new(), &StoreFigures::default());
         assert_eq!(["allowed", "denied"].map(|result| decisions(&text, "wide", result)), [2, 0]);
         assert_eq!(["allowed", "denied"].map(|result| decisions(&text, "narrow", result)), [2, 3]);
         assert_eq!(["allowed", "shadow_denied"].map(|result| decisions(&text, "shadow", result)), [1, 4]);

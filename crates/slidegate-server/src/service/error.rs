@@ -3,6 +3,7 @@
 use slidegate::ruleset::{AdmissionError, AdmissionErrorKind};
 use slidegate::{ChargeError, CheckError, ReceiptError, ResolveError, StoreError, UpdateError};
 
+use crate::metrics::StoreCause;
 use crate::receipts::BadReceipt;
 
 const INLINE_FORBIDDEN: &str = "rule: inline rules are not allowed; add `inline_rules: true` to the server's \
@@ -37,6 +38,7 @@ pub(crate) enum ServiceErrorKind {
     Actual,
     /// The store failed, and the outage policy denies.
     Store {
+        cause: StoreCause,
         maybe_charged: bool,
     },
 }
@@ -95,7 +97,8 @@ impl From<ChargeError> for ServiceError {
 
 impl From<StoreError> for ServiceError {
     fn from(error: StoreError) -> Self {
-        Self::new(ServiceErrorKind::Store { maybe_charged: error.maybe_charged() }, error.to_string())
+        let (cause, maybe_charged) = (StoreCause::of(&error), error.maybe_charged());
+        Self::new(ServiceErrorKind::Store { cause, maybe_charged }, error.to_string())
     }
 }
 
@@ -119,7 +122,7 @@ impl From<UpdateError> for ServiceError {
                         ServiceErrorKind::Actual
                     }
                     ReceiptError::RecordsFull { .. } | ReceiptError::ShareFull { .. } => {
-                        ServiceErrorKind::Store { maybe_charged: false }
+                        ServiceErrorKind::Store { cause: StoreCause::ReceiptsFull, maybe_charged: false }
                     }
                     _ => ServiceErrorKind::Receipt,
                 };

@@ -5,6 +5,7 @@ mod counters;
 mod error;
 mod inline_bounds;
 mod settings;
+mod shared_receipts;
 mod store_health;
 mod verbs;
 

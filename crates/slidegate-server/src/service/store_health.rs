@@ -2,6 +2,9 @@
 //!
 //! A cause ends with an answer of the store after five seconds without it, so a store that fails every other call, or
 //! answers reads and refuses writes, logs a line per cause in five seconds at most. The metrics count every failure.
+//!
+//! The circuit breaker may open and close many times meanwhile. It is logged when it opens first, and when it is closed
+//! and no cause is left.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +23,9 @@ pub(crate) struct StoreHealth {
     /// Whether there is any, to be read at every answer.
     is_failing: AtomicBool,
     causes: Mutex<[Option<Failing>; StoreCause::ALL.len()]>,
+    breaker_is_open: AtomicBool,
+    /// Whether its opening was logged, and not yet its closing.
+    breaker_is_logged: AtomicBool,
 }
 
 /// A cause since it began.
@@ -33,7 +39,8 @@ pub(crate) struct Failing {
 
 impl StoreHealth {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, is_failing: AtomicBool::new(false), causes: Mutex::default() }
+        let [is_failing, breaker_is_open, breaker_is_logged] = [const { AtomicBool::new(false) }; 3];
+        Self { clock, is_failing, causes: Mutex::default(), breaker_is_open, breaker_is_logged }
     }
 
     /// Whether the store fails for any cause, or did a moment ago.
@@ -66,6 +73,16 @@ impl StoreHealth {
         }
     }
 
+    /// Records that the circuit breaker opened or closed, and logs the first opening.
+    pub(super) fn breaker_changed(&self, is_open: bool) {
+        self.breaker_is_open.store(is_open, Ordering::Relaxed);
+        if is_open && !self.breaker_is_logged.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "the circuit breaker opened: outage policies answer, and one call at a time probes the store"
+            );
+        }
+    }
+
     /// Records an answer of a failing store, and logs the causes that have ended. `wrote`: whether the call changed
     /// anything.
     #[cold]
@@ -82,11 +99,16 @@ impl StoreHealth {
                 ended.extend(slot.take());
             }
         }
-        self.is_failing.store(causes.iter().any(Option::is_some), Ordering::Relaxed);
+        let is_failing = causes.iter().any(Option::is_some);
+        self.is_failing.store(is_failing, Ordering::Relaxed);
         drop(causes);
         for Failing { cause, failures, begun_us, last_us } in ended {
             let (kind, failed_for_ms) = (cause.name(), last_us.saturating_sub(begun_us) / 1_000);
             tracing::info!(kind, failures, failed_for_ms, "the store answers again");
+        }
+        let is_closed = !self.breaker_is_open.load(Ordering::Relaxed);
+        if !is_failing && is_closed && self.breaker_is_logged.swap(false, Ordering::Relaxed) {
+            tracing::info!("the circuit breaker is closed");
         }
     }
 
@@ -170,6 +192,27 @@ mod tests {
             });
             assert_eq!(lines.len(), 1, "{lines:?}");
             assert_eq!(health.failing()[0].failures, 1_000);
+        }
+    }
+
+    /// A flapping store opens the breaker every second.
+    #[test]
+    fn the_breaker_is_logged_once_per_outage() {
+        let (health, clock) = health();
+        for outages in 1..3 {
+            let lines = logged(|| {
+                for _ in 0..50 {
+                    health.failed("check", StoreCause::Unavailable, &"gone");
+                    health.breaker_changed(true);
+                    clock.advance(SECOND);
+                    health.breaker_changed(false);
+                    health.answered(true);
+                }
+                clock.advance(6 * SECOND);
+                health.answered(true);
+            });
+            // The cause and the breaker, each twice.
+            assert_eq!(lines.len(), 4, "{outages}: {lines:?}");
         }
     }
 

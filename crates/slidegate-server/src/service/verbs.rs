@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use arc_swap::Guard;
 use ring::rand::{SecureRandom, SystemRandom};
+use slidegate::guard::GuardOptions;
 use slidegate::rate::LIMIT_MAX;
 use slidegate::rule::OnStoreError;
 use slidegate::ruleset::RuleRef;
-use slidegate::store::{BoxStore, LimitUsage, Store};
+use slidegate::store::{BoxStore, LimitUsage, SECRET_BYTES, Store};
 use slidegate::time::Clock;
 use slidegate::{
     Admission, Algorithm, Applied, Charge, ChargeError, ChargeRequest, CheckError, Decision, Limiter, Rate,
@@ -19,6 +20,7 @@ use super::counters::ServiceCounters;
 use super::error::{ServiceError, ServiceErrorKind};
 use super::inline_bounds::InlineBounds;
 use super::settings::Settings;
+use super::shared_receipts::SharedReceipts;
 use crate::metrics::{ChargeOutcome, StoreCause, Transport};
 use crate::receipts::ReceiptCodec;
 use crate::rules::LiveRules;
@@ -37,8 +39,9 @@ pub(crate) struct Service {
     pub(crate) tokens: Arc<LiveTokens>,
     /// Public for reloads, which carry states over with it. The wires use the verbs below, which count.
     pub(crate) limiter: Arc<Limiter<BoxStore>>,
-    /// Writes and reads receipts.
-    pub(crate) receipts: ReceiptCodec,
+    /// Whether the store is remote: it is not asked by every check.
+    is_remote: bool,
+    pub(crate) receipts: SharedReceipts,
     pub(crate) counters: ServiceCounters,
     inline_bounds: InlineBounds,
 }
@@ -55,30 +58,39 @@ pub(crate) struct Explained<'a> {
 }
 
 impl Service {
-    /// Opens the store of `settings` on the current runtime, which must outlive the service.
+    /// Opens the store of `settings` on the current runtime, which must outlive the service. A server that cannot be
+    /// reached is no error: until it is, outage policies answer.
     pub(crate) async fn open(
         settings: &Settings,
         rules: RuleSet,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
         let url = settings.store_url()?;
-        let mut store = url.open_on_clock(Arc::clone(&clock)).await?;
+        let mut store = url.open_lazily_on_clock(Arc::clone(&clock)).await?;
         if let Some(secret) = &settings.hash_keys_secret {
             store = BoxStore::new(HashedKeys::new(store, secret.0.as_bytes()));
         }
-        let limiter = Limiter::new(store);
-        // A store that no other process shares has no secret: its receipts are valid while this process runs.
-        let mut secret = [0; 32];
-        match limiter.store().secret().await? {
-            Some(shared) => secret = shared,
-            None => SystemRandom::new().fill(&mut secret).map_err(|_| OpenError::Random)?,
+        let is_remote = store.is_remote();
+        let counters = ServiceCounters::new(url.kind(), Arc::clone(&clock));
+        let limiter = Limiter::guarded(store, GuardOptions::default().on_event(counters.observer()));
+        let receipts = ReceiptCodec::without_secret();
+        match limiter.secret_async().await {
+            Ok(Some(shared)) => drop(receipts.set_secret(&shared)),
+            // A store that no other process shares has no secret: its receipts are valid while this process runs.
+            Ok(None) => {
+                let mut drawn = [0; SECRET_BYTES];
+                SystemRandom::new().fill(&mut drawn).map_err(|_| OpenError::Random)?;
+                receipts.set_secret(&drawn);
+            }
+            // It is read when it is needed.
+            Err(_) if is_remote => {}
+            Err(error) => return Err(error.into()),
         }
         let inline_bounds = InlineBounds::new(&settings.bounds, Arc::clone(&clock));
-        let counters = ServiceCounters::new(url.kind(), clock);
-        let receipts = ReceiptCodec::new(&secret);
         let (live, tokens) = (LiveRules::new(rules), LiveTokens::new(settings.tokens()));
         let (live, tokens) = (Arc::new(live), Arc::new(tokens));
-        Ok(Self { live, tokens, limiter: Arc::new(limiter), receipts, counters, inline_bounds })
+        let receipts = SharedReceipts::new(receipts, clock);
+        Ok(Self { live, tokens, limiter: Arc::new(limiter), is_remote, receipts, counters, inline_bounds })
     }
 
     /// The rules in force. A request loads them once.
@@ -88,21 +100,24 @@ impl Service {
 
     /// All metrics in the Prometheus text format.
     pub(crate) fn exposition(&self) -> String {
-        self.counters.metrics.expose(&self.live.load(), self.limiter.store().stats().as_ref())
+        self.counters.metrics.expose(&self.live.load(), &self.limiter.stats().into())
     }
 
     /// Asks the store about a key of the server's own; returns why it fails requests of all keys, if it does. Writes
-    /// only while writes are known to fail: then an answer to a read proves nothing.
+    /// only while writes are known to fail: then an answer to a read proves nothing. It asks while the circuit breaker is
+    /// open, too: a server that is not ready gets no requests that could close it.
     pub(crate) async fn probe_store(&self) -> Option<StoreCause> {
         let rule = Rule::builder(PROBE).limit(Rate::new(LIMIT_MAX, PROBE_WINDOW).ok()?);
         let rule = rule.algorithm(Algorithm::FixedWindow).build().ok()?;
         let health = &self.counters.store_health;
         let writes = health.failing().iter().any(|failing| failing.cause.fails_writes_only());
         let failure = if writes {
-            let limiter = self.limiter.with_outage_policy(OnStoreError::Deny);
+            let limiter = self.limiter.probing();
+            let limiter = limiter.with_outage_policy(OnStoreError::Deny);
             self.counters.call_store("probe", limiter.check_async(&rule, PROBE)).await.err()?
         } else {
-            self.counters.call_store("probe", self.limiter.inspect_async(&rule, PROBE)).await.err()?
+            let limiter = self.limiter.probing();
+            self.counters.call_store("probe", limiter.inspect_async(&rule, PROBE)).await.err()?
         };
         let CheckError::Store(error) = failure else { return None };
         Some(StoreCause::of(&error)).filter(|cause| cause.fails_all())
@@ -118,7 +133,20 @@ impl Service {
     ) -> Result<Decision<'a>, ServiceError> {
         let admission = self.admission(transport, rules, requests)?;
         let limiter = self.limiter.with_outage_policy(policy);
-        let decided = self.call_store("check", &admission, limiter.decide_async(&admission)).await;
+        let decided = match limiter.try_decide(&admission) {
+            Some(decided) => {
+                // The deny cache or the outage policy answered for a remote store, and a cached denial says nothing
+                // about it.
+                if !self.is_remote || decided.as_ref().map_or(true, Decision::degraded) {
+                    self.record_store_health("check", &admission, &decided);
+                }
+                decided
+            }
+            None => self.call_store("check", &admission, limiter.decide_async(&admission)).await,
+        };
+        if decided.as_ref().is_ok_and(Decision::is_charged) {
+            self.receipts.prepare(&self.limiter).await;
+        }
         self.count(transport, &admission, decided)
     }
 
@@ -136,12 +164,14 @@ impl Service {
             batch.iter().zip(&resolved).filter(|(_, one)| one.is_ok()).map(|((_, policy), _)| *policy);
         let policies: Vec<_> = policies.collect();
         let call = self.limiter.check_batch_each_async(&admissions, |index| policies[index]);
-        let mut decided = self.counters.timed("check_batch", call).await.into_iter();
+        let decided = self.counters.timed("check_batch", call).await;
+        if decided.iter().flatten().any(Decision::is_charged) {
+            self.receipts.prepare(&self.limiter).await;
+        }
+        let mut decided = decided.into_iter();
         let answered = resolved.into_iter().map(|admission| {
             let (admission, decided) = (admission?, decided.next().expect("an answer for each admission"));
-            if !admission.asks().is_empty() {
-                self.counters.record_store_health("check_batch", &decided);
-            }
+            self.record_store_health("check_batch", &admission, &decided);
             self.count(transport, &admission, decided)
         });
         answered.collect()
@@ -192,13 +222,13 @@ impl Service {
 
     /// Takes back a whole admission.
     pub(crate) async fn refund(&self, receipt: &str) -> Result<Applied, ServiceError> {
-        let receipt = self.receipts.read(receipt)?;
+        let receipt = self.receipts.read(&self.limiter, receipt).await?;
         Ok(self.counters.call_store("refund", self.limiter.refund_async(&receipt)).await?)
     }
 
     /// Replaces the cost of an admission by the units really spent.
     pub(crate) async fn settle(&self, receipt: &str, actual: u64) -> Result<Applied, ServiceError> {
-        let receipt = self.receipts.read(receipt)?;
+        let receipt = self.receipts.read(&self.limiter, receipt).await?;
         Ok(self.counters.call_store("settle", self.limiter.settle_async(&receipt, actual)).await?)
     }
 
@@ -281,6 +311,18 @@ impl Service {
             return call.await;
         }
         self.counters.call_store(operation, call).await
+    }
+
+    /// Records whether the store answered. Unlimited keys need no store.
+    fn record_store_health(
+        &self,
+        operation: &'static str,
+        admission: &Admission<'_>,
+        decided: &Result<Decision<'_>, CheckError>,
+    ) {
+        if !admission.asks().is_empty() {
+            self.counters.record_store_health(operation, decided);
+        }
     }
 
     /// Counts a decision, or a refusal because the store failed.

@@ -1,12 +1,18 @@
 //! A limiter over an open store with a runtime of its own, for commands that make one call at a time.
 
 use std::io;
+use std::time::Duration;
 
 use slidegate::store::{BoxStore, FailedStore};
+use slidegate::time::SystemClock;
 use slidegate::{Limiter, StoreError};
 use slidegate_stores::{StoreUrl, UrlError};
 use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
+
+/// Deadline of a Redis, connecting included. Longer than that of a server: a script should rather wait than fail because a
+/// machine is busy.
+const REDIS_DEADLINE: Duration = Duration::from_secs(2);
 
 /// A limiter and the runtime that its calls run on.
 #[derive(Debug)]
@@ -16,13 +22,27 @@ pub(crate) struct BlockingLimiter {
 }
 
 impl BlockingLimiter {
-    /// Opens the store at `url`.
+    /// Opens the store at `url`, and connects it.
     pub(crate) fn open(url: &StoreUrl) -> Result<Self, OpenError> {
+        Self::open_by(url, async |url: StoreUrl| url.open().await)
+    }
+
+    /// Opens the store at `url`. A server that cannot be reached is no error yet: its calls fail, by their deadline.
+    pub(crate) fn open_lazily(url: &StoreUrl) -> Result<Self, OpenError> {
+        Self::open_by(url, async |url: StoreUrl| url.open_lazily_on_clock(SystemClock::new()).await)
+    }
+
+    fn open_by(
+        url: &StoreUrl,
+        open: impl AsyncFnOnce(StoreUrl) -> Result<BoxStore, slidegate_stores::OpenError>,
+    ) -> Result<Self, OpenError> {
+        let is_redis = url.kind() == "redis";
+        let url = if is_redis { url.clone().deadline(REDIS_DEADLINE)? } else { url.clone() };
         let mut runtime = Builder::new_current_thread();
         // Only a network store needs an epoll, which takes longer to open than a file.
-        let runtime = if url.kind() == "redis" { runtime.enable_all() } else { runtime.enable_time() };
+        let runtime = if is_redis { runtime.enable_all() } else { runtime.enable_time() };
         let runtime = runtime.build().map_err(OpenError::Runtime)?;
-        let store = runtime.block_on(url.open())?;
+        let store = runtime.block_on(open(url))?;
         Ok(Self { runtime, limiter: Limiter::new(store) })
     }
 

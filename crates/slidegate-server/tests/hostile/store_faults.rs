@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use redis::Connection;
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 
 use crate::attack::{Attack, Plan};
 use crate::observe::{check, stop, timed, until};
-use crate::program::{file_of, run};
+use crate::program::file_of;
 use crate::server::{RedisServer, command};
 use crate::server_process::ServerProcess;
 
@@ -176,7 +177,13 @@ fn served(server: &ServerProcess) -> u64 {
 fn wrong_password(redis: &RedisServer) {
     redis.command(&["CONFIG", "SET", "requirepass", PASSWORD]);
     let url = format!("redis://:wrong-password@127.0.0.1:{}", redis.port());
-    let started = run(&["serve", "--http", "127.0.0.1:0", "--store", &url], "");
-    assert_eq!(started.code, 2, "{started:?}");
-    assert!(started.err.contains("password") && !started.err.contains("wrong-password"), "{started:?}");
+    let server = ServerProcess::start(&["--store", &url]);
+    until("/readyz names the login", || {
+        server.ask("GET", "/readyz", "").body == "not ready: store (forbidden)\n"
+    });
+    let answer = check(&mut server.connect(), "default", "alice");
+    assert_eq!((answer.status, &answer.json()["cause"]), (503, &json!("forbidden")), "{answer:?}");
+    assert!(!answer.body.contains("wrong-password"), "{answer:?}");
+    let log = stop(server);
+    assert!(log.contains("password") && !log.contains("wrong-password"), "{log}");
 }

@@ -114,7 +114,6 @@ fn legal_but_unwise_settings_get_warnings() {
             "1:10",
             "every rule is a shadow, so nothing is ever refused",
         ),
-        ("rules: { a: { limit: 5/1m, on_store_error: { local: 0.5 } } }\n", "1:10", "local acts as deny"),
         (
             "rules: { hot: { limit: 100/1s, shards: 4 } }\n",
             "1:10",

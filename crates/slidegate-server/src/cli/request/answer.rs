@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use slidegate::{Decision, Receipt, Verdict};
 
 use crate::cli::duration::rounded_up;
+use crate::metrics::StoreCause;
 use crate::text::{escaped, whole_ms};
 
 /// The answer, with the field names of the HTTP interface. Numbers are `None` where nothing is counted or known.
@@ -21,6 +22,9 @@ pub(in crate::cli) struct CheckAnswer {
     retry_after_ms: Option<u64>,
     reset_after_ms: Option<u64>,
     pub(super) degraded: bool,
+    /// Why the store did not answer, if the outage policy did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cause: Option<String>,
     /// The override that decided, if any; then nothing is counted.
     #[serde(rename = "override", default, skip_serializing_if = "Option::is_none")]
     by_override: Option<KeyOverride>,
@@ -89,6 +93,7 @@ impl CheckAnswer {
             retry_after_ms: binding.retry_after().map(whole_ms).filter(|_| !degraded),
             reset_after_ms: binding.reset_after().map(whole_ms),
             degraded,
+            cause: decision.store_error().map(|error| StoreCause::of(error).name().to_owned()),
             checks: checks.map(|verdict| ChargeVerdict::of(&verdict)).collect(),
             store_error: decision.store_error().map(ToString::to_string),
             receipt: decision.receipt().map(ChargeReceipt::Store),
@@ -170,6 +175,9 @@ impl fmt::Display for CheckAnswer {
             (Some(KeyOverride::Blocked), ..) => f.write_str("the key is blocked, waiting does not help")?,
             (None, Some(remaining), Some(limit)) => write!(f, "{remaining} of {limit} units left")?,
             _ => f.write_str("degraded, the store did not answer")?,
+        }
+        if self.degraded && self.remaining.is_some() {
+            f.write_str(" by limits of the server alone, whose store did not answer")?;
         }
         if let Some(wait) = self.retry_after() {
             write!(f, ", retry in {}", rounded_up(wait))?;

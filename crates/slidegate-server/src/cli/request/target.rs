@@ -1,9 +1,8 @@
 //! An opened store or a server connection, and the requests to it.
 
-use std::time::Duration;
-
 use anyhow::{Error, anyhow};
-use slidegate::{Applied, ChargeRequest, CheckError};
+use slidegate::rule::OnStoreError;
+use slidegate::{Admission, Applied, ChargeRequest, CheckError};
 use slidegate_sqlite::SqliteOptions;
 use slidegate_stores::StoreUrl;
 
@@ -12,9 +11,6 @@ use super::location::{ServerUrl, StoreLocation, make_directory};
 use super::plan::CommandRequest;
 use super::server;
 use crate::stores::{BlockingLimiter, OpenError};
-
-/// Deadline of a Redis. Longer than that of a server: a script should rather wait than fail because a machine is busy.
-const REDIS_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Whether to charge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,13 +33,10 @@ impl Target {
         let opened = match location {
             StoreLocation::Server(url) => return Ok(Self::Server(url.clone())),
             StoreLocation::UserFile(path) => match make_directory(path) {
-                Ok(()) => BlockingLimiter::open(&StoreUrl::sqlite(SqliteOptions::new(path))),
+                Ok(()) => BlockingLimiter::open_lazily(&StoreUrl::sqlite(SqliteOptions::new(path))),
                 Err(error) => return Self::unopened(error),
             },
-            StoreLocation::Store(url) if url.kind() == "redis" => {
-                BlockingLimiter::open(&url.clone().deadline(REDIS_DEADLINE)?)
-            }
-            StoreLocation::Store(url) => BlockingLimiter::open(url),
+            StoreLocation::Store(url) => BlockingLimiter::open_lazily(url),
         };
         match opened {
             Ok(opened) => Ok(Self::Store(Box::new(opened), None)),
@@ -63,7 +56,7 @@ impl Target {
             Self::Store(opened, unopened) => (opened, unopened),
         };
         let admission = request.admission()?;
-        let limiter = opened.limiter.with_outage_policy(request.policy);
+        let limiter = opened.limiter.with_outage_policy(request.policy.or_else(|| deny_local(&admission)));
         let decided = opened.block_on(async {
             match verb {
                 Verb::Check => limiter.decide_async(&admission).await,
@@ -103,4 +96,12 @@ impl Target {
         let (rule, key) = request.rule_and_key(charge)?;
         Ok(opened.block_on(opened.limiter.reset_async(rule, key))?)
     }
+}
+
+/// `Deny` if a rule has a limit within the process as its policy. A command counts in a process of its own, which would let
+/// every command spend the whole share.
+fn deny_local(admission: &Admission<'_>) -> Option<OnStoreError> {
+    let is_local = |policy| matches!(policy, OnStoreError::Local(_));
+    let mut rules = admission.asks().iter().map(|ask| ask.rule());
+    rules.any(|rule| !rule.shadow() && is_local(rule.on_store_error())).then_some(OnStoreError::Deny)
 }

@@ -6,6 +6,7 @@ use slidegate::rate::LIMIT_MAX;
 use slidegate::rule::{BUCKETS_MAX, ENTRIES_MAX, ENTRIES_MIN};
 
 use crate::config::RATE_PATTERN;
+use crate::metrics::StoreCause;
 
 /// Objects and their fields.
 const OBJECTS: &[(&str, &str)] = &[
@@ -22,7 +23,7 @@ const OBJECTS: &[(&str, &str)] = &[
     (
         "Decision",
         "allowed: boolean, rule: string, limit: integer|null, used: integer|null, remaining: integer|null, \
-         retry_after_ms: integer|null, reset_after_ms: integer|null, degraded: boolean, atomic?: boolean, \
+         retry_after_ms: integer|null, reset_after_ms: integer|null, degraded: boolean, cause?: Cause, atomic?: boolean, \
          receipt: string|null, checks?: Verdict[]",
     ),
     (
@@ -63,7 +64,7 @@ const OBJECTS: &[(&str, &str)] = &[
     (
         "Problem",
         "type: string, title: string, status: integer, detail: string, field?: string, remedy?: string, \
-         degraded?: boolean, maybe_charged?: boolean",
+         degraded?: boolean, cause?: Cause, maybe_charged?: boolean",
     ),
 ];
 
@@ -84,6 +85,10 @@ pub(super) fn all() -> Value {
         },
         "Cost": { "type": "integer", "minimum": 1, "maximum": u64::MAX },
         "OnStoreError": schema("'allow'|'deny'"),
+        "Cause": {
+            "enum": StoreCause::ALL.map(StoreCause::name),
+            "description": "Why the store did not answer",
+        },
         "Document": { "type": "object" },
     });
     for &(name, fields) in OBJECTS {
