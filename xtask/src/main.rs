@@ -3,6 +3,7 @@
 
 mod accuracy;
 mod bench;
+mod faults;
 mod files;
 mod hostile;
 mod lint;
@@ -34,6 +35,9 @@ cargo xtask COMMAND: the commands of development
   hostile    attacks the program: fuzzed requests, slow peers, spent memory and descriptors, faults of Redis, kill -9,
              clocks that jump, reload storms, missing rights. Minutes; the tests run a short form. `--table` writes the
              result into docs/reliability.md. `--only NAME` chooses an attack, `--seed NUMBER` other random requests.
+  faults     faults of Redis under the program: stopped, killed, slow, swallowed, spoiled, full, read-only, flapping, split.
+             Some minutes, on an otherwise idle machine: it measures times. The tests run a short form. `--table` writes
+             the result into docs/outages.md. `--only NAME` chooses a trial, `--seed NUMBER` other random choices.
   lint       house rules, formatting, clippy, rustdoc, dependencies and licences (deny.toml). Some minutes the first
              time, also for installing cargo-deny. --advisories also asks the RustSec database, over the network.
   tidy       the house rules alone: dependencies between modules and crates, machine paths, old-fashioned words,
@@ -58,6 +62,10 @@ Benchmarks, on an otherwise idle machine. Each writes its samples to target/benc
              --reps 3 is a trial. As root it installs wrk and protobuf-compiler if they are missing, and it compiles
              the other server the first time. `bench http --table target/bench/http.json` then stores the samples in
              bench/results/http.json and writes docs/performance.md and the README's table; commit all three.
+  bench outage
+              denials with and without the deny cache on a shared Redis, and servers whose Redis is gone, with wrk. Some
+              minutes; --quick --reps 2 is a trial. `bench outage --table target/bench/outage.json` then stores the
+              samples in bench/results/outage.json and writes docs/performance.md; commit both.
   bench redis decisions on a shared Redis beside the classical sorted-set script, and the memory of a key. Some
              minutes; --quick is a trial. `bench redis --table target/bench/redis.json` then stores the samples in
              bench/results/redis.json and writes docs/redis.md and the README's table; commit all three.
@@ -82,6 +90,7 @@ fn main() -> ExitCode {
         ["search", percent] if percent.parse::<u32>().is_ok_and(|percent| percent > 0) => {
             test::search(percent)
         }
+        ["faults", ref rest @ ..] => faults::run(rest),
         ["hostile", ref rest @ ..] => hostile::run(rest),
         ["lint"] => lint::run(lint::Advisories::Skip),
         ["lint", "--advisories"] => lint::run(lint::Advisories::Ask),
