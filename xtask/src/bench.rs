@@ -17,6 +17,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         ),
         ["cli", rest @ ..] => cli(rest),
         ["http", rest @ ..] => http(rest),
+        ["outage", rest @ ..] => outage(rest),
         ["redis", rest @ ..] => step::run(
             "bench redis",
             redis().args(rest),
@@ -26,7 +27,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         ["table", samples] if !samples.starts_with('-') => table(core().args(["--table", samples])),
         _ => {
             bail!(
-                "`cargo xtask bench` needs the name of a benchmark: `cargo xtask bench core`, `bench cli`, `bench http`, `bench redis` or \
+                "`cargo xtask bench` needs the name of a benchmark: `cargo xtask bench core`, `bench cli`, `bench http`, `bench outage`, `bench redis` or \
                  `bench table [FILE]`"
             )
         }
@@ -74,6 +75,19 @@ fn http(args: &[&str]) -> Result<()> {
         "bench http",
         cargo("run --release --package slidegate-bench --bin http --").args(args),
         "the samples are in target/bench/http.json; `cargo xtask bench http --help` lists the options",
+    )
+}
+
+/// Measures the release build of the program, and a limiter over Redis.
+fn outage(args: &[&str]) -> Result<()> {
+    if is_measurement(args) {
+        packages::install("this benchmark", packages::BENCH_OUTAGE)?;
+        build()?;
+    }
+    step::run(
+        "bench outage",
+        cargo("run --release --package slidegate-bench --bin outage --").args(args),
+        "the samples are in target/bench/outage.json; `cargo xtask bench outage --help` lists the options",
     )
 }
 

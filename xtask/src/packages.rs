@@ -36,6 +36,12 @@ pub(crate) const BENCH_HTTP: &[Needed] = &[
     Needed { probe: &["protoc", "--version"], packages: &["protobuf-compiler"] },
 ];
 
+/// What `bench outage` starts.
+pub(crate) const BENCH_OUTAGE: &[Needed] = &[
+    Needed { probe: &["redis-server", "--version"], packages: &["redis-server"] },
+    Needed { probe: &["sh", "-c", "command -v wrk"], packages: &["wrk"] },
+];
+
 /// Installs what is missing if this user may install packages, and says so; otherwise it
 /// fails and names the packages: a skipped test proves nothing.
 pub(crate) fn install(who: &str, needed: &[Needed]) -> Result<()> {

@@ -104,8 +104,14 @@ impl FilledServer {
     fn slice(&mut self, options: &Options) -> Result<Sample> {
         let (seconds, keys) = (options.slice_seconds(), options.keys());
         let before_us = self.server.cpu_us()?;
-        let driven =
-            wrk::slice(&self.server, &self.template, options.connections, seconds, self.next % keys, keys)?;
+        let driven = wrk::slice_of(
+            self.server.address(),
+            &self.template,
+            options.connections,
+            seconds,
+            self.next % keys,
+            keys,
+        )?;
         let server_us = self.server.cpu_us()? - before_us;
         let wrk::WrkSlice { requests, elapsed_us, failed, p50_us, p99_us } = driven;
         ensure!(failed == 0, "{}: {failed} of {requests} requests failed", self.server.subject);

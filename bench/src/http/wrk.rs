@@ -1,11 +1,11 @@
 //! A slice of `wrk`, a closed loop: one thread, many connections, each waiting for its answer before the next request.
 
+use std::net::SocketAddr;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
 use crate::request_template::RequestTemplate;
-use crate::server::Server;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/wrk.lua");
 
@@ -20,9 +20,9 @@ pub(crate) struct WrkSlice {
     pub(crate) p99_us: u64,
 }
 
-/// Runs for `seconds`, beginning with the key `first`.
-pub(crate) fn slice(
-    server: &Server,
+/// Runs on the server at an address for `seconds`, beginning with the key `first`.
+pub(crate) fn slice_of(
+    address: SocketAddr,
     template: &RequestTemplate,
     connections: u16,
     seconds: u64,
@@ -31,7 +31,7 @@ pub(crate) fn slice(
 ) -> Result<WrkSlice> {
     let output = Command::new("wrk")
         .args(["-t1", &format!("-c{connections}"), &format!("-d{seconds}s"), "--latency", "-s", SCRIPT])
-        .arg(format!("http://{}/", server.address()))
+        .arg(format!("http://{address}/"))
         .args(["--", &first.to_string(), &keys.to_string(), &template.before, &template.after])
         .output()
         .context("cannot start wrk; `cargo xtask bench http` installs it")?;
