@@ -7,15 +7,15 @@
 //! MAC    = the first 16 bytes of HMAC-SHA256 under the store's secret
 //! ```
 //!
-//! The secret belongs to the store, so that all servers that share the store accept the receipt. While the store has not
-//! been reached it is unknown, and nothing that was charged needs a receipt. The MAC is checked
+//! The secret belongs to the store, so that all servers that share the store accept the receipt. A store that lost its
+//! secret with its data has got another one, so there may be several: the first signs, and all are accepted. The MAC is checked
 //! before anything is parsed; signed bytes that still do not parse are refused. Base64url is read without padding and
 //! without stray bits, so that a receipt has exactly one text.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
+use arc_swap::ArcSwap;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64URL;
 use ring::hmac;
@@ -34,8 +34,8 @@ const TEXT_MAX: usize = 128 << 10;
 /// Writes and reads the receipts of one store.
 #[derive(Debug)]
 pub(crate) struct ReceiptCodec {
-    /// `None` until the store has told its secret.
-    key: ArcSwapOption<SigningKey>,
+    /// The first signs. Never empty.
+    keys: ArcSwap<Vec<SigningKey>>,
 }
 
 /// The secret, and the key made of it.
@@ -45,8 +45,14 @@ struct SigningKey {
     key: hmac::Key,
 }
 
+impl SigningKey {
+    fn new(secret: &[u8; SECRET_BYTES]) -> Self {
+        Self { secret: Secret(*secret), key: hmac::Key::new(hmac::HMAC_SHA256, secret) }
+    }
+}
+
 /// A secret of a store. `Debug` does not print it.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 struct Secret([u8; SECRET_BYTES]);
 
 impl std::fmt::Debug for Secret {
@@ -61,40 +67,29 @@ impl std::fmt::Debug for Secret {
 pub(crate) struct BadReceipt;
 
 impl ReceiptCodec {
-    /// Without a secret, which signs and accepts nothing.
-    pub(crate) fn without_secret() -> Self {
-        Self { key: ArcSwapOption::empty() }
-    }
-
-    /// Signs with the store's secret.
-    #[cfg(test)]
+    /// Signs with a secret of the store.
     pub(crate) fn new(secret: &[u8; SECRET_BYTES]) -> Self {
-        let codec = Self::without_secret();
-        codec.set_secret(secret);
-        codec
+        Self { keys: ArcSwap::from_pointee(vec![SigningKey::new(secret)]) }
     }
 
-    /// Signs with this secret from now on. Returns whether it is another one than before.
-    pub(crate) fn set_secret(&self, secret: &[u8; SECRET_BYTES]) -> bool {
-        let secret = Secret(*secret);
-        if self.key.load().as_ref().is_some_and(|signing| signing.secret == secret) {
+    /// The secret that signs.
+    pub(crate) fn secret(&self) -> [u8; SECRET_BYTES] {
+        self.keys.load()[0].secret.0
+    }
+
+    /// Signs with the first of these secrets from now on, and accepts all of them. Returns whether they are others than
+    /// before.
+    pub(crate) fn set_secrets(&self, secrets: &[[u8; SECRET_BYTES]]) -> bool {
+        let known = self.keys.load();
+        if secrets.is_empty() || known.iter().map(|key| &key.secret.0).eq(secrets) {
             return false;
         }
-        let key = hmac::Key::new(hmac::HMAC_SHA256, &secret.0);
-        self.key.store(Some(Arc::new(SigningKey { secret, key })));
+        self.keys.store(Arc::new(secrets.iter().map(SigningKey::new).collect()));
         true
     }
 
-    /// Whether the secret is known.
-    pub(crate) fn has_secret(&self) -> bool {
-        self.key.load().is_some()
-    }
-
-    /// Appends the receipt as text, and returns true; false, and nothing, while the secret is unknown. `scratch` is
-    /// overwritten; a caller that reuses it saves an allocation.
-    pub(crate) fn write(&self, receipt: &Receipt, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
-        let signing = self.key.load();
-        let Some(signing) = signing.as_ref() else { return false };
+    /// Appends the receipt as text. `scratch` is overwritten; a caller that reuses it saves an allocation.
+    pub(crate) fn write(&self, receipt: &Receipt, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
         scratch.clear();
         scratch.push(VERSION);
         scratch.extend_from_slice(&receipt.id().get().to_le_bytes());
@@ -102,22 +97,23 @@ impl ReceiptCodec {
         for charge in receipt.charges() {
             write_charge(charge, scratch);
         }
-        let mac = hmac::sign(&signing.key, scratch);
+        let mac = hmac::sign(&self.keys.load()[0].key, scratch);
         scratch.extend_from_slice(&mac.as_ref()[..MAC_BYTES]);
         append_base64url(scratch, out);
-        true
     }
 
-    /// Reads a text that [`Self::write`] made under the same secret.
+    /// Reads a text that [`Self::write`] made under one of the secrets.
     pub(crate) fn read(&self, text: &str) -> Result<Receipt, BadReceipt> {
         if text.len() > TEXT_MAX {
             return Err(BadReceipt);
         }
         let bytes = BASE64URL.decode(text).map_err(|_| BadReceipt)?;
         let (signed, mac) = bytes.split_at_checked(bytes.len().wrapping_sub(MAC_BYTES)).ok_or(BadReceipt)?;
-        let signing = self.key.load();
-        let expected = hmac::sign(&signing.as_ref().ok_or(BadReceipt)?.key, signed);
-        if !bool::from(mac.ct_eq(&expected.as_ref()[..MAC_BYTES])) {
+        let is_signed = |key: &SigningKey| {
+            let expected = hmac::sign(&key.key, signed);
+            bool::from(mac.ct_eq(&expected.as_ref()[..MAC_BYTES]))
+        };
+        if !self.keys.load().iter().any(is_signed) {
             return Err(BadReceipt);
         }
         read_receipt(signed).ok_or(BadReceipt)

@@ -167,23 +167,18 @@ pub(super) fn write_decision(
         out.extend_from_slice(b",\"atomic\":false");
     }
     out.extend_from_slice(b",\"receipt\":");
-    write_receipt(decision, receipts, scratch, out);
+    match decision.receipt() {
+        Some(receipt) => {
+            out.push(b'"');
+            receipts.write(&receipt, scratch, out);
+            out.push(b'"');
+        }
+        None => out.extend_from_slice(b"null"),
+    }
     if shows_verdicts(decision, binding.allowed()) {
         verdicts(decision, degraded, out);
     }
     out.push(b'}');
-}
-
-/// Appends the receipt in quotes; null if there is none, or its text cannot be signed.
-fn write_receipt(decision: &Decision<'_>, receipts: &ReceiptCodec, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
-    let start = out.len();
-    out.push(b'"');
-    if decision.receipt().is_some_and(|receipt| receipts.write(&receipt, scratch, out)) {
-        out.push(b'"');
-    } else {
-        out.truncate(start);
-        out.extend_from_slice(b"null");
-    }
 }
 
 /// Whether there are several charges, or a verdict differs from the answer because a shadow rule would have denied.

@@ -1,8 +1,8 @@
-//! The receipts of a service, under the secret that its store shares with other servers.
+//! The receipts of a service, under the secrets that its store shares with other servers.
 //!
-//! The secret is read from the store when the first receipt needs it: the server may start while the store is gone. A
-//! store that lost its data gets a new secret, which another server may have drawn; so it is read again, once a second at
-//! most, when a receipt does not have the MAC of the secret that is known.
+//! The server may start while the store is gone, and then signs with a secret of its own. A store may lose its secret with
+//! its data, and another server may give it another one. So while receipts are signed, the store is given our secret
+//! once a second and tells all that are valid; and so it is, once a second at most, when a receipt has the MAC of none.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,29 +14,25 @@ use slidegate::{Limiter, Receipt};
 use super::error::ServiceError;
 use crate::receipts::ReceiptCodec;
 
-/// Between two readings of the secret after bad receipts, which callers can send as often as they like.
+/// Between two exchanges of secrets for the same reason. Callers can send as many bad receipts as they like.
 const PAUSE_US: u64 = 1_000_000;
 
 /// Writes and reads receipts.
 pub(crate) struct SharedReceipts {
-    pub(crate) codec: ReceiptCodec,
+    pub(crate) codec: Arc<ReceiptCodec>,
     clock: Arc<dyn Clock>,
-    /// When a bad receipt may next have the secret read again.
-    next_us: AtomicU64,
+    /// When signing, and a bad receipt, may next exchange secrets.
+    next_us: [AtomicU64; 2],
 }
 
 impl SharedReceipts {
     pub(super) fn new(codec: ReceiptCodec, clock: Arc<dyn Clock>) -> Self {
-        Self { codec, clock, next_us: AtomicU64::new(0) }
+        Self { codec: Arc::new(codec), clock, next_us: [const { AtomicU64::new(0) }; 2] }
     }
 
-    /// Reads the secret if it is unknown. If that fails, the answer has no receipt.
-    #[inline]
-    pub(super) async fn prepare(&self, limiter: &Limiter<impl Store>) {
-        if !self.codec.has_secret() {
-            // The failure shows in the next answer of the store.
-            let _ = self.read_secret(limiter).await;
-        }
+    /// Whether the secret that signs is to be shared again.
+    pub(super) fn is_due(&self) -> bool {
+        self.is_over(&self.next_us[0])
     }
 
     /// Reads the text of a receipt.
@@ -45,49 +41,48 @@ impl SharedReceipts {
         limiter: &Limiter<impl Store>,
         text: &str,
     ) -> Result<Receipt, ServiceError> {
-        if !self.codec.has_secret() {
-            self.read_secret(limiter).await?;
-        }
         match self.codec.read(text) {
-            Err(_) if self.may_read_again() && self.read_secret(limiter).await? => {
+            Err(_) if self.is_over(&self.next_us[1]) && share(&self.codec, limiter).await? => {
                 Ok(self.codec.read(text)?)
             }
             read => Ok(read?),
         }
     }
 
-    fn may_read_again(&self) -> bool {
-        let now_us = self.clock.now_us();
-        let next_us = self.next_us.load(Ordering::Relaxed);
-        let until_us = now_us.saturating_add(PAUSE_US);
-        // A clock that was set back must not keep it for as long as the step.
-        (now_us >= next_us || next_us > until_us)
-            && self.next_us.compare_exchange(next_us, until_us, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    /// Whether a pause is over; begins the next one if it is.
+    fn is_over(&self, next_us: &AtomicU64) -> bool {
+        let (now_us, until_us) = (self.clock.now_us(), next_us.load(Ordering::Relaxed));
+        let next_until_us = now_us.saturating_add(PAUSE_US);
+        // A clock that was set back must not lengthen it by the step.
+        (now_us >= until_us || until_us > next_until_us)
+            && next_us.compare_exchange(until_us, next_until_us, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
+}
 
-    /// Reads the secret from the store; returns whether it is another one than before.
-    async fn read_secret(&self, limiter: &Limiter<impl Store>) -> Result<bool, StoreError> {
-        let secret = limiter.secret_async().await?;
-        Ok(secret.is_some_and(|secret| self.codec.set_secret(&secret)))
-    }
+/// Gives the store our secret, and takes over those that it has; returns whether they are others than before.
+pub(super) async fn share(codec: &ReceiptCodec, limiter: &Limiter<impl Store>) -> Result<bool, StoreError> {
+    Ok(codec.set_secrets(&limiter.share_secret_async(&codec.secret()).await?))
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
+    use std::time::Duration;
 
-    use slidegate::store::{Call, FailedStore, LimitUsage, MemoryStore, SECRET_BYTES, Update, UpdateError};
+    use slidegate::store::{Call, LimitUsage, MemoryStore, SECRET_BYTES, Update, UpdateError};
     use slidegate::testing::block_on;
     use slidegate::time::ManualClock;
     use slidegate::{Admission, Applied, Decision, Key, Rule};
 
     use super::*;
-    use crate::service::ServiceErrorKind;
 
-    /// A store in memory that shares a secret, or fails to tell it.
+    const OWN: [u8; SECRET_BYTES] = [7; SECRET_BYTES];
+    const OTHER: [u8; SECRET_BYTES] = [8; SECRET_BYTES];
+
+    /// A store in memory that shares secrets.
     struct SecretStore {
         store: MemoryStore,
-        secret: Mutex<Result<[u8; SECRET_BYTES], StoreError>>,
+        secrets: Mutex<Vec<[u8; SECRET_BYTES]>>,
         asked: AtomicU64,
     }
 
@@ -117,74 +112,74 @@ mod tests {
             Store::change(&self.store, call, rule).await
         }
 
-        async fn secret(&self) -> Result<Option<[u8; SECRET_BYTES]>, StoreError> {
+        async fn share_secret(
+            &self,
+            own: &[u8; SECRET_BYTES],
+        ) -> Result<Vec<[u8; SECRET_BYTES]>, StoreError> {
             self.asked.fetch_add(1, Ordering::Relaxed);
-            self.secret.lock().unwrap().clone().map(Some)
+            let mut secrets = self.secrets.lock().unwrap();
+            if !secrets.contains(own) {
+                secrets.push(*own);
+            }
+            Ok(secrets.clone())
         }
     }
 
-    fn down() -> StoreError {
-        StoreError::Unavailable { why: "connection refused".into() }
-    }
-
-    fn limiter(secret: Result<[u8; SECRET_BYTES], StoreError>) -> Limiter<SecretStore> {
-        let (store, asked) = (MemoryStore::new(), AtomicU64::new(0));
-        Limiter::new(SecretStore { store, secret: Mutex::new(secret), asked })
+    fn limiter(secrets: &[[u8; SECRET_BYTES]]) -> Limiter<SecretStore> {
+        let (secrets, asked) = (Mutex::new(secrets.to_vec()), AtomicU64::new(0));
+        Limiter::new(SecretStore { store: MemoryStore::new(), secrets, asked })
     }
 
     fn receipts() -> (SharedReceipts, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::at_us(1_000_000_000));
-        (SharedReceipts::new(ReceiptCodec::without_secret(), Arc::clone(&clock) as _), clock)
+        (SharedReceipts::new(ReceiptCodec::new(&OWN), Arc::clone(&clock) as _), clock)
     }
 
-    fn written(codec: &ReceiptCodec, limiter: &Limiter<SecretStore>) -> Option<String> {
+    fn written(codec: &ReceiptCodec, limiter: &Limiter<SecretStore>) -> String {
         let rule = Rule::new("api", "5/1m").unwrap();
         let receipt = block_on(limiter.check_async(&rule, "alice")).unwrap().receipt().unwrap();
         let mut out = Vec::new();
-        let is_written = codec.write(&receipt, &mut Vec::new(), &mut out);
-        assert_eq!(is_written, !out.is_empty());
-        is_written.then(|| String::from_utf8(out).unwrap())
+        codec.write(&receipt, &mut Vec::new(), &mut out);
+        String::from_utf8(out).unwrap()
     }
 
+    /// The store lost its data, and another server gave it a secret.
     #[test]
-    fn a_secret_that_was_out_of_reach_is_read_when_a_receipt_needs_it() {
-        let ((receipts, _clock), limiter) = (receipts(), limiter(Err(down())));
-        block_on(receipts.prepare(&limiter));
-        assert_eq!(written(&receipts.codec, &limiter), None);
-        let error = block_on(receipts.read(&limiter, "AAAA")).unwrap_err();
-        assert!(matches!(error.kind, ServiceErrorKind::Store { .. }), "{error:?}");
-        *limiter.store().secret.lock().unwrap() = Ok([7; SECRET_BYTES]);
-        block_on(receipts.prepare(&limiter));
-        let text = written(&receipts.codec, &limiter).unwrap();
-        assert!(block_on(receipts.read(&limiter, &text)).is_ok());
-        let asked = limiter.store().asked.load(Ordering::Relaxed);
-        block_on(receipts.prepare(&limiter));
-        assert_eq!(limiter.store().asked.load(Ordering::Relaxed), asked, "it is known");
-    }
-
-    /// The store lost its data, and another server drew the new secret.
-    #[test]
-    fn a_receipt_of_a_newer_secret_is_accepted_and_bad_ones_ask_the_store_once_a_second() {
-        let ((receipts, clock), limiter) = (receipts(), limiter(Ok([7; SECRET_BYTES])));
-        block_on(receipts.prepare(&limiter));
-        let newer = written(&ReceiptCodec::new(&[8; SECRET_BYTES]), &limiter).unwrap();
-        assert!(block_on(receipts.read(&limiter, &newer)).is_err());
-        *limiter.store().secret.lock().unwrap() = Ok([8; SECRET_BYTES]);
-        let asked = || limiter.store().asked.load(Ordering::Relaxed);
-        let before = asked();
-        for _ in 0..100 {
-            assert!(block_on(receipts.read(&limiter, "AAAA")).is_err());
-        }
-        assert_eq!(asked(), before);
-        clock.advance(std::time::Duration::from_secs(1));
-        assert!(block_on(receipts.read(&limiter, &newer)).is_ok());
-        assert_eq!(asked(), before + 1);
-    }
-
-    #[test]
-    fn a_store_without_a_secret_accepts_nothing_it_did_not_sign() {
+    fn servers_from_before_and_after_a_loss_accept_each_others_receipts() {
+        let (other, limiter) = (ReceiptCodec::new(&OTHER), limiter(&[OTHER]));
         let (receipts, _clock) = receipts();
-        let limiter = Limiter::new(FailedStore::new(down()));
+        let (ours, theirs) = (written(&receipts.codec, &limiter), written(&other, &limiter));
+        assert!(block_on(receipts.read(&limiter, &ours)).is_ok());
+        assert!(block_on(receipts.read(&limiter, &theirs)).is_ok(), "it asks the store");
+        assert_eq!(receipts.codec.secret(), OTHER, "all sign with the first");
+        assert!(block_on(receipts.read(&limiter, &ours)).is_ok(), "from before");
+        assert!(block_on(share(&other, &limiter)).unwrap());
+        assert!(other.read(&ours).is_ok());
+    }
+
+    #[test]
+    fn bad_receipts_ask_the_store_once_a_second() {
+        let ((receipts, clock), limiter) = (receipts(), limiter(&[OWN]));
+        let asked = || limiter.store().asked.load(Ordering::Relaxed);
+        for seconds in 1..4 {
+            for _ in 0..100 {
+                assert!(block_on(receipts.read(&limiter, "AAAA")).is_err());
+            }
+            assert_eq!(asked(), seconds);
+            clock.advance(Duration::from_secs(1));
+        }
+        clock.set_us(1_000);
         assert!(block_on(receipts.read(&limiter, "AAAA")).is_err());
+        assert_eq!(asked(), 4, "a clock that was set back does not end it");
+    }
+
+    #[test]
+    fn signing_shares_the_secret_once_a_second() {
+        let (receipts, clock) = receipts();
+        assert!(receipts.is_due() && !receipts.is_due());
+        clock.advance(Duration::from_millis(999));
+        assert!(!receipts.is_due());
+        clock.advance(Duration::from_millis(1));
+        assert!(receipts.is_due());
     }
 }

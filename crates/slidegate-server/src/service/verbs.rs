@@ -20,7 +20,7 @@ use super::counters::ServiceCounters;
 use super::error::{ServiceError, ServiceErrorKind};
 use super::inline_bounds::InlineBounds;
 use super::settings::Settings;
-use super::shared_receipts::SharedReceipts;
+use super::shared_receipts::{SharedReceipts, share};
 use crate::metrics::{ChargeOutcome, StoreCause, Transport};
 use crate::receipts::ReceiptCodec;
 use crate::rules::LiveRules;
@@ -73,19 +73,18 @@ impl Service {
         let is_remote = store.is_remote();
         let counters = ServiceCounters::new(url.kind(), Arc::clone(&clock));
         let limiter = Limiter::guarded(store, GuardOptions::default().on_event(counters.observer()));
-        let receipts = ReceiptCodec::without_secret();
-        match limiter.secret_async().await {
-            Ok(Some(shared)) => drop(receipts.set_secret(&shared)),
-            // A store that no other process shares has no secret: its receipts are valid while this process runs.
-            Ok(None) => {
+        let secret = match limiter.secret_async().await {
+            Ok(Some(shared)) => shared,
+            Err(error) if !is_remote => return Err(error.into()),
+            // A store that no other process shares has no secret: its receipts are valid while this process runs. One that
+            // is out of reach is given this one later.
+            Ok(None) | Err(_) => {
                 let mut drawn = [0; SECRET_BYTES];
                 SystemRandom::new().fill(&mut drawn).map_err(|_| OpenError::Random)?;
-                receipts.set_secret(&drawn);
+                drawn
             }
-            // It is read when it is needed.
-            Err(_) if is_remote => {}
-            Err(error) => return Err(error.into()),
-        }
+        };
+        let receipts = ReceiptCodec::new(&secret);
         let inline_bounds = InlineBounds::new(&settings.bounds, Arc::clone(&clock));
         let (live, tokens) = (LiveRules::new(rules), LiveTokens::new(settings.tokens()));
         let (live, tokens) = (Arc::new(live), Arc::new(tokens));
@@ -145,7 +144,7 @@ impl Service {
             None => self.call_store("check", &admission, limiter.decide_async(&admission)).await,
         };
         if decided.as_ref().is_ok_and(Decision::is_charged) {
-            self.receipts.prepare(&self.limiter).await;
+            self.share_secret();
         }
         self.count(transport, &admission, decided)
     }
@@ -166,7 +165,7 @@ impl Service {
         let call = self.limiter.check_batch_each_async(&admissions, |index| policies[index]);
         let decided = self.counters.timed("check_batch", call).await;
         if decided.iter().flatten().any(Decision::is_charged) {
-            self.receipts.prepare(&self.limiter).await;
+            self.share_secret();
         }
         let mut decided = decided.into_iter();
         let answered = resolved.into_iter().map(|admission| {
@@ -311,6 +310,15 @@ impl Service {
             return call.await;
         }
         self.counters.call_store(operation, call).await
+    }
+
+    /// Once a second while receipts are signed, gives the store their secret in case that it has lost it.
+    fn share_secret(&self) {
+        if self.is_remote && self.receipts.is_due() {
+            let (codec, limiter) = (Arc::clone(&self.receipts.codec), Arc::clone(&self.limiter));
+            // A failure shows in the next answer of the store.
+            tokio::spawn(async move { share(&codec, &limiter).await.map(drop) });
+        }
     }
 
     /// Records whether the store answered. Unlimited keys need no store.

@@ -212,6 +212,15 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
         self.core().guard.ask(self.guarded_call(), self.store().secret()).await
     }
 
+    /// Gives the store a secret that this process has signed with, and returns all that are valid: see
+    /// [`Store::share_secret`].
+    pub async fn share_secret_async(
+        &self,
+        own: &[u8; SECRET_BYTES],
+    ) -> Result<Vec<[u8; SECRET_BYTES]>, StoreError> {
+        self.core().guard.ask(self.guarded_call(), self.store().share_secret(own)).await
+    }
+
     /// Applies a live change of a rule. Used units are kept; a new window's state starts with them.
     pub async fn change_async(&self, rule: &Rule) -> Result<(), StoreError> {
         let _changed = OnDrop(|| {
