@@ -105,8 +105,8 @@ impl RedisCluster {
         (0..PRIMARIES).find(|index| slot < SLOTS * (index + 1) / PRIMARIES).unwrap()
     }
 
-    /// Moves a slot with its keys from one node to another as `redis-cli --cluster reshard` does, with a pause at each
-    /// step.
+    /// Moves a slot with its keys from one node to another as `redis-cli --cluster reshard` does, with a pause after
+    /// each step.
     pub fn move_slot(&self, slot: u16, from: usize, to: usize, step: Duration) {
         let [mut source, mut target] = [from, to].map(|index| self.nodes[index].connection());
         let (source_id, target_id) = (id(&mut source), id(&mut target));
@@ -126,6 +126,7 @@ impl RedisCluster {
         for node in [&mut target, &mut source] {
             command(node, &["CLUSTER", "SETSLOT", &slot, "NODE", &target_id]);
         }
+        pause(step);
     }
 
     /// All keys of all primaries that begin with a prefix, sorted.
