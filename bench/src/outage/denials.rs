@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use redis::{Connection, from_redis_value};
 use slidegate::guard::{DENY_CACHE_HOLD, GuardOptions};
 use slidegate::time::{Clock, SystemClock};
@@ -131,5 +131,5 @@ fn scripts(connection: &mut Connection) -> Result<u64> {
     };
     let ran = calls("cmdstat_evalsha").unwrap_or(0) + calls("cmdstat_eval").unwrap_or(0);
     ensure!(stats.contains("# Commandstats"), "Redis shows no statistics of commands");
-    Ok(ran).context("statistics of Redis")
+    Ok(ran)
 }
