@@ -132,7 +132,6 @@ impl Link {
     }
 
     /// The same for one node, whatever servers the options name.
-    #[allow(dead_code, reason = "for the nodes of a cluster")]
     pub(crate) fn lazy_to(target: Target, options: &RedisOptions) -> Self {
         Self::unconnected(Source::Server(target), options).started()
     }

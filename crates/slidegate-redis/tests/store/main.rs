@@ -34,6 +34,7 @@ mod sentinel;
 mod shards;
 mod short_scripts;
 mod sorted_sets;
+mod stopped;
 mod takeover;
 mod templates;
 mod text_replies;

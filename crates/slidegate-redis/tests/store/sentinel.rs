@@ -165,6 +165,29 @@ fn a_primary_that_works_on_after_a_failover_is_left() {
     });
 }
 
+/// A server that takes no writes is left at once. While the sentinels still name it, calls fail with that cause.
+#[test]
+fn a_demoted_primary_is_not_used_although_a_sentinel_names_it() {
+    let group = SentinelGroup::start(None);
+    let rule = rule("api", &[PLENTY], Algorithm::SlidingCounter);
+    run(async {
+        let store = store(&group.url("")).await;
+        assert!(check(&store, Call::now(), &rule, 1).await.allowed());
+        group.servers[0].command(&["REPLICAOF", "127.0.0.1", &group.servers[1].port().to_string()]);
+        match ask(&store, Call::now(), &rule, 1).await {
+            Err(StoreError::Unavailable { why }) => assert!(why.contains("is a replica"), "{why}"),
+            other => panic!("{other:?}"),
+        }
+        group.servers[0].command(&["REPLICAOF", "NO", "ONE"]);
+        let begin = Instant::now();
+        while ask(&store, Call::now(), &rule, 1).await.is_err() {
+            assert!(begin.elapsed() < Duration::from_secs(30), "the primary is back");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(used(&store, Call::now(), &rule).await, 2, "no failed call was charged");
+    });
+}
+
 #[test]
 fn a_sentinel_that_hangs_costs_one_timeout() {
     let group = SentinelGroup::start(None);
