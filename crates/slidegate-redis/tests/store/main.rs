@@ -19,6 +19,7 @@ mod fleet;
 mod foreign_values;
 mod judge;
 mod language_examples;
+mod large_sets;
 mod layout;
 mod lazy;
 mod limiter;

@@ -1,22 +1,16 @@
-//! Sets of other limiters with scores in milliseconds or seconds: taken over where the rule says so, never over, and with
-//! bounded work in every call.
+//! Sets of other limiters with scores in milliseconds or seconds: taken over where the rule says so, and never over.
 
 use std::collections::BTreeMap;
 
-use redis::{Connection, Value};
+use redis::Value;
+use slidegate::rule::TakeOver;
+use slidegate::store::{Call, Store, Update};
 use slidegate::testing::{Rng, search_size};
+use slidegate::{Charge, Rule};
 use slidegate_redis::scripts;
 
+use crate::common::caller::*;
 use crate::common::*;
-
-const NAME: &str = "sg:{alice}:api";
-const SETS: &str = "sliding-log/sorted-set";
-const WINDOW_US: u64 = 60 * SECOND_US;
-/// The units that a rule can name, and their microseconds.
-const UNITS: [(&str, u64); 2] =
-    [("sliding-log/sorted-set/ms", MILLISECOND_US), ("sliding-log/sorted-set/s", SECOND_US)];
-/// How many members one call converts or removes at most.
-const MEMBERS_MAX: u64 = 1_000;
 
 /// A sliding log as others write it: the score is the caller's clock in its unit, the member is unique.
 const OTHER: &str = "
@@ -24,82 +18,6 @@ const OTHER: &str = "
     if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[3]) then return 0 end
     redis.call('ZADD', KEYS[1], ARGV[1], ARGV[4])
     return 1";
-
-/// What `check` or `peek` replies to one charge of one limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Reply {
-    allowed: bool,
-    used: u64,
-    retry_after_us: u64,
-    reset_after_us: u64,
-    place: Vec<u8>,
-}
-
-/// A program that calls the scripts under one rule of one limit.
-struct Caller {
-    connection: Connection,
-    name: &'static str,
-    form: &'static str,
-    limit: u64,
-    window_us: u64,
-    nonce: u64,
-}
-
-impl Caller {
-    fn new(server: &RedisServer, form: &'static str, limit: u64) -> Self {
-        Self { connection: server.connection(), name: NAME, form, limit, window_us: WINDOW_US, nonce: 0 }
-    }
-
-    fn call(
-        &mut self,
-        verb: &str,
-        at_us: u64,
-        before: &[&[u8]],
-        form: &str,
-        place: &[u8],
-    ) -> Result<Value, String> {
-        self.nonce += 1;
-        let scripts = scripts::all();
-        let script = scripts.iter().find(|script| script.name == verb).unwrap();
-        let mut eval = redis::cmd("EVAL");
-        if verb == "refund" {
-            eval.arg(script.text).arg(2).arg(self.name).arg(format!("{}%spent:{}", self.name, self.nonce));
-        } else {
-            eval.arg(script.text).arg(1).arg(self.name);
-        }
-        eval.arg(at_us).arg(self.nonce).arg(before).arg(form).arg(self.limit).arg(self.window_us);
-        if !place.is_empty() {
-            eval.arg(place);
-        }
-        eval.query(&mut self.connection).map_err(|error| error.to_string())
-    }
-
-    fn ask(&mut self, verb: &str, at_us: u64, cost: u64) -> Result<Reply, String> {
-        let reply = self.call(verb, at_us, &[cost.to_string().as_bytes()], self.form, b"")?;
-        let (allowed, used, retry_after_us, reset_after_us, place) = redis::from_redis_value(reply).unwrap();
-        Ok(Reply { allowed, used, retry_after_us, reset_after_us, place })
-    }
-
-    fn check(&mut self, at_us: u64, cost: u64) -> Reply {
-        self.ask("check", at_us, cost).unwrap()
-    }
-
-    fn peek(&mut self, at_us: u64, cost: u64) -> Reply {
-        self.ask("peek", at_us, cost).unwrap()
-    }
-
-    /// Units that a credit or a refund gives back.
-    fn given_back(&mut self, verb: &str, at_us: u64, units: u64, place: &[u8]) -> u64 {
-        let units = units.to_string();
-        // A receipt is presented with its expiry and the latest time of the caller.
-        let times: [&[u8]; 5] = [b"99999999999", b"0", b"0", b"0", units.as_bytes()];
-        let before = if verb == "refund" { &times[..] } else { &times[4..] };
-        let form = if verb == "refund" { SETS } else { self.form };
-        let reply = self.call(verb, at_us, before, form, place).unwrap();
-        let (_, _, _, units): (u64, u64, u64, u64) = redis::from_redis_value(reply).unwrap();
-        units
-    }
-}
 
 fn add(watch: &mut ServerWatch, name: &str, scores: &[String]) {
     for (number, score) in scores.iter().enumerate() {
@@ -109,16 +27,6 @@ fn add(watch: &mut ServerWatch, name: &str, scores: &[String]) {
 
 fn members(watch: &mut ServerWatch, name: &str) -> Vec<(String, u64)> {
     redis::from_redis_value(watch.command(&["ZRANGE", name, "0", "-1", "WITHSCORES"])).unwrap()
-}
-
-/// Members with a score of another unit.
-fn unconverted(watch: &mut ServerWatch) -> u64 {
-    u64::try_from(watch.number(&["ZCOUNT", NAME, "-inf", "(1000000000000000"])).unwrap()
-}
-
-/// The end of the unit that an instant lies in.
-fn end_us(at_us: u64, unit_us: u64) -> u64 {
-    at_us - at_us % unit_us + unit_us - 1
 }
 
 #[test]
@@ -224,101 +132,6 @@ fn no_window_is_exceeded_across_a_takeover() {
     }
 }
 
-/// A set of any size is decided on at once, and converted by the calls that write. Meanwhile every answer equals that on
-/// the same set in microseconds.
-#[test]
-fn a_large_set_is_converted_step_by_step_with_equal_answers() {
-    const LIVE: u64 = 3_500;
-    const GONE: u64 = 2_300;
-    for (form, unit_us) in UNITS {
-        let server = RedisServer::start();
-        let mut watch = ServerWatch::new(&server);
-        let mut mixed = Caller::new(&server, form, LIVE + 60);
-        let mut plain = Caller { name: "sg:{bob}:api", ..Caller::new(&server, SETS, LIVE + 60) };
-        (mixed.window_us, plain.window_us) = (3_600 * SECOND_US, 3_600 * SECOND_US);
-        let window_us = mixed.window_us;
-        let first_us = BOUNDARY_US + window_us + 999_800;
-        let (mut scored, mut stamped) = (redis::cmd("ZADD"), redis::cmd("ZADD"));
-        scored.arg(NAME);
-        stamped.arg(plain.name);
-        for number in 0..LIVE + GONE {
-            let at_us = if number < GONE {
-                BOUNDARY_US - 2 * SECOND_US - number
-            } else {
-                first_us - (number - GONE) * (window_us - 2 * SECOND_US) / LIVE
-            };
-            scored.arg(at_us / unit_us).arg(number);
-            stamped.arg(end_us(at_us, unit_us).min(first_us)).arg(number);
-        }
-        let mut connection = server.connection();
-        scored.exec(&mut connection).unwrap();
-        stamped.exec(&mut connection).unwrap();
-
-        let (mut rng, mut now_us, mut denied, mut mixed_calls) = (Rng::new(unit_us), first_us, 0, 0);
-        let mut left = unconverted(&mut watch);
-        for step in 0..400 {
-            let case = format!("{form}, step {step}, {left} to convert");
-            let cost = rng.between(1, 40);
-            match rng.below(if step == 0 { 1 } else { 8 }) {
-                0..=4 => {
-                    let reply = mixed.check(now_us, cost);
-                    assert_eq!(plain.check(now_us, cost), reply, "{case}");
-                    denied += u64::from(!reply.allowed);
-                    if reply.allowed && rng.below(4) == 0 {
-                        let [given, expected] = [&mut mixed, &mut plain]
-                            .map(|caller| caller.given_back("refund", now_us, cost, &reply.place));
-                        assert_eq!((given, expected), (cost, cost), "{case}");
-                    }
-                }
-                5 => assert_eq!(mixed.peek(now_us, cost), plain.peek(now_us, cost), "{case}"),
-                6 => {
-                    let given = mixed.given_back("credit", now_us, cost, b"");
-                    assert_eq!(plain.given_back("credit", now_us, cost, b""), given, "{case}");
-                    assert_eq!(given, cost, "{case}");
-                }
-                _ => now_us += rng.below(60 * SECOND_US),
-            }
-            let now_left = unconverted(&mut watch);
-            // A refund writes too. Neither may do more than its share.
-            assert!(left - now_left <= 4 * MEMBERS_MAX, "{case}: {now_left} are left");
-            mixed_calls += u64::from(now_left > 0);
-            left = now_left;
-        }
-        assert!(
-            denied > 20 && mixed_calls > 2,
-            "{form}: {denied} denied, {mixed_calls} calls on a mixed set"
-        );
-        assert_eq!(left, 0, "{form}");
-        let value_bytes = watch.number(&["STRLEN", &format!("{NAME}%state")]);
-        assert_eq!(value_bytes, 36, "{form}: the set is as any other");
-    }
-}
-
-/// One call converts a thousand members at most, and removes as many that have left.
-#[test]
-fn a_call_on_a_large_set_does_bounded_work() {
-    let server = RedisServer::start();
-    let mut watch = ServerWatch::new(&server);
-    let (form, unit_us) = UNITS[0];
-    let mut caller = Caller::new(&server, form, 1_000_000);
-    let mut add = redis::cmd("ZADD");
-    add.arg(NAME);
-    for number in 0..9_000 {
-        // A third has left.
-        let at_us = BOUNDARY_US - (number * 10 + 5) * MILLISECOND_US;
-        add.arg(at_us / unit_us).arg(number);
-    }
-    add.exec(&mut server.connection()).unwrap();
-    let size = |watch: &mut ServerWatch| watch.number(&["ZCARD", NAME]);
-    assert_eq!(caller.peek(BOUNDARY_US, 1).used, 6_000);
-    for call in 1..=6 {
-        assert_eq!(caller.check(BOUNDARY_US, 1).used, 6_000 + call);
-        let gone = 3_000.min(1_000 * call);
-        assert_eq!(unconverted(&mut watch), 9_000 - gone - MEMBERS_MAX * call, "call {call}");
-        assert_eq!(u64::try_from(size(&mut watch)).unwrap(), 9_000 - gone + call, "call {call}");
-    }
-}
-
 #[test]
 fn a_set_in_another_unit_than_the_rule_says_is_refused_and_unchanged() {
     let server = RedisServer::start();
@@ -369,5 +182,32 @@ fn a_set_in_microseconds_is_taken_over_whatever_the_rule_says() {
         watch.command(&["DEL", &format!("{NAME}%state")]);
         assert_eq!(caller.check(BOUNDARY_US + 1, 1).used, 4, "{form}");
         assert_eq!(caller.check(BOUNDARY_US + WINDOW_US, 1).used, 2, "{form}");
+    }
+}
+
+/// The verbs of a store send what the rule says; a refund comes after the takeover.
+#[test]
+fn a_store_takes_over_what_its_rule_says() {
+    let server = RedisServer::start();
+    let mut watch = ServerWatch::new(&server);
+    for (unit, (_, unit_us)) in [TakeOver::Milliseconds, TakeOver::Seconds].into_iter().zip(UNITS) {
+        run(async {
+            let (_, store) = stores(&server.url()).await.remove(1);
+            let log = Rule::builder("api").limit("5/60s".parse().unwrap());
+            let (plain, rule) = (log.clone().build().unwrap(), log.take_over(unit).build().unwrap());
+            watch.command(&["FLUSHALL"]);
+            let just_before = (BOUNDARY_US / unit_us - 1).to_string();
+            add(&mut watch, NAME, &[just_before.clone(), just_before]);
+            let now = Call::at_us(BOUNDARY_US);
+            assert!(ask(&store, now, &plain, 1).await.is_err(), "{unit:?}");
+            assert!(!peek(&store, now, &rule, 4).await.allowed(), "{unit:?}");
+            assert_eq!((used(&store, now, &rule).await, unconverted(&mut watch)), (2, 2), "{unit:?}");
+            let receipt = check(&store, now, &rule, 3).await.receipt().unwrap();
+            assert_eq!((used(&store, now, &plain).await, unconverted(&mut watch)), (5, 0), "{unit:?}");
+            assert_eq!(store.update(now, Update::Refund(&receipt)).await.unwrap().units, 3, "{unit:?}");
+            let credit = Update::Credit(Charge::new(&rule, key("alice"), 5));
+            assert_eq!(store.update(now, credit).await.unwrap().units, 2, "{unit:?}");
+            assert!(check(&store, now, &rule, 5).await.allowed(), "{unit:?}");
+        });
     }
 }

@@ -1,5 +1,6 @@
 //! Helpers of the test files.
 
+pub mod caller;
 pub mod cluster;
 pub mod judge;
 pub mod printed;
