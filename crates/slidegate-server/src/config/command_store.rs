@@ -11,6 +11,7 @@ use super::file::Config;
 use super::finding::{ConfigError, Finding, Source};
 use super::setting::GivenSettings;
 use super::startup::{Environment, give};
+use super::store_checks::parameter_mistakes;
 use crate::service::{STORE_FIELD, Settings};
 
 const DEADLINE: &str = "deadline";
@@ -31,14 +32,17 @@ pub(crate) fn command_store(
         return Err(ConfigError { mistakes });
     }
     let given = config.map_or(given.clone(), |config| given.layered_over(&config.given));
+    let mistakes = parameter_mistakes(&url, &given, &settings);
+    if !mistakes.is_empty() {
+        return Err(ConfigError { mistakes });
+    }
     let deadline = given.texts(DEADLINE).and_then(<[String]>::first);
     let completed = settings.completed(url).and_then(|url| match deadline {
         Some(deadline) => url.parameter_unless_given(DEADLINE, deadline),
         None => Ok(url),
     });
-    completed.map_err(|error| {
-        let source = given.source("store").unwrap_or_else(|| Source::Name("store".to_owned()));
-        ConfigError { mistakes: vec![Finding::new(source, &error.to_string())] }
+    completed.map_err(|error| ConfigError {
+        mistakes: vec![Finding::new(Source::Name("store".to_owned()), &error.to_string())],
     })
 }
 

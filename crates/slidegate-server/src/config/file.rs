@@ -15,7 +15,7 @@ use super::node::{Node, YamlValue};
 use super::rule::{self, FileRule};
 use super::section::{Section, UNSUPPORTED};
 use super::setting::{GivenSettings, LISTS, SETTINGS};
-use super::{rate_limiter_form, shared_states, token, warning, yaml};
+use super::{rate_limiter_form, store_checks, token, warning, yaml};
 use crate::service::Settings;
 use crate::text::{BYTE_ORDER_MARK, escaped};
 
@@ -126,15 +126,14 @@ impl Config {
         format!("{prefix:016x}")
     }
 
-    /// A mistake of the rules and the final settings together.
+    /// Finds the mistakes of the rules and the final settings together.
     pub(crate) fn check_together(
         &self,
         flags_and_env: &GivenSettings,
         settings: &Settings,
     ) -> Result<(), ConfigError> {
         let given = flags_and_env.layered_over(&self.given);
-        let mistake = shared_states::find(&self.rules(flags_and_env), &given, settings);
-        mistake.map_or(Ok(()), |mistake| Err(ConfigError { mistakes: vec![mistake] }))
+        store_checks::check(&self.rules(flags_and_env), &given, settings)
     }
 
     /// The store that the file names.

@@ -22,8 +22,8 @@ mod rule_values;
 mod schema;
 mod section;
 mod setting;
-mod shared_states;
 mod startup;
+mod store_checks;
 mod token;
 mod warning;
 mod yaml;
@@ -34,8 +34,8 @@ pub(crate) use finding::{ConfigError, Finding, Source};
 pub(crate) use rate_limiter_form::DEFAULT_RULE;
 pub(crate) use schema::{RATE_PATTERN, schema};
 pub(crate) use setting::GivenSettings;
-pub(crate) use shared_states::mistake as shared_states_mistake;
 pub(crate) use startup::{Startup, StartupFile};
+pub(crate) use store_checks::shared_states_mistake;
 
 /// A file that uses every field, with comments.
 pub(crate) const EXAMPLE: &str = include_str!("example.yaml");

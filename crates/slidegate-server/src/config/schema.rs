@@ -21,8 +21,8 @@ const INLINE_NAME: &str = "^(sliding-log|compact-log|sliding-buckets|sliding-cou
 pub(crate) const RATE_PATTERN: &str =
     "^[0-9]{1,13}/[0-9]{0,12}(ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)$";
 const DURATION: &str = "^[0-9]+(ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)$";
-/// The schemes of a Redis are refused in detail by its store.
-const STORE: &str = "^(memory|sqlite:.+|(redis|rediss|valkey|valkeys|unix|(redis|valkey)\\+unix)://.+)$";
+/// Only the beginnings: the stores check the rest.
+const STORE: &str = "^(memory|sqlite:.+|(rediss?|valkeys?|unix|(redis|valkey)\\+unix)://.+|(rediss?|valkeys?)\\+(cluster://.+|sentinel://[^/]+/.+))$";
 const BYTES: &str = "^[0-9]+(KiB|MiB|GiB)?$";
 
 /// The schema.

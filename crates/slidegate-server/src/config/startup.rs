@@ -11,7 +11,7 @@ use super::file::Config;
 use super::finding::{ConfigError, Finding, Source};
 use super::rate_limiter_form::DEFAULT_RULE;
 use super::setting::{GivenSettings, LISTS, SETTINGS, variable};
-use super::{shared_states, warning};
+use super::{store_checks, warning};
 use crate::service::Settings;
 use crate::text::{did_you_mean, excerpt};
 
@@ -69,9 +69,7 @@ impl Startup {
         }
         let Some((path, config)) = path.zip(config) else {
             let rules = without_file(&flags_and_env);
-            if let Some(mistake) = shared_states::find(&rules, &flags_and_env, &settings) {
-                return Err(ConfigError { mistakes: vec![mistake] });
-            }
+            store_checks::check(&rules, &flags_and_env, &settings)?;
             warnings.append(&mut warning::find("", &[], &flags_and_env, &settings));
             return Ok(Self { rules, settings, warnings, file: None });
         };

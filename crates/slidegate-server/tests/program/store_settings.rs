@@ -13,6 +13,8 @@ use crate::server_process::ServerProcess;
 
 const TEMPLATE: &str = "rlaas:rate_limit:{key}";
 const ASK: &str = r#"{"rule":"default","key":"alice"}"#;
+/// A busy machine must not make a call of the store fail.
+const DEADLINE: (&str, &str) = ("SLIDEGATE_DEADLINE", "1m");
 const RATE_LIMITER: &str = "rate-limiter: { window-size: 3600, max-requests: 5, on_store_error: deny }\n";
 
 /// The names of all keys, sorted, without the secret of receipts, which only a server needs.
@@ -21,6 +23,11 @@ fn names(connection: &mut Connection) -> Vec<String> {
     let mut names: Vec<String> = names.into_iter().filter(|name| !name.ends_with("%secret")).collect();
     names.sort();
     names
+}
+
+/// A server on a free port.
+fn serve(args: &[&str]) -> ServerProcess {
+    ServerProcess::start_by(command(&[&["serve", "--http", "127.0.0.1:0"], args].concat()).envs([DEADLINE]))
 }
 
 /// A way to give the template and the layout.
@@ -59,7 +66,7 @@ fn a_server_and_every_command_name_the_keys_alike() {
         let flags = flag.as_ref().map_or(vec![], |url| vec!["--store", url]);
         let command = |args: &[&str]| {
             let mut command = command(&[args, &["--config", &config], &flags].concat());
-            command.envs(variables.iter().copied());
+            command.envs(variables.iter().copied().chain([DEADLINE]));
             command
         };
         let asked = |verb: &str, more: &[&str]| {
@@ -106,7 +113,7 @@ fn a_server_and_every_command_name_the_keys_alike() {
 #[test]
 fn a_prefix_names_the_keys_of_a_server_without_a_file() {
     let redis = RedisServer::start();
-    let server = ServerProcess::start(&["--store", &format!("{}?key_prefix=app", redis.url())]);
+    let server = serve(&["--store", &format!("{}?key_prefix=app", redis.url())]);
     assert_eq!(server.ask("POST", "/v1/check", ASK).status, 200);
     assert_eq!(names(&mut redis.connection()), ["app:{alice}:default"]);
     let secret: bool = redis.connection().exists("app:{}:%secret").unwrap();
@@ -115,7 +122,7 @@ fn a_prefix_names_the_keys_of_a_server_without_a_file() {
 
 /// How often Redis was called for 30 denials of one key.
 fn calls_for_denials(redis: &RedisServer, config: &str) -> u64 {
-    let server = ServerProcess::start(&["--config", &file_of("rules.yaml", config)]);
+    let server = serve(&["--config", &file_of("rules.yaml", config)]);
     assert_eq!(server.ask("POST", "/v1/check", ASK).status, 200);
     redis.command(&["CONFIG", "RESETSTAT"]);
     let mut client = server.connect();
@@ -234,6 +241,24 @@ fn every_fault_of_the_store_has_its_position_and_remedy() {
     }
 }
 
+/// What is wrong only with this kind of Redis.
+#[test]
+fn a_template_must_fit_a_cluster_wherever_it_is_given() {
+    let (url, template) = ("redis+cluster://h1,h2", "a:{key}:{rule}");
+    let words = "`a:{key}:{rule}` has no {key} in a hash tag";
+    let field = validate(ONE_RULE, &format!("store: {{ url: '{url}', key_template: '{template}' }}"));
+    assert!(field.err.starts_with("error: FILE:2:54: store.key_template: "), "{}", field.err);
+    let parameter = validate(ONE_RULE, &format!("store: {url}?key_template={template}"));
+    assert!(parameter.err.starts_with("error: FILE:2:8: store: key_template: "), "{}", parameter.err);
+    let with = |args: &[&str]| output_of(command(args).env("SLIDEGATE_STORE_KEY_TEMPLATE", template));
+    let served = with(&["serve", "--store", url]);
+    let checked = with(&["check", "a", "--limit", "5/1m", "--store", url]);
+    for Run { code, err, .. } in [field, parameter, served, checked] {
+        assert_eq!((code, err.lines().count()), (2, 1), "{err}");
+        assert!(err.contains(words), "{err}");
+    }
+}
+
 #[test]
 fn a_fault_in_a_flag_or_a_variable_ends_the_program_at_its_start() {
     let flag = "redis://bob:hunter2@127.0.0.1:1?deadlin=1s";
@@ -323,7 +348,7 @@ fn no_command_lets_two_rules_share_their_states() {
 
     // One rule is fine, and inline rules of one window are one rule.
     let mut alone = command(&["serve", "--http", "127.0.0.1:0", "--store", &url]);
-    let server = ServerProcess::start_by(alone.env("SLIDEGATE_INLINE_RULES", "false"));
+    let server = ServerProcess::start_by(alone.env("SLIDEGATE_INLINE_RULES", "false").envs([DEADLINE]));
     assert_eq!(server.ask("POST", "/v1/check", ASK).status, 200);
     let checked = run(&["check", "x", "--limit", "5/1m", "--also", "y=50/1m", "--store", &url], "");
     assert_eq!((checked.code, checked.err.as_str()), (0, ""));
@@ -337,7 +362,7 @@ fn a_reload_keeps_a_store_for_one_rule_to_one_rule() {
     let store = format!("store: {{ url: '{}', key_template: '{TEMPLATE}' }}\n", redis.url());
     let one = format!("rules: {{ default: {{ limit: 5/1h }} }}\n{store}");
     let config = file_of("rules.yaml", &one);
-    let server = ServerProcess::start(&["--config", &config]);
+    let server = serve(&["--config", &config]);
     assert_eq!(server.ask("POST", "/v1/check", ASK).status, 200);
     for rules in ["default: { limit: 5/1h }, more: { limit: 5/1h }", "a: { limit: 5/1h }, b: { limit: 5/1h }"]
     {
@@ -409,7 +434,7 @@ fn settings_without_effect_get_a_warning() {
 fn variables_of_the_store_are_known() {
     let redis = RedisServer::start();
     let mut started: Command = command(&["serve", "--http", "127.0.0.1:0", "--store", &redis.url()]);
-    started.env("SLIDEGATE_STORE_KEY_PREFIX", "env").env("SLIDEGATE_STORE_CONNECTIONS", "1");
+    started.env("SLIDEGATE_STORE_KEY_PREFIX", "env").env("SLIDEGATE_STORE_CONNECTIONS", "1").envs([DEADLINE]);
     let mut server = ServerProcess::start_by(&mut started);
     assert_eq!(server.ask("POST", "/v1/check", ASK).status, 200);
     assert_eq!(names(&mut redis.connection()), ["env:{alice}:default"]);
