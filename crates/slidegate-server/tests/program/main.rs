@@ -44,6 +44,7 @@ mod snapshots;
 mod store_failures;
 mod store_settings;
 mod tags;
+mod take_over;
 mod tls;
 mod tokens;
 mod validate;
