@@ -156,6 +156,11 @@ fn every_mistake_of_a_rule_names_rule_and_field() {
         ("{ limits: [5/1m, 9/1h], take_over: ms }", 3, "take_over: is only for sliding-log with one limit"),
         ("{ limit: 5/1m, algorithm: gcra, take_over: ms }", 3, "take_over: is only for sliding-log"),
         (
+            "{ limit: 5/1m, shards: 2, take_over: ms }",
+            3,
+            "take_over: is only for sliding-log with one limit and without shards",
+        ),
+        (
             "{ limit: 5/1m, take_over: s, overrides: { a: [5/1m, 9/1h] } }",
             53,
             "overrides: `a`: take_over: is only for sliding-log with one limit",

@@ -187,7 +187,8 @@ impl Rule {
         if self.headroom == Decimal::ONE {
             return Err(RuleError::Headroom { rule: rule() });
         }
-        if self.take_over.is_some() && (algorithm != Algorithm::SlidingLog || rates.len() > 1) {
+        let has_one_set = algorithm == Algorithm::SlidingLog && rates.len() == 1 && self.shards == 1;
+        if self.take_over.is_some() && !has_one_set {
             return Err(RuleError::TakeOver { rule: rule() });
         }
         for (index, rate) in rates.iter().enumerate() {
@@ -212,9 +213,8 @@ impl Rule {
             limit.of_shard(shards).ok_or_else(|| RuleError::ShardUnits { rule: rule(), shards, rate, units })
         };
         let limits = limits.iter().map(part).collect::<Result<_, _>>()?;
-        // Sets of other limiters have the name of the whole key.
         let of_shard = || {
-            let part = Self { shards: 1, of_shard: None, take_over: None, ..self.clone() };
+            let part = Self { shards: 1, of_shard: None, ..self.clone() };
             part.with_limits(limits)
         };
         Ok((shards > 1).then(|| Box::new(of_shard())))
@@ -363,8 +363,8 @@ impl RuleBuilder {
         self
     }
 
-    /// Takes over the sets of another limiter, whose times are in that unit. For `sliding-log` with one limit, on a store
-    /// that keeps it as sorted sets.
+    /// Takes over the sets of another limiter, whose times are in that unit. For `sliding-log` with one limit and without
+    /// shards, on a store that keeps it as sorted sets.
     #[must_use]
     pub fn take_over(mut self, unit: TakeOver) -> Self {
         self.rule.take_over = Some(unit);
@@ -463,6 +463,7 @@ mod tests {
         let wrong = Err(RuleError::TakeOver { rule: "r".to_owned() });
         assert_eq!(migrating().limit(rate("60/1h")).build(), wrong);
         assert_eq!(migrating().algorithm(Algorithm::Gcra).build(), wrong);
+        assert_eq!(migrating().shards(2).build(), wrong, "a shard has another name than the set");
         assert_eq!(rule.with_rates(&[rate("7/1m"), rate("60/1h")]), wrong);
     }
 

@@ -68,10 +68,10 @@ pub enum RuleError {
         /// The second of the two.
         second: Rate,
     },
-    /// The sets of another limiter hold the requests of one limit.
+    /// The set of another limiter holds the requests of one limit, under the name of the whole key.
     #[error(
-        "rule `{rule}`: take_over: is only for sliding-log with one limit; write `limit` instead of `limits` and keep \
-         the default algorithm, or remove take_over"
+        "rule `{rule}`: take_over: is only for sliding-log with one limit and without shards; write `limit` instead of \
+         `limits`, keep the default algorithm and leave out shards, or remove take_over"
     )]
     TakeOver {
         /// The rule.
