@@ -19,6 +19,7 @@ mod given_back;
 mod half_sent_bodies;
 mod hashed_keys;
 mod inline_rules;
+mod key_templates;
 mod large_files;
 mod live_change;
 mod local_store;
