@@ -6,10 +6,8 @@ use super::Script;
 use super::joining::{definitions, shortened, with_literals};
 
 /// The two verbs: name, whether it charges, and what it does.
-const VERBS: [(&str, &str, &str); 2] = [
-    ("check", "true", "decides and, if the cost passes, charges it. A denial writes nothing."),
-    ("peek", "false", "decides as `check` does, without charging."),
-];
+const VERBS: [(&str, &str, &str); 2] =
+    [("check", "true", "decides, and charges what passes."), ("peek", "false", "decides without charging.")];
 
 /// An algorithm: its name, its domain and the form of a charge, and its part of the fast path.
 struct ShortAlgorithm {

@@ -9,6 +9,7 @@ pub mod server;
 #[path = "../../../../slidegate/tests/library/common/shorthand.rs"]
 mod shorthand;
 pub mod stores;
+pub mod swallowing_proxy;
 pub mod tally;
 pub mod watch;
 
