@@ -1,3 +1,3 @@
 -- TTL     none is changed
 -- Clock   TIME of this Redis, read once; the clocks of callers do not matter
--- Cluster the keys of one call must lie in one slot, as with the same {KEY} they do
+-- Cluster the keys of one call must lie in one slot, as with the same {TAG}, or else {KEY}, they do

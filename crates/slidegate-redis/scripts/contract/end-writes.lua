@@ -1,4 +1,4 @@
 -- TTL     of what was written: the time until nothing is used, and the window or 10 s, the longer of the two (1 h at
 --         given time); of the record of a receipt: until the last charge expires, and 10 s
 -- Clock   TIME of this Redis, read once; the clocks of callers do not matter
--- Cluster the keys of one call must lie in one slot, as with the same {KEY} they do
+-- Cluster the keys of one call must lie in one slot, as with the same {TAG}, or else {KEY}, they do
