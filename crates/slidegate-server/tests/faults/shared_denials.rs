@@ -44,7 +44,7 @@ fn trial(plan: &Plan) -> String {
         assert!(asked < 25, "{asked} of 50 asked the store");
         let reset = json!({ "rule": "api", "key": key }).to_string();
         assert_eq!(there.ask("POST", "/v1/reset", &reset).status, 200);
-        let (_, took) = timed(|| {
+        let ((), took) = timed(|| {
             until("the reset is seen", || check(&mut client, "api", &key).status == 200);
         });
         longest = longest.max(took);

@@ -3,46 +3,42 @@
 use std::fs;
 use std::path::Path;
 
+use crate::matrix::Measured;
 use crate::timings::shown_ms;
 use crate::trial::{Outcome, Result};
 
 const BEGIN: &str = "<!-- faults: begin -->\n";
 const END: &str = "<!-- faults: end -->\n";
 
+const FAULTS_HEAD: [&str; 2] = [
+    "| fault | `cause` | requests | longest, ms | breaker open: p99, ms | calls that reached the store | recovery, ms |",
+    "|---|---|--:|--:|--:|--:|--:|",
+];
+const OTHERS_HEAD: [&str; 2] = ["| trial | result |", "|---|---|"];
+
 /// A table of the faults, and one of all other trials, in Markdown.
 pub(crate) fn markdown(outcomes: &[Outcome]) -> String {
-    let (mut faults, mut others) = (String::new(), String::new());
+    let (mut faults, mut others) = (Vec::new(), Vec::new());
     for Outcome { name, result } in outcomes {
         match result {
-            None => faults += &format!("| {name} | **did not hold** | | | | | |\n"),
-            Some(Result::Text(text)) => others += &format!("| {name} | {text} |\n"),
-            Some(Result::Measured(measured)) => {
-                let open = measured.open_p99.map_or_else(|| "stays closed".to_owned(), shown_ms);
-                faults += &format!(
-                    "| {name} | {} | {} | {} | {open} | {} | {} |\n",
-                    measured.causes.iter().map(|cause| format!("`{cause}`")).collect::<Vec<_>>().join(", "),
-                    measured.requests,
-                    shown_ms(measured.longest),
-                    measured.calls.map_or_else(|| "-".to_owned(), |calls| calls.to_string()),
-                    shown_ms(measured.recovered_after),
-                );
-            }
+            None => others.push(format!("| {name} | **did not hold** |")),
+            Some(Result::Text(text)) => others.push(format!("| {name} | {text} |")),
+            Some(Result::Measured(measured)) => faults.push(row(name, measured)),
         }
     }
-    let mut text = String::new();
-    if !faults.is_empty() {
-        text += "| fault | `cause` | requests | longest, ms | breaker open: p99, ms | calls that reached the store | recovery, ms |\n";
-        text += "|---|---|--:|--:|--:|--:|--:|\n";
-        text += &faults;
-    }
-    if !others.is_empty() {
-        if !faults.is_empty() {
-            text.push('\n');
-        }
-        text += "| trial | result |\n|---|---|\n";
-        text += &others;
-    }
-    text
+    let tables =
+        [(FAULTS_HEAD, faults), (OTHERS_HEAD, others)].into_iter().filter(|(_, rows)| !rows.is_empty());
+    let tables = tables.map(|(head, rows)| format!("{}\n{}\n", head.join("\n"), rows.join("\n")));
+    tables.collect::<Vec<_>>().join("\n")
+}
+
+fn row(name: &str, measured: &Measured) -> String {
+    let Measured { causes, requests, longest, open_p99, calls, recovered_after } = measured;
+    let causes: Vec<String> = causes.iter().map(|cause| format!("`{cause}`")).collect();
+    let open = open_p99.map_or_else(|| "stays closed".to_owned(), shown_ms);
+    let calls = calls.map_or_else(|| "-".to_owned(), |calls| calls.to_string());
+    let (longest, recovery) = (shown_ms(*longest), shown_ms(*recovered_after));
+    format!("| {name} | {} | {requests} | {longest} | {open} | {calls} | {recovery} |", causes.join(", "))
 }
 
 /// Replaces the tables of the page.

@@ -135,10 +135,8 @@ impl Guard {
         E: From<StoreError> + AsStoreError,
     {
         let Some(breaker) = &self.breaker else { return self.within_deadline(call, ask).await };
-        let permit = match call.probes {
-            true => breaker.permit_always(),
-            false => breaker.permit(|| call.clock.now_us())?,
-        };
+        let permit =
+            if call.probes { breaker.permit_always() } else { breaker.permit(|| call.clock.now_us())? };
         let answer = self.within_deadline(call, ask).await;
         let failure = answer.as_ref().err().and_then(E::as_store_error);
         match (permit.report(|| call.clock.now_us(), failure), failure) {

@@ -2,7 +2,7 @@
 
 use anyhow::{Error, anyhow};
 use slidegate::rule::OnStoreError;
-use slidegate::{Admission, Applied, ChargeRequest, CheckError};
+use slidegate::{Admission, Applied, Charge, ChargeRequest, CheckError};
 use slidegate_sqlite::SqliteOptions;
 use slidegate_stores::StoreUrl;
 
@@ -102,6 +102,6 @@ impl Target {
 /// every command spend the whole share.
 fn deny_local(admission: &Admission<'_>) -> Option<OnStoreError> {
     let is_local = |policy| matches!(policy, OnStoreError::Local(_));
-    let mut rules = admission.asks().iter().map(|ask| ask.rule());
+    let mut rules = admission.asks().iter().map(Charge::rule);
     rules.any(|rule| !rule.shadow() && is_local(rule.on_store_error())).then_some(OnStoreError::Deny)
 }
