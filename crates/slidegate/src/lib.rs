@@ -69,6 +69,32 @@
 //! | `slidegate-redis` | `Limiter::new(RedisStore::connect(url).await?)` | in a Redis for a fleet | `_async` |
 //! | `slidegate-stores` | `Limiter::new(slidegate_stores::open(url).await?)` | where the URL says | `_async` |
 //!
+//! # When the store fails
+//!
+//! A [`guard`] stands between a limiter and a remote store: deadline, circuit breaker, a cache of denials, and the outage
+//! policy of the rule ([`OnStoreError`](rule::OnStoreError)) or of [one call](Limiter::with_outage_policy). It tells a
+//! function of yours when the breaker opens and closes, and of every degraded answer:
+//!
+//! ```
+//! use slidegate::guard::{GuardEvent, GuardOptions};
+//! use slidegate::rule::OnStoreError;
+//! use slidegate::store::MemoryStore;
+//! use slidegate::{Limiter, Rule};
+//!
+//! let options = GuardOptions::default().on_event(|event| match event {
+//!     GuardEvent::Opened { error } => eprintln!("the store is gone: {error}"),
+//!     GuardEvent::Closed => eprintln!("the store is back"),
+//!     GuardEvent::Degraded { policy, allowed, .. } => eprintln!("{policy:?} answered: {allowed}"),
+//!     _ => {}
+//! });
+//! # let store = MemoryStore::new();
+//! let limiter = Limiter::guarded(store, options);
+//! let local = OnStoreError::Local("0.25".parse()?);
+//! let api = Rule::builder("api").limit("60/1m".parse()?).on_store_error(local).build()?;
+//! assert!(limiter.check(&api, "alice")?.allowed());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Features
 //!
 //! None is on by default. Minimum supported Rust version: 1.85.
