@@ -14,6 +14,7 @@ use slidegate::time::Clock;
 use slidegate::{Admission, Applied, Decision, ReceiptError};
 
 use super::store_health::StoreHealth;
+use super::verbs::PROBE;
 use crate::metrics::{ChargeOutcome, Metrics, StoreCause, Transport};
 use crate::top::Top;
 
@@ -48,7 +49,8 @@ impl ServiceCounters {
             GuardEvent::Closed => health.breaker_changed(false),
             GuardEvent::Degraded { admission, policy, error, .. } => {
                 let cause = StoreCause::of(error);
-                for ask in admission.asks() {
+                // Probes are nobody's requests.
+                for ask in admission.asks().iter().filter(|ask| ask.rule().name() != PROBE) {
                     metrics.outage_answers.count(ask.rule().name(), policy, cause);
                 }
             }

@@ -28,7 +28,7 @@ use crate::stores::{HashedKeys, OpenError};
 use crate::tokens::LiveTokens;
 
 /// The rule and the key of probes.
-const PROBE: &str = "slidegate-readyz";
+pub(super) const PROBE: &str = "slidegate-readyz";
 const PROBE_WINDOW: Duration = Duration::from_secs(1);
 
 /// The rules, the limiter and the counters that all threads share.

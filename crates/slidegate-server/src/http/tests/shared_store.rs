@@ -115,6 +115,47 @@ fn the_outage_policy_answers_within_the_deadline_when_the_store_stalls() {
     }
 }
 
+/// The share of the limit is spent by what the store has admitted, and its numbers are shown.
+#[test]
+fn local_limits_answer_with_their_own_numbers() {
+    let mut redis = RedisServer::start();
+    let rules = "rules: { share: { limit: 20/10m, on_store_error: { local: 0.25 } } }";
+    let server = TestServer::start_with(rules, |settings| {
+        settings.store = redis.url().parse().unwrap();
+        settings.deadline = LONG_DEADLINE;
+    });
+    let mut client = server.connect();
+    let mut check = |cost: u64| {
+        let body = json!({ "rule": "share", "key": "alice", "cost": cost }).to_string();
+        client.ask("POST", "/v1/check", &body)
+    };
+    for used in 1..=3 {
+        assert_eq!(check(1).json()["used"], used);
+    }
+    redis.kill();
+    for used in 4..=5 {
+        let answer = check(1);
+        let json = answer.json();
+        assert_eq!((answer.status, &json["degraded"], &json["receipt"]), (200, &json!(true), &Value::Null));
+        assert_eq!(
+            (&json["limit"], &json["used"], &json["remaining"]),
+            (&json!(5), &json!(used), &json!(5 - used))
+        );
+        assert_eq!(answer.header("ratelimit"), Some(format!("\"share\";r={};t=600", 5 - used)), "{answer:?}");
+    }
+    let denied = check(1);
+    let wait_ms = denied.json()["retry_after_ms"].as_u64().unwrap();
+    assert_eq!((denied.status, &denied.json()["degraded"]), (429, &json!(true)));
+    assert!((1..=600_000).contains(&wait_ms), "{denied:?}");
+    let wait_s = wait_ms.div_ceil(1_000).to_string();
+    assert_eq!(denied.header("retry-after"), Some(wait_s), "{denied:?}");
+    // Waiting does not help a cost above the share.
+    let never = check(6);
+    assert_eq!((never.status, &never.json()["retry_after_ms"]), (429, &Value::Null), "{never:?}");
+    assert_eq!(never.header("retry-after").as_deref(), Some("1"));
+    assert_eq!(check(21).status, 422, "a mistake is none of the policy's");
+}
+
 #[test]
 fn the_outage_policy_answers_when_the_store_is_gone() {
     let mut redis = RedisServer::start();
