@@ -5,6 +5,7 @@ mod failover;
 mod receipts;
 mod resharding;
 mod same_promises;
+mod tags_and_shards;
 mod templates;
 
 use std::sync::atomic::{AtomicU64, Ordering};
