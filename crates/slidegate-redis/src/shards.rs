@@ -11,98 +11,21 @@
 //! The second draw is a call of its own. Rejected: both shards in one call, which on a Cluster live on two nodes, and
 //! would double the work of all requests for the sake of those that are denied.
 
+mod drawn;
+
 use slidegate::store::{Call, LimitUsage, StoreError};
-use slidegate::{Admission, Applied, Charge, Decision, Key, OwnedKey, Rule};
+use slidegate::{Admission, Applied, Charge, Decision, Key, Rule};
 
 use crate::decode::ReplyReader;
 use crate::scripts;
 use crate::store::RedisStore;
+use drawn::DrawnShards;
 
 /// Whether what is decided is charged, or only asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Charging {
     Yes,
     No,
-}
-
-/// The shards on which the asks of an admission are charged.
-struct DrawnShards {
-    /// One per ask; `None` if its key is not split.
-    shards: Vec<Option<u16>>,
-    /// The keys that are charged, one per ask.
-    keys: Vec<OwnedKey>,
-}
-
-impl DrawnShards {
-    /// Draws a shard for every key that is split; `None` if there is none.
-    fn draw(admission: &Admission<'_>, draw: impl Fn() -> u64) -> Option<Self> {
-        let asks = admission.asks();
-        if asks.iter().all(|ask| ask.rule().of_shard().is_none()) {
-            return None;
-        }
-        let shard = |ask: &Charge<'_>| ask.rule().of_shard().map(|_| below(draw(), ask.rule().shards()));
-        Some(Self::of(asks, asks.iter().map(shard).collect()))
-    }
-
-    fn of(asks: &[Charge<'_>], shards: Vec<Option<u16>>) -> Self {
-        let key = |(ask, shard): (&Charge<'_>, &Option<u16>)| match shard {
-            Some(shard) => ask.key().of_shard(*shard),
-            None => ask.key().into(),
-        };
-        let keys = asks.iter().zip(&shards).map(key).collect();
-        Self { shards, keys }
-    }
-
-    /// Other shards for the asks that were denied; `None` if the decision would be the same.
-    fn redrawn(
-        &self,
-        admission: &Admission<'_>,
-        decision: &Decision<'_>,
-        draw: impl Fn() -> u64,
-    ) -> Option<Self> {
-        if decision.allowed() {
-            return None;
-        }
-        let mut shards = self.shards.clone();
-        for ((ask, shard), verdict) in admission.asks().iter().zip(&mut shards).zip(decision.state_verdicts())
-        {
-            if verdict.allowed() || verdict.shadow() {
-                continue;
-            }
-            // A key that is not split denies again, and so does any shard for a cost above its limit.
-            let (old, rule) = ((*shard)?, ask.rule());
-            if ask.cost() > rule.of_shard()?.cost_max() {
-                return None;
-            }
-            let others = rule.shards() - 1;
-            *shard = Some((old + 1 + below(draw(), others)) % rule.shards());
-        }
-        Some(Self::of(admission.asks(), shards))
-    }
-
-    /// The admission on these shards.
-    fn admission<'b>(&'b self, admission: &Admission<'b>) -> Admission<'b> {
-        admission.with_asks(|index, ask| {
-            let rule = self.shards[index].and(ask.rule().of_shard()).unwrap_or(ask.rule());
-            Charge::new(rule, self.keys[index].key(), ask.cost())
-        })
-    }
-
-    /// The decision on the shards as one on the caller's admission.
-    fn shown<'a>(&self, admission: &Admission<'a>, decision: &Decision<'_>) -> Decision<'a> {
-        let (answers, stamp) = decision.state_answers();
-        let answers = answers.into_iter().zip(&self.shards).map(|(answer, shard)| match shard {
-            Some(shard) => answer.of_shard(*shard),
-            None => answer,
-        });
-        Decision::new(admission, answers, stamp).with_atomic(decision.atomic())
-    }
-}
-
-/// A number below `count` from a drawn one.
-#[expect(clippy::cast_possible_truncation, reason = "the remainder is below a number of 16 bits")]
-fn below(drawn: u64, count: u16) -> u16 {
-    (drawn % u64::from(count)) as u16
 }
 
 /// An admission, or the denial with the shorter wait.
@@ -150,9 +73,10 @@ impl RedisStore {
         call: Call,
         admission: &Admission<'a>,
     ) -> Result<Decision<'a>, StoreError> {
-        let Some(drawn) = DrawnShards::draw(admission, || self.draw()) else {
+        if !DrawnShards::has_shards(admission) {
             return self.decide_whole(charging, call, admission).await;
-        };
+        }
+        let drawn = DrawnShards::draw(admission, || self.draw());
         // One deadline for both calls.
         let call = self.link.with_one_deadline(call);
         let first = self.decide_whole(charging, call, &drawn.admission(admission)).await?;
@@ -168,51 +92,40 @@ impl RedisStore {
         call: Call,
         admissions: &[Admission<'a>],
     ) -> Vec<Result<Decision<'a>, StoreError>> {
-        let drawn: Vec<_> =
-            admissions.iter().map(|admission| DrawnShards::draw(admission, || self.draw())).collect();
-        if drawn.iter().all(Option::is_none) {
+        let draw = || self.draw();
+        if admissions.iter().all(|admission| !DrawnShards::has_shards(admission)) {
             return self.check_all_whole(call, admissions).await;
         }
         let call = self.link.with_one_deadline(call);
-        let decided = self.check_drawn(call, admissions, &drawn).await;
-        let again = admissions.iter().zip(&drawn).zip(&decided).map(|((admission, drawn), decided)| {
-            drawn.as_ref()?.redrawn(admission, decided.as_ref().ok()?, || self.draw())
+        let drawn: Vec<_> = admissions.iter().map(|admission| DrawnShards::draw(admission, draw)).collect();
+        let first: Vec<_> = admissions.iter().zip(&drawn).collect();
+        let decided = self.check_drawn(call, &first).await;
+        let redrawn = first.iter().zip(&decided).map(|((admission, drawn), decided)| {
+            let denied = decided.as_ref().ok()?;
+            drawn.redrawn(admission, denied, draw)
         });
-        let redrawn: Vec<_> = again.collect();
-        let retried = admissions.iter().zip(&redrawn).filter(|(_, redrawn)| redrawn.is_some());
-        let retried: Vec<_> = retried.map(|(admission, _)| admission.clone()).collect();
-        let (is_retried, redrawn): (Vec<bool>, Vec<_>) =
-            redrawn.into_iter().map(|redrawn| (redrawn.is_some(), redrawn)).unzip();
-        let redrawn: Vec<_> = redrawn.into_iter().filter(Option::is_some).collect();
-        let mut second = self.check_drawn(call, &retried, &redrawn).await.into_iter();
-        let decide = |(first, is_retried): (Result<_, _>, bool)| match is_retried {
-            true => Ok(sooner(first?, second.next().expect("a decision for each admission")?)),
-            false => first,
-        };
-        decided.into_iter().zip(is_retried).map(decide).collect()
+        let redrawn: Vec<Option<DrawnShards>> = redrawn.collect();
+        let second = admissions.iter().zip(&redrawn);
+        let second: Vec<_> =
+            second.filter_map(|(admission, drawn)| Some((admission, drawn.as_ref()?))).collect();
+        let mut second = self.check_drawn(call, &second).await.into_iter();
+        let answers = decided.into_iter().zip(&redrawn).map(|(first, redrawn)| match redrawn {
+            Some(_) => Ok(sooner(first?, second.next().expect("an answer for each admission")?)),
+            None => first,
+        });
+        answers.collect()
     }
 
     async fn check_drawn<'a>(
         &self,
         call: Call,
-        admissions: &[Admission<'a>],
-        drawn: &[Option<DrawnShards>],
+        drawn: &[(&Admission<'a>, &DrawnShards)],
     ) -> Vec<Result<Decision<'a>, StoreError>> {
-        let on_shards: Vec<Admission<'_>> = admissions
-            .iter()
-            .zip(drawn)
-            .map(|(admission, drawn)| match drawn {
-                Some(drawn) => drawn.admission(admission),
-                None => admission.clone(),
-            })
-            .collect();
+        let on_shards: Vec<Admission<'_>> =
+            drawn.iter().map(|(admission, drawn)| drawn.admission(admission)).collect();
         let decided = self.check_all_whole(call, &on_shards).await;
-        let shown = admissions.iter().zip(drawn).zip(decided).map(|((admission, drawn), decided)| {
-            let (decision, unsplit) =
-                (decided?, DrawnShards { shards: vec![None; admission.asks().len()], keys: Vec::new() });
-            Ok(drawn.as_ref().unwrap_or(&unsplit).shown(admission, &decision))
-        });
-        shown.collect()
+        let shown = drawn.iter().zip(decided);
+        shown.map(|((admission, drawn), decided)| Ok(drawn.shown(admission, &decided?))).collect()
     }
 
     /// Gives back units of the shards of a key, in proportion to what is used of them.

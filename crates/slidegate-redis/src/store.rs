@@ -354,8 +354,8 @@ impl RedisStore {
             // The pattern may match more, and a state may have two names.
             let states: BTreeSet<&[u8]> = states.collect();
             let changed = |name| {
-                let named = self.keys.key_of(name, rule.name().as_bytes())?;
-                Some(self.change_call(call, rule_of(rule, named.shard)?, name))
+                let key = self.keys.key_of(name, rule.name().as_bytes())?;
+                Some(self.change_call(call, rule_of(rule, key.shard)?, name))
             };
             let calls: Vec<_> = states.into_iter().filter_map(changed).collect();
             for calls in calls.chunks(BATCH_CALLS_MAX) {

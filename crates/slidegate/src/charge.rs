@@ -232,9 +232,7 @@ impl<'a> Admission<'a> {
             Charges::One(ask) => Admission(Charges::One(replaced((0, ask)))),
             Charges::Several(several) => {
                 let asks = several.asks.iter().enumerate().map(replaced).collect();
-                let treatments =
-                    several.treatments.iter().map(|&treatment| -> ChargeTreatment<'b> { treatment });
-                let treatments = treatments.collect();
+                let treatments = several.treatments.clone();
                 Admission(Charges::Several(Box::new(SummedCharges { asks, treatments })))
             }
         }

@@ -79,8 +79,8 @@ fn tagged_keys_and_shards_have_names_of_their_own_that_lead_back() {
                 for text in ["sg:{{key}}:{rule}", "rlaas:{key}", "{rule}/{key}-{key}", "{key}{rule}"] {
                     let template = template(text);
                     let name = template.state("api", owned.key());
-                    let named = NamedKey { tag: tag.map(Into::into), key: key.as_str().into(), shard };
-                    assert_eq!(template.key_of(&name, b"api"), Some(named), "{text} {name:?}");
+                    let found = NamedKey { tag: tag.map(Into::into), key: key.as_str().into(), shard };
+                    assert_eq!(template.key_of(&name, b"api"), Some(found), "{text} {name:?}");
                     assert!(matches(&template.pattern(b"api"), &name), "{text} {name:?}");
                 }
                 names.push(default.state("api", owned.key()));

@@ -154,7 +154,7 @@ impl<S: Store, H: Borrow<Core<S>>> Limiter<S, H> {
     /// Refuses a cost that never passes because the store splits the key.
     #[inline]
     fn check_shards(&self, admission: &Admission<'_>) -> Result<(), ChargeError> {
-        if self.store().splits_keys() { admission.check_shards() } else { Ok(()) }
+        if admission.has_shards() && self.store().splits_keys() { admission.check_shards() } else { Ok(()) }
     }
 
     /// Takes back a whole admission. A receipt works once; a spent or expired one gives nothing back.
