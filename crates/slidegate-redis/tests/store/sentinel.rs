@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::common::sentinels::{SentinelGroup, info, signal, wait_until};
+use crate::common::sentinels::{SentinelGroup, info, signal};
+use crate::common::wait::wait_until;
 use crate::common::*;
 use crate::faults::PLENTY;
 use slidegate::store::{Call, StoreError};

@@ -61,7 +61,7 @@ fn a_denial_names_the_rule_that_binds_and_charges_nowhere() {
 }
 
 /// Many callers race for the last units of rules in three slots, in every order of the charges. All slots end with the
-/// same use, which is that of the admitted callers; and whoever was denied has left nothing.
+/// same use, which is that of the admitted callers; and denied callers have left nothing.
 #[test]
 fn concurrent_admissions_are_all_or_none() {
     let cluster = RedisCluster::shared();

@@ -6,12 +6,10 @@ use std::time::Duration;
 use redis::{Connection, Value, from_redis_value};
 
 use super::server::{RedisServer, command};
+use super::wait::{pause, wait_until};
 
 const PRIMARIES: usize = 3;
 const SLOTS: usize = 16_384;
-const POLL_EVERY: Duration = Duration::from_millis(20);
-/// A minute: enough on a busy machine.
-const POLLS_MAX: u32 = 3_000;
 
 /// A running cluster.
 pub struct RedisCluster {
@@ -58,18 +56,18 @@ impl RedisCluster {
             command(&mut connections[0], &["CLUSTER", "MEET", "127.0.0.1", &node.port().to_string()]);
         }
         let knows_all = format!("cluster_known_nodes:{}", self.nodes.len());
-        wait_for("every node knows all others", || {
+        wait_until("every node knows all others", || {
             connections.iter_mut().all(|node| info(node, &["CLUSTER", "INFO"]).contains(&knows_all))
         });
         let ids: Vec<_> = connections[..PRIMARIES].iter_mut().map(id).collect();
         for (replica, id) in connections[PRIMARIES..].iter_mut().zip(&ids) {
             // It may not have heard yet that the node is a primary.
-            wait_for("a replica finds its primary", || {
+            wait_until("a replica finds its primary", || {
                 let mut replicate = redis::cmd("CLUSTER");
                 replicate.arg("REPLICATE").arg(id).exec(replica).is_ok()
             });
         }
-        wait_for("the cluster is formed", || {
+        wait_until("the cluster is formed", || {
             let mut nodes = connections.iter_mut().enumerate();
             nodes.all(|(index, node)| {
                 info(node, &["CLUSTER", "INFO"]).contains("cluster_state:ok")
@@ -150,20 +148,4 @@ fn info(node: &mut Connection, words: &[&str]) -> String {
         Value::VerbatimString { text, .. } => text,
         other => panic!("{other:?}"),
     }
-}
-
-/// Waits until something is so. The nodes of a cluster agree in their own time, which nothing announces.
-fn wait_for(what: &str, mut so: impl FnMut() -> bool) {
-    for _ in 0..POLLS_MAX {
-        if so() {
-            return;
-        }
-        pause(POLL_EVERY);
-    }
-    panic!("waited for a minute in vain: {what}");
-}
-
-#[expect(clippy::disallowed_methods, reason = "nothing announces that the nodes of a cluster agree")]
-fn pause(pause: Duration) {
-    std::thread::sleep(pause);
 }

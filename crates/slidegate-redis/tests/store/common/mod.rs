@@ -11,6 +11,7 @@ mod shorthand;
 pub mod stores;
 pub mod swallowing_proxy;
 pub mod tally;
+pub mod wait;
 pub mod watch;
 
 use slidegate::store::{Call, Store, StoreError};

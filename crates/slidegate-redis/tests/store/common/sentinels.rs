@@ -3,20 +3,17 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::Duration;
 
 use redis::{Client, Connection, Value, from_redis_value};
-use tokio::time::Instant;
 
 use super::server::{RedisServer, command, folder, free_port, program};
+use super::wait::wait_until;
 
 /// The name under which the sentinels watch the primary.
 pub const MASTER: &str = "main";
 /// How long a server may be silent before it counts as down.
 const DOWN_AFTER_MS: u32 = 300;
-/// Enough on a busy machine.
-const AMPLE: Duration = Duration::from_secs(60);
 
 /// A running group.
 pub struct SentinelGroup {
@@ -139,13 +136,4 @@ pub fn info(server: &RedisServer, section: &str) -> String {
 pub fn signal(process: u32, name: &str) {
     let sent = Command::new("kill").arg(format!("-{name}")).arg(process.to_string()).status();
     assert!(sent.unwrap().success());
-}
-
-/// Waits for a state of another process.
-pub fn wait_until(state: &str, mut is_reached: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !is_reached() {
-        assert!(begin.elapsed() < AMPLE, "not reached: {state}");
-        thread::park_timeout(Duration::from_millis(5));
-    }
 }
