@@ -23,11 +23,16 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
             redis().args(rest),
             "the samples are in target/bench/redis.json; `cargo xtask bench redis --help` lists the options",
         ),
+        ["cluster", rest @ ..] => step::run(
+            "bench cluster",
+            cargo("run --release --package slidegate-bench --bin cluster --").args(rest),
+            "the samples are in target/bench/cluster.json; `cargo xtask bench cluster --help` lists the options",
+        ),
         ["table"] => table(core().arg("--table")),
         ["table", samples] if !samples.starts_with('-') => table(core().args(["--table", samples])),
         _ => {
             bail!(
-                "`cargo xtask bench` needs the name of a benchmark: `cargo xtask bench core`, `bench cli`, `bench http`, `bench outage`, `bench redis` or \
+                "`cargo xtask bench` needs the name of a benchmark: `cargo xtask bench core`, `bench cli`, `bench http`, `bench outage`, `bench redis`, `bench cluster` or \
                  `bench table [FILE]`"
             )
         }

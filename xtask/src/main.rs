@@ -69,6 +69,9 @@ Benchmarks, on an otherwise idle machine. Each writes its samples to target/benc
   bench redis decisions on a shared Redis beside the classical sorted-set script, and the memory of a key. Some
              minutes; --quick is a trial. `bench redis --table target/bench/redis.json` then stores the samples in
              bench/results/redis.json and writes docs/redis.md and the README's table; commit all three.
+  bench cluster
+             the client's processor time per decision on a cluster of three nodes, beside one Redis. A minute; `--table`
+             as above, for docs/redis.md.
   help       this page
 
 Exit status: 0 success, 1 a check failed, 2 the command line was not understood.

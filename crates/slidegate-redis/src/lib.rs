@@ -18,7 +18,7 @@
 //! [parameters of the URL](RedisOptions::new). See [`RedisStore::connect_with`]. [`Limiter::with_deadline`](slidegate::Limiter::with_deadline) gives a single call another
 //! deadline.
 //!
-//! Redis 5 or newer, standalone or with Sentinel. Connections belong to the tokio runtime that calls
+//! Redis 5 or newer, standalone, with Sentinel or as a Cluster. Connections belong to the tokio runtime that calls
 //! [`RedisStore::connect`]; a lost one is opened again. [`RedisStore::lazy`] opens a store whose Redis may be down. A
 //! failure is never a denial: a [`StoreError`](slidegate::store::StoreError) says whether the charge
 //! may have been made.

@@ -16,7 +16,7 @@
 //! |---|---|---|
 //! | `memory` | in this process | |
 //! | `sqlite:PATH` | in a file that the processes of a machine share | `sqlite` |
-//! | `redis://HOST:PORT`, `rediss://` (TLS), `unix:///PATH`, or `valkey://`, `valkeys://` | in a Redis or Valkey that a fleet shares | `redis` |
+//! | `redis://HOST:PORT`, `rediss://` (TLS), `unix:///PATH`, `redis+sentinel://`, `redis+cluster://`; `valkey` wherever `redis` stands | in a Redis or Valkey that a fleet shares | `redis` |
 //!
 //! Both features are on by default.
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -64,15 +64,15 @@ impl Shared {
         }
         last.running = true;
         let begins_at = last.ended_at.map(|ended_at| ended_at + PAUSE_MIN);
-        let shared = Arc::clone(self);
+        // A runtime that has ended drops the task at once, and with it the guard, which takes the lock.
+        drop(last);
+        let running = RunningRefresh(Arc::clone(self));
         self.opener.runtime().spawn(async move {
             if let Some(begins_at) = begins_at {
                 sleep_until(begins_at).await;
             }
-            let ended = RefreshEnd(&shared);
-            let error = shared.load().await.err();
-            shared.refreshes.last().error = error;
-            drop(ended);
+            let error = running.0.load().await.err();
+            running.0.refreshes.last().error = error;
         });
     }
 
@@ -198,10 +198,10 @@ impl Shared {
     }
 }
 
-/// Ends a refresh, also one that panics or whose runtime ends.
-struct RefreshEnd<'s>(&'s Arc<Shared>);
+/// Ends a refresh when it is dropped, also if the refresh panics or its runtime ends.
+struct RunningRefresh(Arc<Shared>);
 
-impl Drop for RefreshEnd<'_> {
+impl Drop for RunningRefresh {
     fn drop(&mut self) {
         let refreshes = &self.0.refreshes;
         let mut last = refreshes.last();
