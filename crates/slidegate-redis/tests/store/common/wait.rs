@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Enough on a busy machine.
-const AMPLE: Duration = Duration::from_secs(60);
+const AMPLE: Duration = Duration::from_secs(90);
 
 /// Waits for a state of another process.
 pub fn wait_until(state: &str, mut is_reached: impl FnMut() -> bool) {

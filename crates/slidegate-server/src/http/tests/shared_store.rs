@@ -147,8 +147,8 @@ fn local_limits_answer_with_their_own_numbers() {
     let wait_ms = denied.json()["retry_after_ms"].as_u64().unwrap();
     assert_eq!((denied.status, &denied.json()["degraded"]), (429, &json!(true)));
     assert!((1..=600_000).contains(&wait_ms), "{denied:?}");
-    let wait_s = wait_ms.div_ceil(1_000).to_string();
-    assert_eq!(denied.header("retry-after"), Some(wait_s), "{denied:?}");
+    let seconds = wait_ms.div_ceil(1_000).to_string();
+    assert_eq!(denied.header("retry-after"), Some(seconds), "{denied:?}");
     // Waiting does not help a cost above the share.
     let never = check(6);
     assert_eq!((never.status, &never.json()["retry_after_ms"]), (429, &Value::Null), "{never:?}");
