@@ -94,13 +94,13 @@ impl RedisCluster {
 
     /// The slot of a key, as Redis computes it.
     pub fn slot(&self, key: &str) -> u16 {
-        from_redis_value(self.nodes[0].command(&["CLUSTER", "KEYSLOT", key])).unwrap()
+        from_redis_value(self.nodes[0].command(&["CLUSTER", "KEYSLOT", key])).expect("the slot is a number")
     }
 
     /// The index of the primary that owned the slot of a key when the cluster was formed.
     pub fn primary_of(&self, key: &str) -> usize {
         let slot = usize::from(self.slot(key));
-        (0..PRIMARIES).find(|index| slot < SLOTS * (index + 1) / PRIMARIES).unwrap()
+        (0..PRIMARIES).find(|index| slot < SLOTS * (index + 1) / PRIMARIES).expect("every slot has an owner")
     }
 
     /// Moves a slot with its keys from one node to another as `redis-cli --cluster reshard` does, with a pause after
@@ -114,10 +114,17 @@ impl RedisCluster {
         pause(step);
         loop {
             let keys = command(&mut source, &["CLUSTER", "GETKEYSINSLOT", &slot, "1"]);
-            let keys: Vec<Vec<u8>> = from_redis_value(keys).unwrap();
+            let keys: Vec<Vec<u8>> = from_redis_value(keys).expect("the reply is a list of keys");
             let Some(key) = keys.first() else { break };
             let mut migrate = redis::cmd("MIGRATE");
-            migrate.arg("127.0.0.1").arg(&port).arg(key).arg(0).arg(5_000).exec(&mut source).unwrap();
+            migrate
+                .arg("127.0.0.1")
+                .arg(&port)
+                .arg(key)
+                .arg(0)
+                .arg(5_000)
+                .exec(&mut source)
+                .expect("the key can be moved");
         }
         pause(step);
         // The new owner first: otherwise both would redirect to each other for a moment.
@@ -130,7 +137,8 @@ impl RedisCluster {
     /// All keys of all primaries that begin with a prefix, sorted.
     pub fn keys(&self, prefix: &str) -> Vec<String> {
         let of = |node: &RedisServer| -> Vec<String> {
-            from_redis_value(node.command(&["KEYS", &format!("{prefix}*")])).unwrap()
+            from_redis_value(node.command(&["KEYS", &format!("{prefix}*")]))
+                .expect("the names of keys are text")
         };
         let mut keys: Vec<String> = self.nodes[..PRIMARIES].iter().flat_map(of).collect();
         keys.sort_unstable();
@@ -139,12 +147,12 @@ impl RedisCluster {
 }
 
 fn id(node: &mut Connection) -> String {
-    from_redis_value(command(node, &["CLUSTER", "MYID"])).unwrap()
+    from_redis_value(command(node, &["CLUSTER", "MYID"])).expect("the id is text")
 }
 
 fn info(node: &mut Connection, words: &[&str]) -> String {
     match command(node, words) {
-        Value::BulkString(text) => String::from_utf8(text).unwrap(),
+        Value::BulkString(text) => String::from_utf8(text).expect("the reply is text"),
         Value::VerbatimString { text, .. } => text,
         other => panic!("{other:?}"),
     }
