@@ -7,12 +7,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints to the terminal")]
 
 #[path = "../../../crates/slidegate-redis/tests/store/common/cluster.rs"]
-#[expect(
-    dead_code,
-    unreachable_pub,
-    clippy::unwrap_used,
-    reason = "shared with tests, which also move slots and kill nodes"
-)]
+#[expect(dead_code, unreachable_pub, reason = "shared with tests, which also move slots and kill nodes")]
 mod cluster;
 mod drive;
 mod report;
