@@ -229,8 +229,26 @@ fn numbers(verdict: &Verdict<'_>, degraded: bool, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use slidegate::time::{ManualClock, TIME_MAX_US};
+    use slidegate::{Limiter, Rule};
 
     use super::*;
+
+    /// Nearly every decision is one step, so only the others say it.
+    #[test]
+    fn a_decision_of_several_steps_says_so() {
+        let (limiter, receipts) = (Limiter::in_memory(), ReceiptCodec::new(&[7; 32]));
+        let api = Rule::new("api", "9/1m").unwrap();
+        let charges = ["alice", "bob"].map(|key| api.charge(key, 1).unwrap());
+        let decision = limiter.check_all(&charges).unwrap();
+        let written = |decision: &Decision<'_>| -> serde_json::Value {
+            let mut out = Vec::new();
+            write_decision(decision, &receipts, &mut Vec::new(), &mut out);
+            serde_json::from_slice(&out).unwrap()
+        };
+        assert_eq!(written(&decision).get("atomic"), None);
+        let divided = written(&decision.with_atomic(false));
+        assert_eq!((&divided["atomic"], &divided["allowed"]), (&false.into(), &true.into()));
+    }
 
     #[test]
     fn dates_have_the_http_format() {
