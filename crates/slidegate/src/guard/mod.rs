@@ -7,7 +7,7 @@
 //!        denied until then
 //! ```
 //!
-//! A [remote store](crate::Store::is_remote) gets all of it, other stores only what [`GuardOptions`] ask for. The outage
+//! A [remote store](crate::store::Store::is_remote) gets all of it, other stores only what [`GuardOptions`] ask for. The outage
 //! policy is that of the call or, without one, that of the strictest rule of the admission. `Deny` returns the store's
 //! error, `Allow` a degraded decision without numbers, `Local` one by limits within this process.
 

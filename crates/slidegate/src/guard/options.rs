@@ -15,7 +15,7 @@ pub const DENY_CACHE_HOLD: Duration = Duration::from_secs(1);
 
 /// What a limiter does around its store: circuit breaker, deny cache, deadline, and a function that is told of outages.
 ///
-/// By default a [remote store](crate::Store::is_remote) has a circuit breaker and a deny cache, and other stores have
+/// By default a [remote store](crate::store::Store::is_remote) has a circuit breaker and a deny cache, and other stores have
 /// neither. A deadline is for stores without one of their own: the store of `slidegate-redis` keeps its own.
 ///
 /// ```
@@ -89,7 +89,7 @@ impl GuardOptions {
     }
 
     /// Answers the same charges from a cache for as long as they are denied, but at most for `hold`
-    /// ([`DENY_CACHE_HOLD`] by default, unless [the store has a setting](crate::Store::deny_cache_hold)); zero for no cache.
+    /// ([`DENY_CACHE_HOLD`] by default, unless [the store has a setting](crate::store::Store::deny_cache_hold)); zero for no cache.
     ///
     /// `used`, `remaining` and the announced instant are those of the first denial: units that other costs spend
     /// meanwhile are not in them. Units that another process gives back are seen after the hold.

@@ -136,7 +136,7 @@ impl Limiter {
 
     /// [`Limiter::in_memory`] with a budget of `bytes` instead of [`crate::store::BUDGET_BYTES_DEFAULT`].
     ///
-    /// A new key that does not fit is [`StoreError::Full`], which the outage policy answers, or takes
+    /// A new key that does not fit is [`StoreError::Full`](crate::StoreError::Full), which the outage policy answers, or takes
     /// the place of an old one where its rule says so.
     pub fn with_budget(bytes: u64) -> Result<Self, BudgetError> {
         Ok(Self::new(MemoryStore::with_budget(bytes)?))

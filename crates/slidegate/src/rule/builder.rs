@@ -295,7 +295,7 @@ impl Rule {
         self.take_over
     }
 
-    /// Into how many shards a store that [splits hot keys](crate::Store::splits_keys) splits a key; 1 for none.
+    /// Into how many shards a store that [splits hot keys](crate::store::Store::splits_keys) splits a key; 1 for none.
     #[must_use]
     #[inline]
     pub fn shards(&self) -> u16 {
@@ -372,7 +372,7 @@ impl RuleBuilder {
     }
 
     /// Splits each key into so many shards, 1 to [`SHARDS_MAX`], on a store that
-    /// [splits keys](crate::Store::splits_keys), as Redis does; other stores ignore it. 1 by default.
+    /// [splits keys](crate::store::Store::splits_keys), as Redis does; other stores ignore it. 1 by default.
     ///
     /// For a key that is too busy for one Redis, or for one node of a Cluster. Each request is charged to a shard that is
     /// drawn at random, and one that is denied there tries a second. A shard has an equal part of every limit, rounded
