@@ -27,7 +27,7 @@ fn trial(_plan: &Plan) -> String {
     assert_eq!(check(&mut client, "strict", "alice").status, 503);
     let open = check(&mut client, "open", "alice");
     assert_eq!((open.status, &open.json()["cause"]), (200, &json!("unavailable")));
-    assert_eq!(check(&mut client, "share", "alice").json()["limit"], 250_000);
+    assert_eq!(check(&mut client, "share", "alice").json()["limit"], 250_000_000);
     let refund = client.ask("POST", "/v1/refund", r#"{"receipt":"AAAA"}"#);
     assert!([400, 503].contains(&refund.status), "{refund:?}");
 

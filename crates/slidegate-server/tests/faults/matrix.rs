@@ -29,9 +29,9 @@ const FAILURES_MAX: u64 = 5;
 
 const RULES: &str = "
 rules:
-  strict: { limit: 1000000/1d, algorithm: gcra, on_store_error: deny }
-  open: { limit: 1000000/1d, algorithm: gcra, on_store_error: allow }
-  share: { limit: 1000000/1d, algorithm: gcra, on_store_error: { local: 0.25 } }
+  strict: { limit: 1000000000/1d, algorithm: gcra, on_store_error: deny }
+  open: { limit: 1000000000/1d, algorithm: gcra, on_store_error: allow }
+  share: { limit: 1000000000/1d, algorithm: gcra, on_store_error: { local: 0.25 } }
 ";
 const NAMES: [&str; 3] = ["strict", "open", "share"];
 
@@ -157,7 +157,7 @@ impl Seen {
             assert_eq!((answer.status, &body["allowed"]), (200, &Value::Bool(true)), "{answer:?}");
             assert_eq!(body["receipt"], Value::Null, "{answer:?}");
         }
-        let limit = if rule == "share" { Value::from(250_000) } else { Value::Null };
+        let limit = if rule == "share" { Value::from(250_000_000) } else { Value::Null };
         assert_eq!(body["limit"], limit, "{answer:?}");
         took
     }
