@@ -324,11 +324,11 @@ impl Lane {
 
     /// Fails the calls of a lost connection. Those of which nothing was written are requeued for the next one.
     fn fail(&mut self, batch: Vec<QueuedCall>, error: &RoundTripError) {
-        self.status.set_last_error(Some(&error.why));
+        let why = format!("{}; see whether Redis was restarted or hangs", error.why);
+        self.status.set_last_error(Some(&why));
         for call in batch {
             if error.sent {
-                let why = format!("{}; see whether Redis was restarted", error.why);
-                call.finish(Err(CallError::ambiguous(why)));
+                call.finish(Err(CallError::ambiguous(&*why)));
             } else if call.requeue() {
                 self.waiting.push_back(call);
             }
