@@ -17,12 +17,14 @@ use crate::trial::Text;
 
 pub(crate) const TRIAL: Text = trial;
 
+/// A limit whose local share a minute of requests does not reach.
+const RATE: &str = "1000000000/1d";
 /// Memory that the allocator may keep.
 const GROWTH_MAX: u64 = 8 * MIB;
 
 fn trial(plan: &Plan) -> String {
     let (mut target, mut rng) = (Target::start(), Rng::new(plan.seed));
-    let server = ServerProcess::start(&["--config", &configuration(), "--store", &target.proxy.url()]);
+    let server = ServerProcess::start(&["--config", &configuration(RATE), "--store", &target.proxy.url()]);
     until("the store is used", || server.ask("GET", "/readyz", "").status == 200);
     // Warm: the first outage makes the local limits.
     flap(&server, &mut target, &mut rng, 1);

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::faults::Target;
-use crate::matrix::configuration;
+use crate::matrix::{RATE, configuration};
 use crate::observe::{check, stop, until};
 use crate::options::Plan;
 use crate::program::run;
@@ -16,7 +16,7 @@ pub(crate) const TRIAL: Text = trial;
 fn trial(_plan: &Plan) -> String {
     let mut target = Target::start();
     target.proxy.set(Mode::Refuse);
-    let (config, url) = (configuration(), target.proxy.url());
+    let (config, url) = (configuration(RATE), target.proxy.url());
     let server = ServerProcess::start(&["--config", &config, "--store", &url]);
     let mut client = server.connect();
     let ready = server.ask("GET", "/readyz?verbose", "");
@@ -27,7 +27,7 @@ fn trial(_plan: &Plan) -> String {
     assert_eq!(check(&mut client, "strict", "alice").status, 503);
     let open = check(&mut client, "open", "alice");
     assert_eq!((open.status, &open.json()["cause"]), (200, &json!("unavailable")));
-    assert_eq!(check(&mut client, "share", "alice").json()["limit"], 250_000_000);
+    assert_eq!(check(&mut client, "share", "alice").json()["limit"], 250_000);
     let refund = client.ask("POST", "/v1/refund", r#"{"receipt":"AAAA"}"#);
     assert!([400, 503].contains(&refund.status), "{refund:?}");
 

@@ -29,10 +29,12 @@ const FAILURES_MAX: u64 = 5;
 
 const RULES: &str = "
 rules:
-  strict: { limit: 1000000000/1d, algorithm: gcra, on_store_error: deny }
-  open: { limit: 1000000000/1d, algorithm: gcra, on_store_error: allow }
-  share: { limit: 1000000000/1d, algorithm: gcra, on_store_error: { local: 0.25 } }
+  strict: { limit: RATE, algorithm: gcra, on_store_error: deny }
+  open: { limit: RATE, algorithm: gcra, on_store_error: allow }
+  share: { limit: RATE, algorithm: gcra, on_store_error: { local: 0.25 } }
 ";
+/// The limit of the rules, which no trial of a fault reaches.
+pub(crate) const RATE: &str = "1000000/1d";
 const NAMES: [&str; 3] = ["strict", "open", "share"];
 
 /// What was measured during a fault.
@@ -48,14 +50,15 @@ pub(crate) struct Measured {
 }
 
 /// The configuration of these rules.
-pub(crate) fn configuration() -> String {
-    file_of("rules.yaml", format!("{RULES}\ndeadline: {}ms\n", DEADLINE.as_millis()))
+pub(crate) fn configuration(rate: &str) -> String {
+    let rules = RULES.replace("RATE", rate);
+    file_of("rules.yaml", format!("{rules}\ndeadline: {}ms\n", DEADLINE.as_millis()))
 }
 
 /// Brings the fault about and ends it.
 pub(crate) fn measure(fault: &Fault, plan: &Plan) -> Measured {
     let mut target = Target::start();
-    let server = ServerProcess::start(&["--config", &configuration(), "--store", &target.proxy.url()]);
+    let server = ServerProcess::start(&["--config", &configuration(RATE), "--store", &target.proxy.url()]);
     let mut client = server.connect();
     for rule in NAMES {
         until("the store answers", || is_normal(&check(&mut client, rule, "alice")));
@@ -157,7 +160,7 @@ impl Seen {
             assert_eq!((answer.status, &body["allowed"]), (200, &Value::Bool(true)), "{answer:?}");
             assert_eq!(body["receipt"], Value::Null, "{answer:?}");
         }
-        let limit = if rule == "share" { Value::from(250_000_000) } else { Value::Null };
+        let limit = if rule == "share" { Value::from(250_000) } else { Value::Null };
         assert_eq!(body["limit"], limit, "{answer:?}");
         took
     }
